@@ -1,0 +1,1 @@
+"""The relational algebra: frozen values, columns by id, validated when they are built."""

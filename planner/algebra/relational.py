@@ -1,0 +1,414 @@
+"""Relational operators as frozen values.
+
+A node knows its output columns and its inputs. It checks at construction that every column it
+reads is there, so a plan that cannot mean anything cannot be built. Bags throughout: no operator
+removes duplicates unless it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from planner.algebra.scalar import Scalar, references
+from planner.algebra.types import Column, ColumnId
+
+
+class Version(StrEnum):
+    """Which version of a time-varying relation a leaf reads, for the run that is being made.
+
+    NEW is the snapshot at this run, OLD the snapshot at the last committed run, DELTA what came
+    in between.
+    """
+
+    OLD = "old"
+    DELTA = "delta"
+    NEW = "new"
+
+
+class JoinKind(StrEnum):
+    """SEMI and ANTI keep left columns only. MARK adds a nullable boolean: does any right row
+    satisfy the condition, in three-valued logic (IN as a value)? SINGLE is a left join that fails
+    when a left row has more than one partner (a scalar subquery)."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+    MARK = "mark"
+    SINGLE = "single"
+
+
+def _require(node: str, needed: frozenset[ColumnId], available: tuple[Column, ...]) -> None:
+    missing = needed - {column.id for column in available}
+    if missing:
+        have = ", ".join(str(column) for column in available)
+        raise ValueError(f"{node} reads columns {sorted(missing)} that its input lacks ({have})")
+
+
+def _require_distinct(node: str, columns: tuple[Column, ...]) -> None:
+    if len({column.id for column in columns}) != len(columns):
+        raise ValueError(f"{node} has one column twice: {', '.join(map(str, columns))}")
+
+
+class Relation:
+    """Base of all operators. Equality is structural; the hash is computed once."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Output columns, in order."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return ()
+
+    def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
+        """The same operator over other inputs (which must offer the columns it reads)."""
+        if inputs:
+            raise ValueError(f"{type(self).__name__} has no inputs")
+        return self
+
+    @cached_property
+    def _hash(self) -> int:
+        values = tuple(getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        return hash((type(self).__name__, values))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+class _Unary(Relation):
+    input: Relation
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
+        (only,) = inputs
+        return self if only is self.input else replace(self, input=only)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=True)
+class Scan(Relation):
+    """Rows of a source, in one of its versions."""
+
+    source: str
+    scanned: tuple[Column, ...]
+    version: Version = Version.NEW
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        _require_distinct("Scan", self.scanned)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.scanned
+
+
+@dataclass(frozen=True, eq=True)
+class StateRead(Relation):
+    """Rows of an artifact family, in one of its versions. Only incremental plans have it."""
+
+    family: str
+    read: tuple[Column, ...]
+    version: Version
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        _require_distinct("StateRead", self.read)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.read
+
+
+@dataclass(frozen=True, eq=True)
+class Values(Relation):
+    """Constant rows (SELECT without FROM has one row and no columns)."""
+
+    listed: tuple[Column, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+    __hash__ = Relation.__hash__
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.listed
+
+
+@dataclass(frozen=True, eq=True)
+class Filter(_Unary):
+    """Rows for which the predicate is true (not false, not NULL)."""
+
+    input: Relation
+    predicate: Scalar
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        _require("Filter", references(self.predicate), self.input.columns)
+
+
+@dataclass(frozen=True, eq=True)
+class Project(_Unary):
+    """One output column per item, computed from one input row each."""
+
+    input: Relation
+    items: tuple[tuple[Column, Scalar], ...]
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        for column, scalar in self.items:
+            _require(f"Project item {column}", references(scalar), self.input.columns)
+        _require_distinct("Project", self.columns)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for column, _ in self.items)
+
+
+@dataclass(frozen=True, eq=True)
+class Join(Relation):
+    """Pairs of rows for which the condition is true, per :class:`JoinKind`."""
+
+    kind: JoinKind
+    left: Relation
+    right: Relation
+    condition: Scalar
+    mark: Column | None = None
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        both = self.left.columns + self.right.columns
+        _require_distinct("Join", both)
+        _require("Join", references(self.condition), both)
+        if (self.kind is JoinKind.MARK) != (self.mark is not None):
+            raise ValueError("a MARK join, and no other, has a mark column")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.columns
+        if self.mark is not None:
+            return (*self.left.columns, self.mark)
+        return self.left.columns + self.right.columns
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
+        left, right = inputs
+        return replace(self, left=left, right=right)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An aggregate function over input columns' expressions, e.g. ``sum(a * b)``.
+
+    ``name`` is Spark's, lower case; ``count`` without arguments is ``count(*)``. ``where`` is the
+    FILTER clause.
+    """
+
+    name: str
+    args: tuple[Scalar, ...]
+    distinct: bool = False
+    where: Scalar | None = None
+
+    def references(self) -> frozenset[ColumnId]:
+        parts = self.args if self.where is None else (*self.args, self.where)
+        return frozenset(c for part in parts for c in references(part))
+
+
+@dataclass(frozen=True, eq=True)
+class Aggregate(_Unary):
+    """One row per distinct combination of the keys (NULLs are equal); without keys, one row always.
+
+    Keys are columns of the input. DISTINCT is an Aggregate without calls.
+    """
+
+    input: Relation
+    keys: tuple[Column, ...]
+    calls: tuple[tuple[Column, AggregateCall], ...]
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        _require("Aggregate", frozenset(key.id for key in self.keys), self.input.columns)
+        for column, call in self.calls:
+            _require(f"Aggregate call {column}", call.references(), self.input.columns)
+        _require_distinct("Aggregate", self.columns)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.keys + tuple(column for column, _ in self.calls)
+
+
+@dataclass(frozen=True, eq=True)
+class UnionAll(Relation):
+    """All rows of all inputs; columns correspond by position."""
+
+    branches: tuple[Relation, ...]
+    merged: tuple[Column, ...]
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        if any(len(branch.columns) != len(self.merged) for branch in self.branches):
+            raise ValueError("the branches of a UNION ALL have different numbers of columns")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.merged
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return self.branches
+
+    def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
+        return replace(self, branches=inputs)
+
+
+class SetKind(StrEnum):
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@dataclass(frozen=True, eq=True)
+class SetOperation(Relation):
+    """INTERSECT or EXCEPT, of sets or (``all``) of bags; columns correspond by position."""
+
+    kind: SetKind
+    all: bool
+    left: Relation
+    right: Relation
+    merged: tuple[Column, ...]
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        if not len(self.left.columns) == len(self.right.columns) == len(self.merged):
+            raise ValueError(f"the sides of {self.kind} have different numbers of columns")
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.merged
+
+    @property
+    def inputs(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
+        left, right = inputs
+        return replace(self, left=left, right=right)
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """Spark's defaults: ascending has NULLs first, descending has them last."""
+
+    column: Column
+    ascending: bool = True
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, eq=True)
+class Sort(_Unary):
+    """Rows in order. Only the outermost Sort, or one under a Limit, means anything."""
+
+    input: Relation
+    keys: tuple[SortKey, ...]
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        _require("Sort", frozenset(key.column.id for key in self.keys), self.input.columns)
+
+
+@dataclass(frozen=True, eq=True)
+class Limit(_Unary):
+    """The first ``count`` rows after ``offset``; which ones is defined only above a Sort."""
+
+    input: Relation
+    count: int | None
+    offset: int = 0
+    __hash__ = Relation.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A window function. ``frame`` is Spark's text after ORDER BY, empty for the default."""
+
+    name: str
+    args: tuple[Scalar, ...]
+    partition: tuple[Column, ...]
+    order: tuple[SortKey, ...]
+    frame: str = ""
+    distinct: bool = False
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True, eq=True)
+class Window(_Unary):
+    """The input's columns and one more per window function."""
+
+    input: Relation
+    calls: tuple[tuple[Column, WindowCall], ...]
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        for column, call in self.calls:
+            needed = {c.id for c in call.partition} | {k.column.id for k in call.order}
+            for arg in call.args:
+                needed |= references(arg)
+            _require(f"Window call {column}", frozenset(needed), self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns + tuple(column for column, _ in self.calls)
+
+
+def walk(relation: Relation) -> Iterator[Relation]:
+    """Every node once per occurrence, parents before inputs, left to right."""
+    stack = [relation]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.inputs))
+
+
+def rewrite(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
+    """Apply ``rule`` to every node, inputs first. Iterative, so depth is no limit."""
+    done: dict[int, Relation] = {}
+    stack: list[tuple[Relation, bool]] = [(relation, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if not ready:
+            stack.append((node, True))
+            stack.extend((child, False) for child in node.inputs)
+            continue
+        inputs = tuple(done[id(child)] for child in node.inputs)
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        done[id(node)] = rule(node if same else node.with_inputs(inputs))
+    return done[id(relation)]
+
+
+def sources(relation: Relation) -> frozenset[str]:
+    """Names of the sources a relation reads."""
+    return frozenset(node.source for node in walk(relation) if isinstance(node, Scan))
+
+
+def describe(node: Relation) -> dict[str, Any]:
+    """The node's own fields, without its inputs, for printers and canonical text."""
+    return {
+        f.name: value
+        for f in fields(node)  # type: ignore[arg-type]
+        if not isinstance(value := getattr(node, f.name), Relation) and f.name != "branches"
+    }

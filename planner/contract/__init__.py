@@ -1,0 +1,34 @@
+"""What crosses process borders: the plan as versioned JSON. All that spark_jobs knows of us."""
+
+from planner.contract.codec import decode_plan, encode_plan
+from planner.contract.plan_v1 import (
+    CONTRACT_VERSION,
+    ArtifactOutput,
+    ColumnSpec,
+    Family,
+    FamilyInput,
+    NotIncremental,
+    Plan,
+    ResultOutput,
+    Run,
+    SourceInput,
+    SourceTable,
+    Stage,
+)
+
+__all__ = [
+    "CONTRACT_VERSION",
+    "ArtifactOutput",
+    "ColumnSpec",
+    "Family",
+    "FamilyInput",
+    "NotIncremental",
+    "Plan",
+    "ResultOutput",
+    "Run",
+    "SourceInput",
+    "SourceTable",
+    "Stage",
+    "decode_plan",
+    "encode_plan",
+]

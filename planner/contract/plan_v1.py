@@ -1,0 +1,152 @@
+"""The plan of a day, version 1.
+
+A plan is made before each run and is whole every time: runs that are committed, the run to do now
+with its stages, and later runs as they look from here. Executors follow ``runs[current - 1]``.
+
+Names inside stage SQL: the snapshot of source ``s`` is the view ``s``, its delivery (what the pin
+of this run has over the pin of the run's base) is ``s__delta``, and a family is the table named by
+its id, with one extra column ``__run INT``, the run that wrote the row. A signed family has a
+column ``__w BIGINT``: how often the row is added (positive) or taken back (negative).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+CONTRACT_VERSION = 1
+RUN_COLUMN = "__run"
+WEIGHT_COLUMN = "__w"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSpec:
+    """A column as Spark DDL would declare it."""
+
+    name: str
+    type: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTable:
+    """A source as the query sees it. ``changing`` is false for a source that is whole at run 1."""
+
+    name: str
+    columns: tuple[ColumnSpec, ...]
+    changing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """An artifact family: one logical table, one partition per committed run.
+
+    ``key`` is empty and ``buckets`` 0 for rows kept without distribution; otherwise every
+    partition is hash-partitioned by ``key`` into ``buckets`` (Spark's bucketing).
+    """
+
+    id: str
+    kind: Literal["shuffle", "state"]
+    fingerprint: str
+    title: str
+    columns: tuple[ColumnSpec, ...]
+    key: tuple[str, ...] = ()
+    buckets: int = 0
+    signed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceInput:
+    """The stage reads view ``view``: the pinned files of a source, all or the delivery only."""
+
+    view: str
+    source: str
+    version: Literal["snapshot", "delta"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyInput:
+    """The stage reads the table of a family: partitions of the base chain, and this run's own
+    partition if an earlier stage of this run wrote it."""
+
+    family: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArtifactOutput:
+    """The rows become this run's partition of a family."""
+
+    family: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultOutput:
+    """The rows are the report. ``ordered``: the query ends in ORDER BY, keep the order."""
+
+    columns: tuple[str, ...]
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One SELECT. ``sql`` is Spark SQL over the inputs' names; stages run in the order given."""
+
+    id: str
+    title: str
+    sql: str
+    inputs: tuple[SourceInput | FamilyInput, ...]
+    output: ArtifactOutput | ResultOutput
+    estimated_rows: int = 0
+    estimated_cost: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run. ``base`` is the run whose pins and artifacts it goes on from, 0 for none.
+
+    A run that is not ``opened`` has no stages and is skipped; what it would have read is in the
+    delivery of the next one. Costs are integers, in millionths of a CPU second.
+    """
+
+    index: int
+    weight: float
+    opened: bool
+    base: int
+    stages: tuple[Stage, ...] = ()
+    estimated_cost: int = 0
+    arrived: float = 1.0
+    committed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotIncremental:
+    """An operator that waits for the final run, and the :class:`planner.errors.Reason` code."""
+
+    operator: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A whole day. ``method`` is ``incremental`` or ``batch`` (the user's own text, once)."""
+
+    version: int
+    report: str
+    sql: str
+    method: Literal["incremental", "batch"]
+    current: int
+    sources: tuple[SourceTable, ...]
+    families: tuple[Family, ...]
+    runs: tuple[Run, ...]
+    session: tuple[tuple[str, str], ...]
+    estimated_cost: int
+    batch_cost: int
+    not_incremental: tuple[NotIncremental, ...] = ()
+
+    @property
+    def run(self) -> Run:
+        """The run to do now."""
+        return self.runs[self.current - 1]
+
+    def family(self, family_id: str) -> Family:
+        return next(family for family in self.families if family.id == family_id)

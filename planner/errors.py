@@ -1,0 +1,67 @@
+"""Errors a person can act on, and the reason codes of what is not incremental.
+
+Every error that leaves Forerun on purpose is a :class:`ForerunError`: a stable code, one sentence
+that says what is wrong, and a hint that says what to do. Programs test the code, people read the
+rest. A bug is any other exception.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ForerunError(Exception):
+    """Something the user can put right. ``str(error)`` is the whole message, without a traceback."""
+
+    code = "forerun"
+
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  hint: {self.hint}" if self.hint else self.message
+
+
+class SqlError(ForerunError):
+    """The query text does not parse, names something unknown, or has no meaning."""
+
+    code = "sql"
+
+
+class UnsupportedSqlError(SqlError):
+    """A construct that Forerun does not plan yet, named, with its position in the text."""
+
+    code = "unsupported-sql"
+
+
+class RequestError(ForerunError):
+    """A planning request that cannot be met: weights, deadlines, time points, unknown names."""
+
+    code = "request"
+
+
+class ContractError(ForerunError):
+    """A stored plan that this version cannot read."""
+
+    code = "contract"
+
+
+class Reason(StrEnum):
+    """Why an operator waits for the final run. Explain shows the code, docs/reports.md the text."""
+
+    OPERATOR = "operator-without-delta-rule"
+    INPUT_WAITS = "input-waits"
+    RETRACTING_INPUT = "input-retracts"
+    AGGREGATE_FUNCTION = "aggregate-does-not-merge"
+    DISTINCT_AGGREGATE = "distinct-aggregate"
+    NO_EQUALITY = "join-without-equality"
+    UNKNOWN_TYPE = "type-not-known"
+    NOT_DETERMINISTIC = "not-deterministic"
+    FLOAT_IN_COMPARISON = "float-feeds-comparison"
+    LIMIT = "order-and-limit-need-all-rows"
+    STATE_NOT_KEPT = "state-was-not-kept"
+    COST = "dearer-early-than-late"

@@ -1,0 +1,100 @@
+"""The planning request: the IQP problem (T, D, Q, cost) of Tempura section 2.1 as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from planner.algebra.types import DataType
+from planner.contract.plan_v1 import Family
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnStats:
+    """What is known of a column: from Parquet footers, sketches or earlier runs.
+
+    ``minimum`` and ``maximum`` are Spark's text of the value; ``nulls`` is a fraction of the rows;
+    ``distinct`` an estimate, 0 when not known; ``width`` the mean bytes of a value.
+    """
+
+    minimum: str | None = None
+    maximum: str | None = None
+    nulls: float = 0.0
+    distinct: float = 0.0
+    width: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceColumn:
+    name: str
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A source of the query. ``rows`` and ``bytes`` are of the whole day (forecast or known).
+
+    ``changing``: it grows during the day (append-only); otherwise it is whole at run 1.
+    ``keys``: sets of columns of which the author or the catalog says that they are unique.
+    """
+
+    name: str
+    columns: tuple[SourceColumn, ...]
+    changing: bool = False
+    rows: int = 1000
+    bytes: int = 0
+    keys: tuple[tuple[str, ...], ...] = ()
+    stats: tuple[tuple[str, ColumnStats], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimePoint:
+    """A run: its weight (the price of compute then) and the fraction of each changing source that
+    has arrived, by name; ``arrived`` is for the sources that are not named."""
+
+    weight: float
+    arrived: float = 1.0
+    by_source: tuple[tuple[str, float], ...] = ()
+
+    def fraction(self, source: str) -> float:
+        return dict(self.by_source).get(source, self.arrived)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """An earlier run of this day that is committed, and the families it holds partitions of."""
+
+    index: int
+    families: tuple[Family, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every field changes plans. ``temporal`` other than ``cost`` forces the choice, for tests and
+    for people who want to see: ``early`` runs whatever has a delta rule early in every run."""
+
+    temporal: Literal["cost", "early"] = "cost"
+    buckets: int = 0
+    session: tuple[tuple[str, str], ...] = (
+        ("spark.sql.ansi.enabled", "true"),
+        ("spark.sql.session.timeZone", "UTC"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """Plan run ``current`` (1-based) of a day with these time points.
+
+    ``committed`` is the chain of committed runs before ``current``, oldest first. ``method``
+    ``batch`` asks for one run at the end with the user's own text.
+    """
+
+    report: str
+    sql: str
+    sources: tuple[Source, ...]
+    points: tuple[TimePoint, ...]
+    current: int = 1
+    committed: tuple[Committed, ...] = ()
+    method: Literal["auto", "batch"] = "auto"
+    settings: Settings = field(default_factory=Settings)
