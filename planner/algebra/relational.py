@@ -118,15 +118,21 @@ class Scan(Relation):
 
 @dataclass(frozen=True, eq=True)
 class StateRead(Relation):
-    """Rows of an artifact family, in one of its versions. Only incremental plans have it."""
+    """Rows of an artifact family, in one of its versions. Only incremental plans have it.
+
+    ``stored`` are the names of the read columns in the stored files, by position.
+    """
 
     family: str
     read: tuple[Column, ...]
+    stored: tuple[str, ...]
     version: Version
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         _require_distinct("StateRead", self.read)
+        if len(self.stored) != len(self.read):
+            raise ValueError("StateRead needs one stored name per column")
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -1,0 +1,1 @@
+"""SQL text to algebra and back. The only place that knows sqlglot."""
