@@ -71,10 +71,16 @@ class Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every field changes plans. ``temporal`` other than ``cost`` forces the choice, for tests and
-    for people who want to see: ``early`` runs whatever has a delta rule early in every run."""
+    """Every field changes plans.
+
+    ``temporal`` ``early`` forces the choice, for tests and for people who want to see: whatever has
+    a delta rule runs early in every run. ``run_cost`` is the fixed cost of opening one more run, in
+    CPU seconds: what an application costs that does next to nothing. ``buckets`` other than 0 fixes
+    the bucket count of new families.
+    """
 
     temporal: Literal["cost", "early"] = "cost"
+    run_cost: float = 3.0
     buckets: int = 0
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),
@@ -86,8 +92,9 @@ class Settings:
 class PlanRequest:
     """Plan run ``current`` (1-based) of a day with these time points.
 
-    ``committed`` is the chain of committed runs before ``current``, oldest first. ``method``
-    ``batch`` asks for one run at the end with the user's own text.
+    ``committed`` is the chain of committed runs before ``current``, oldest first. ``method``:
+    ``batch`` asks for one run at the end with the user's own text; ``progressive`` takes the given
+    early runs as opened anyway and does not charge for opening them; ``auto`` charges.
     """
 
     report: str
@@ -96,5 +103,5 @@ class PlanRequest:
     points: tuple[TimePoint, ...]
     current: int = 1
     committed: tuple[Committed, ...] = ()
-    method: Literal["auto", "batch"] = "auto"
+    method: Literal["auto", "progressive", "batch"] = "auto"
     settings: Settings = field(default_factory=Settings)

@@ -259,6 +259,25 @@ class Aggregate(_Unary):
 
 
 @dataclass(frozen=True, eq=True)
+class Repeat(_Unary):
+    """Each row as often as its ``count`` column says (never for less than 1), without that column.
+
+    The enforcer that turns a consolidated signed bag into a plain one.
+    """
+
+    input: Relation
+    count: Column
+    __hash__ = Relation.__hash__
+
+    def __post_init__(self) -> None:
+        _require("Repeat", frozenset({self.count.id}), self.input.columns)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.input.columns if column.id != self.count.id)
+
+
+@dataclass(frozen=True, eq=True)
 class UnionAll(Relation):
     """All rows of all inputs; columns correspond by position."""
 
