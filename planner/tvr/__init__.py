@@ -1,0 +1,1 @@
+"""Time-varying relations: signed bags, the delta convention and its laws."""
