@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class ForerunError(Exception):
-    """Something the user can put right. ``str(error)`` is the whole message, without a traceback."""
+    """Something the user can put right. ``str(error)`` is the whole message, no traceback."""
 
     code = "forerun"
 

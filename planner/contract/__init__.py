@@ -1,5 +1,7 @@
 """What crosses process borders: the plan as versioned JSON. All that spark_jobs knows of us."""
 
+from __future__ import annotations
+
 from planner.contract.codec import decode_plan, encode_plan
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,

@@ -70,7 +70,8 @@ def from_json(kind: Any, raw: Any, path: str) -> Any:
             return tuple(from_json(args[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
         if len(raw) != len(args):
             raise _wrong(path, f"{len(args)} items", raw)
-        return tuple(from_json(a, r, f"{path}[{i}]") for i, (a, r) in enumerate(zip(args, raw)))
+        pairs = zip(args, raw, strict=True)
+        return tuple(from_json(a, r, f"{path}[{i}]") for i, (a, r) in enumerate(pairs))
     if origin is typing.Literal:
         if raw not in args:
             raise _wrong(path, f"one of {', '.join(map(str, args))}", raw)
@@ -87,7 +88,7 @@ def from_json(kind: Any, raw: Any, path: str) -> Any:
 def _union(args: tuple[Any, ...], raw: Any, path: str) -> Any:
     if raw is None and type(None) in args:
         return None
-    records = {a.__name__: a for a in args if is_dataclass(a)}
+    records = {a.__name__: a for a in args if isinstance(a, type) and is_dataclass(a)}
     if not records:
         rest = [a for a in args if a is not type(None)]
         return from_json(rest[0], raw, path)

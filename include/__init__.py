@@ -1,0 +1,1 @@
+"""Adapters: everything that touches disk, network, clock or environment, and report definitions."""

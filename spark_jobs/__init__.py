@@ -1,0 +1,1 @@
+"""What spark-submit runs: the stages of one run. Knows the plan contract, never the planner."""
