@@ -4,7 +4,7 @@ A delta is a bag of rows of which some are taken back: a relation with one more 
 multiplicity ``__w``. A delta that takes nothing back has no such column; every row counts once.
 
 **Convention.** With OLD the snapshot at the last committed run, DELTA what came since, NEW = OLD
-plus DELTA, the delta of a binary operator updates its left input first against the *new* right one::
+plus DELTA, the delta of a binary operator updates its left input first against the *new* right::
 
     d(L op R) = dL op R_new  +  L_old op dR
 
