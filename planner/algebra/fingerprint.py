@@ -1,0 +1,229 @@
+"""The identity of a relation: text and hash that do not depend on column ids.
+
+Two plans that mean the same sub-query, made at different times or for different queries, have the
+same canonical text: columns are called by their position in the inputs of the node that reads
+them (``$0``, ``$1``, ...), so neither ids nor output names matter, only source names, source column
+names, types and structure. What obviously commutes is put in order: the parts of AND and OR, the
+sides of ``=``, ``<>`` and ``<=>``; ``>`` is written as ``<`` turned round.
+
+Different text does not promise a different meaning; equal text promises an equal one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import singledispatch
+
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    Limit,
+    Project,
+    Relation,
+    Repeat,
+    Scan,
+    SetOperation,
+    Sort,
+    SortKey,
+    StateRead,
+    UnionAll,
+    Values,
+    Window,
+    WindowCall,
+)
+from planner.algebra.scalar import Call, Literal, Ref, Scalar
+from planner.algebra.types import Column, ColumnId
+
+_SYMMETRIC = frozenset({"=", "<>", "<=>"})
+_TURNED = {">": "<", ">=": "<="}
+Positions = Mapping[ColumnId, int]
+
+
+def fingerprint(relation: Relation, *extra: str) -> str:
+    """Hex SHA-256 over the canonical text and ``extra`` (what else the rows depend on)."""
+    data = json.dumps([canonical(relation), *extra], ensure_ascii=True)
+    return hashlib.sha256(data.encode()).hexdigest()
+
+
+def canonical(relation: Relation) -> str:
+    """The relation as text without column ids. Iterative, so depth is no limit.
+
+    Raises TypeError for a node type it does not know: a node without canonical text must not be
+    kept under a name that another one could have.
+    """
+    done: dict[int, str] = {}
+    stack: list[tuple[Relation, bool]] = [(relation, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if not ready:
+            stack.append((node, True))
+            stack.extend((child, False) for child in node.inputs)
+            continue
+        inputs = ", ".join(done[id(child)] for child in node.inputs)
+        own = node_text(node)
+        done[id(node)] = f"{own}({inputs})" if inputs else own
+    return done[id(relation)]
+
+
+def canonical_scalar(scalar: Scalar, positions: Positions) -> str:
+    """A scalar with its references written as positions. References out of ``positions`` are
+    a KeyError: the caller names every input column."""
+    if isinstance(scalar, Ref):
+        return f"${positions[scalar.column.id]}"
+    if isinstance(scalar, Literal):
+        value = "NULL" if scalar.text is None else _quoted(scalar.text)
+        return f"{value}:{scalar.type.sql}"
+    return _call(scalar, positions)
+
+
+def _call(call: Call, positions: Positions) -> str:
+    if call.name in ("and", "or"):
+        parts = {canonical_scalar(part, positions) for part in _flat(call, call.name)}
+        return f"{call.name}({', '.join(sorted(parts))})"
+    args = [canonical_scalar(arg, positions) for arg in call.args]
+    name = call.name
+    if name in _TURNED:
+        name, args = _TURNED[name], args[::-1]
+    elif name in _SYMMETRIC:
+        args = sorted(args)
+    return f"{name}:{call.type.sql}({', '.join(args)})"
+
+
+def _flat(scalar: Scalar, name: str) -> Iterable[Scalar]:
+    stack = [scalar]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Call) and node.name == name:
+            stack.extend(node.args)
+        else:
+            yield node
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _positions(columns: Iterable[Column]) -> Positions:
+    return {column.id: position for position, column in enumerate(columns)}
+
+
+def _sort_key(key: SortKey, positions: Positions) -> str:
+    order = "asc" if key.ascending else "desc"
+    nulls = "first" if key.nulls_first else "last"
+    return f"${positions[key.column.id]} {order} {nulls}"
+
+
+@singledispatch
+def node_text(node: Relation) -> str:
+    """The node's own part of the canonical text, without its inputs."""
+    raise TypeError(f"no canonical text for {type(node).__name__}")
+
+
+@node_text.register
+def _scan(node: Scan) -> str:
+    columns = ", ".join(f"{_quoted(c.name)}:{c.type.sql}" for c in node.scanned)
+    return f"scan {_quoted(node.source)} {node.version} [{columns}]"
+
+
+@node_text.register
+def _state_read(node: StateRead) -> str:
+    pairs = zip(node.stored, node.read, strict=True)
+    columns = ", ".join(f"{_quoted(name)}:{column.type.sql}" for name, column in pairs)
+    return f"state {_quoted(node.family)} {node.version} [{columns}]"
+
+
+@node_text.register
+def _values(node: Values) -> str:
+    types = ", ".join(column.type.sql for column in node.listed)
+    rows = ", ".join(
+        "(" + ", ".join(canonical_scalar(value, {}) for value in row) + ")" for row in node.rows
+    )
+    return f"values [{types}] [{rows}]"
+
+
+@node_text.register
+def _filter(node: Filter) -> str:
+    return f"filter[{canonical_scalar(node.predicate, _positions(node.input.columns))}]"
+
+
+@node_text.register
+def _project(node: Project) -> str:
+    positions = _positions(node.input.columns)
+    items = ", ".join(
+        f"{canonical_scalar(scalar, positions)} as {column.type.sql}"
+        for column, scalar in node.items
+    )
+    return f"project[{items}]"
+
+
+@node_text.register
+def _join(node: Join) -> str:
+    positions = _positions((*node.left.columns, *node.right.columns))
+    return f"{node.kind} join[{canonical_scalar(node.condition, positions)}]"
+
+
+@node_text.register
+def _aggregate(node: Aggregate) -> str:
+    positions = _positions(node.input.columns)
+    keys = ", ".join(f"${positions[key.id]}" for key in node.keys)
+    calls = ", ".join(
+        f"{_aggregate_call(call, positions)} as {column.type.sql}" for column, call in node.calls
+    )
+    return f"aggregate[{keys}; {calls}]"
+
+
+def _aggregate_call(call: AggregateCall, positions: Positions) -> str:
+    args = ", ".join(canonical_scalar(arg, positions) for arg in call.args)
+    distinct = "distinct " if call.distinct else ""
+    where = "" if call.where is None else f" where {canonical_scalar(call.where, positions)}"
+    return f"{call.name}({distinct}{args}){where}"
+
+
+@node_text.register
+def _repeat(node: Repeat) -> str:
+    return f"repeat[${_positions(node.input.columns)[node.count.id]}]"
+
+
+@node_text.register
+def _union(node: UnionAll) -> str:
+    return f"union all[{', '.join(column.type.sql for column in node.merged)}]"
+
+
+@node_text.register
+def _set_operation(node: SetOperation) -> str:
+    types = ", ".join(column.type.sql for column in node.merged)
+    return f"{node.kind}{' all' if node.all else ''}[{types}]"
+
+
+@node_text.register
+def _sort(node: Sort) -> str:
+    positions = _positions(node.input.columns)
+    return f"sort[{', '.join(_sort_key(key, positions) for key in node.keys)}]"
+
+
+@node_text.register
+def _limit(node: Limit) -> str:
+    return f"limit[{node.count} offset {node.offset}]"
+
+
+@node_text.register
+def _window(node: Window) -> str:
+    positions = _positions(node.input.columns)
+    calls = ", ".join(
+        f"{_window_call(call, positions)} as {column.type.sql}" for column, call in node.calls
+    )
+    return f"window[{calls}]"
+
+
+def _window_call(call: WindowCall, positions: Positions) -> str:
+    args = ", ".join(canonical_scalar(arg, positions) for arg in call.args)
+    partition = ", ".join(f"${positions[column.id]}" for column in call.partition)
+    order = ", ".join(_sort_key(key, positions) for key in call.order)
+    flags = f"{'distinct ' if call.distinct else ''}{'ignore nulls ' if call.ignore_nulls else ''}"
+    return f"{call.name}({flags}{args}) over ({partition}; {order}; {_quoted(call.frame)})"
