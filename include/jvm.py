@@ -1,0 +1,172 @@
+"""The spark-submit options of a driver JVM: class-data archive, compiler, S3A class path.
+
+Set-up leaves its files in one folder, :func:`home_folder` (the S3A jars, the class-data archives,
+a local S3 server). :func:`submit_options` turns them into configuration pairs for
+``spark-submit --conf``, for ``SparkSubmitOperator(conf=...)`` and for ``SparkSession.builder``.
+
+Nothing here ever holds a secret: S3A takes the keys from the ``AWS_*`` environment variables that
+a driver inherits, and so does boto3.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from planner.errors import ForerunError
+
+HOME_VARIABLE = "FORERUN_HOME"
+PLAIN_ARCHIVE = "cds/driver.jsa"
+S3A_ARCHIVE = "cds/driver-s3a.jsa"
+JAR_FOLDER = "jars/s3a"
+
+# Without logging off, a JVM whose class path does not fit the archive prints a warning to stdout.
+_QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
+# Measured: halves the start of a driver, but nearly doubles the CPU of a query that runs for a
+# minute; worth it below some 7 CPU seconds of work on data (docs/operations.md).
+_FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+
+
+class JarsMissingError(ForerunError):
+    """The store is on S3 and Spark has no S3 file system on its class path."""
+
+    code = "jars-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverFiles:
+    """What set-up left for driver JVMs. Each is None where it is not there.
+
+    ``jars`` is the folder of the slim S3A jar set. An archive fits one class path exactly:
+    ``archive`` the plain one, ``s3a_archive`` the one with ``jars`` in front.
+    """
+
+    jars: Path | None = None
+    archive: Path | None = None
+    s3a_archive: Path | None = None
+
+
+def home_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where set-up keeps what it fetched or made.
+
+    ``FORERUN_HOME`` if set, else ``.forerun`` of the checkout, else (installed without a checkout)
+    ``forerun`` in the user's cache folder.
+    """
+    environ = os.environ if environ is None else environ
+    if named := environ.get(HOME_VARIABLE):
+        return Path(named).expanduser().absolute()
+    checkout = Path(__file__).resolve().parents[1]
+    if (checkout / "pyproject.toml").is_file():
+        return checkout / ".forerun"
+    cache = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "forerun"
+
+
+def driver_files(home: Path | None = None) -> DriverFiles:
+    """The files of :class:`DriverFiles` that exist under ``home`` (default: the home folder)."""
+    home = home or home_folder()
+    jars, plain, s3a = home / JAR_FOLDER, home / PLAIN_ARCHIVE, home / S3A_ARCHIVE
+    return DriverFiles(
+        jars=jars if any(jars.glob("hadoop-aws-*.jar")) else None,
+        archive=plain if plain.is_file() else None,
+        s3a_archive=s3a if s3a.is_file() else None,
+    )
+
+
+def submit_options(
+    store_uri: str,
+    tiny: bool = False,
+    *,
+    files: DriverFiles | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[tuple[str, str], ...]:
+    """Configuration pairs for a Spark driver that works on the store at ``store_uri``.
+
+    ``tiny`` is for a run predicted to have next to no data: only the first JIT compiler, which
+    starts fast and ends slow. ``files`` and ``environ`` default to this machine's; with both given
+    the function is pure. A missing or unfit archive only costs time: the JVM ignores it.
+
+    Raises :class:`JarsMissingError` for an ``s3://`` store without the S3A jars.
+    """
+    files = driver_files() if files is None else files
+    environ = os.environ if environ is None else environ
+    on_s3 = is_s3(store_uri)
+    java = java_options(files.s3a_archive if on_s3 else files.archive, tiny)
+    pairs = [("spark.driver.extraJavaOptions", " ".join(java))] if java else []
+    if on_s3:
+        if files.jars is None:
+            raise JarsMissingError(
+                f"Spark cannot reach {store_uri}: the S3A jars are not installed",
+                hint=f"Run `make jars`, or set {HOME_VARIABLE} to the folder that has them.",
+            )
+        pairs += s3a_options(files.jars, environ)
+    return tuple(pairs)
+
+
+def is_s3(store_uri: str) -> bool:
+    """Whether a URI names an object store that Spark reads through S3A."""
+    return urlsplit(store_uri).scheme in {"s3", "s3a"}
+
+
+def java_options(archive: Path | None, tiny: bool) -> list[str]:
+    """JVM flags: the class-data archive, if there is one, and the choice of compiler."""
+    flags = [*_QUIET, _quoted(f"-XX:SharedArchiveFile={archive}")] if archive else []
+    return [*flags, _FIRST_COMPILER_ONLY] if tiny else flags
+
+
+def s3a_options(jars: Path, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Class path and S3A settings; endpoint and region from the variables that boto3 reads too.
+
+    ``s3://`` URIs go to S3A as well, so that one spelling serves Spark and boto3.
+    """
+    endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
+    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+    pairs = [
+        ("spark.driver.extraClassPath", f"{jars}/*"),
+        ("spark.executor.extraClassPath", f"{jars}/*"),
+        ("spark.hadoop.fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem"),
+        # One object per pending commit less to write, list and delete.
+        ("spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled", "true"),
+    ]
+    if endpoint:
+        pairs += [
+            ("spark.hadoop.fs.s3a.endpoint", endpoint),
+            ("spark.hadoop.fs.s3a.path.style.access", "true"),
+            (
+                "spark.hadoop.fs.s3a.connection.ssl.enabled",
+                "false" if urlsplit(endpoint).scheme == "http" else "true",
+            ),
+        ]
+    if region or endpoint:
+        pairs.append(("spark.hadoop.fs.s3a.endpoint.region", region or "us-east-1"))
+    return pairs
+
+
+def spark_submit() -> Path:
+    """The spark-submit of the running Python's environment (never another one from PATH)."""
+    return Path(sys.prefix) / "bin" / "spark-submit"
+
+
+def driver_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Environment for spark-submit: this Python for driver and workers, this Spark, no other.
+
+    ``SPARK_HOME`` of the surrounding shell would start another version of Spark, so it is dropped.
+    """
+    environ = os.environ if environ is None else environ
+    bin_folder = str(Path(sys.prefix) / "bin")
+    kept = {k: v for k, v in environ.items() if k not in {"SPARK_HOME", "PYSPARK_SUBMIT_ARGS"}}
+    path = environ.get("PATH", os.defpath)
+    return {
+        **kept,
+        "PATH": path if path.split(os.pathsep)[0] == bin_folder else f"{bin_folder}:{path}",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+
+
+def _quoted(flag: str) -> str:
+    return f'"{flag}"' if " " in flag else flag
