@@ -92,17 +92,23 @@ def with_weight(bag: Signed, ids: ColumnIds, sign: int = 1) -> Signed:
     return Signed(Project(bag.relation, (*keep, (weight, turned))), weight)
 
 
-def times(weights: Iterator[Column | None] | tuple[Column | None, ...]) -> Scalar | None:
+def times(
+    weights: Iterator[Column | None] | tuple[Column | None, ...],
+) -> Scalar | None:
     """The product of the weights that are there; None when none is."""
     product: Scalar | None = None
     for weight in weights:
         if weight is not None:
             factor = Ref(weight)
-            product = factor if product is None else Call("*", (product, factor), BIGINT)
+            product = (
+                factor if product is None else Call("*", (product, factor), BIGINT)
+            )
     return product
 
 
-def plus(parts: tuple[Signed, ...], columns: tuple[Column, ...], ids: ColumnIds) -> Signed:
+def plus(
+    parts: tuple[Signed, ...], columns: tuple[Column, ...], ids: ColumnIds
+) -> Signed:
     """The sum of signed bags, by position; the result has the given columns."""
     if len(parts) == 1 and parts[0].columns == columns:
         return parts[0]

@@ -1,0 +1,1 @@
+"""Rules: each a small piece of data and one function, one family a file."""

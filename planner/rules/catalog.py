@@ -1,0 +1,33 @@
+"""The rule sets, in order, with the reason for each line. Nothing registers itself."""
+
+from __future__ import annotations
+
+from planner.algebra.relational import Relation
+from planner.errors import Reason
+from planner.rules.incremental import aggregate, join, linear, outer_join
+from planner.rules.incremental.rule import Applies, Input, Rule
+
+INCREMENTAL: tuple[Rule, ...] = (
+    linear.FILTER,
+    linear.PROJECT,
+    linear.UNION_ALL,
+    join.STATIC_RIGHT,  # before the general rules: keeps nothing
+    join.INNER,
+    outer_join.BY_KEY,  # before TOUCHED: recomputes nothing
+    outer_join.TOUCHED,
+    aggregate.MERGED,  # before AFFECTED: keeps no input
+    aggregate.AFFECTED,
+)
+
+
+def find(node: Relation, inputs: tuple[Input, ...]) -> tuple[Rule, Applies] | Reason:
+    """The first rule that covers the operator, or the most telling reason why none does."""
+    reason = Reason.OPERATOR
+    for rule in INCREMENTAL:
+        if isinstance(node, rule.operator):
+            answer = rule.applies(node, inputs)
+            if isinstance(answer, Applies):
+                return rule, answer
+            if answer is not Reason.OPERATOR:
+                reason = answer
+    return reason

@@ -1,0 +1,87 @@
+"""Operators that work row by row, and UNION ALL: the delta goes through, nothing is kept."""
+
+from __future__ import annotations
+
+from planner.algebra.relational import Filter, Project, Relation, UnionAll
+from planner.algebra.scalar import Ref, Scalar, is_deterministic
+from planner.errors import Reason
+from planner.rules.incremental.rule import Applies, Input, Rule, Versions
+from planner.tvr.signed import ColumnIds, Signed, plus
+
+
+def _row_by_row(
+    scalars: tuple[Scalar, ...], inputs: tuple[Input, ...]
+) -> Applies | Reason:
+    if not all(is_deterministic(scalar) for scalar in scalars):
+        return Reason.NOT_DETERMINISTIC
+    return Applies(signed=inputs[0].signed)
+
+
+def _filter_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+    if not isinstance(node, Filter):
+        raise TypeError(node)
+    return _row_by_row((node.predicate,), inputs)
+
+
+def _filter_delta(
+    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
+) -> Signed:
+    if not isinstance(node, Filter):
+        raise TypeError(node)
+    delta = inputs[0].delta()
+    return Signed(Filter(delta.relation, node.predicate), delta.weight)
+
+
+def _project_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+    if not isinstance(node, Project):
+        raise TypeError(node)
+    return _row_by_row(tuple(scalar for _, scalar in node.items), inputs)
+
+
+def _project_delta(
+    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
+) -> Signed:
+    if not isinstance(node, Project):
+        raise TypeError(node)
+    delta = inputs[0].delta()
+    if delta.weight is None:
+        return Signed(Project(delta.relation, node.items))
+    items = (*node.items, (delta.weight, Ref(delta.weight)))
+    return Signed(Project(delta.relation, items), delta.weight)
+
+
+def _union_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+    return Applies(signed=any(i.signed for i in inputs))
+
+
+def _union_delta(
+    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
+) -> Signed:
+    if not isinstance(node, UnionAll):
+        raise TypeError(node)
+    parts = tuple(branch.delta() for branch in inputs if branch.changing)
+    return plus(parts, node.merged, ids)
+
+
+FILTER = Rule(
+    "FilterDelta",
+    Filter,
+    _filter_applies,
+    "Tempura 4.1: d(filter(R)) = filter(dR). The predicate reads one row, so equal rows stay or go "
+    "together, whatever their weight.",
+    _filter_delta,
+)
+PROJECT = Rule(
+    "ProjectDelta",
+    Project,
+    _project_applies,
+    "Tempura 4.1: d(project(R)) = project(dR). Rows that become equal add up their weights.",
+    _project_delta,
+)
+UNION_ALL = Rule(
+    "UnionAllDelta",
+    UnionAll,
+    _union_applies,
+    "Tempura 4.1: d(R + S) = dR + dS. A static branch came in whole with the first run.",
+    _union_delta,
+)

@@ -1,0 +1,183 @@
+"""Delta rules of joins that take rows back when a partner arrives: left outer, semi and anti.
+
+All three ask of a left row only whether its key has a partner. That changes exactly for the keys
+of R that *appear* in this run (R append-only)::
+
+    d(L left R)  =  dL left R_new  +  L_old join dR  -  nulls(L_old semi appeared)
+    d(L semi R)  =  dL semi R_new  +  L_old semi appeared
+    d(L anti R)  =  dL anti R_new  -  L_old anti-of-before = (L_old semi appeared)
+    appeared     =  keys of R_new whose first run is this one
+
+``nulls`` extends by NULLs. With further conditions on the pair, a key says too little, and the left
+rows whose key is touched are recomputed::
+
+    A            =  L_old semi keys(dR)
+    d(L left R)  =  dL left R_new  -  A left R_old  +  A left R_new
+
+R must not take rows back here: then "has a partner" needs a consolidated R, which is another rule.
+L may: all three are linear in it.
+"""
+
+from __future__ import annotations
+
+from planner.algebra.predicates import split_condition
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+)
+from planner.algebra.scalar import (
+    TRUE,
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    conjunction,
+    equals,
+    is_deterministic,
+)
+from planner.algebra.types import BOOLEAN, Column
+from planner.errors import Reason
+from planner.rules.incremental.join import as_join, needs_of_both, weighted_join
+from planner.rules.incremental.rule import Applies, Input, Rule, Versions
+from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
+
+_KINDS = frozenset({JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+
+
+def _common(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+    join = as_join(node)
+    if join.kind not in _KINDS:
+        return Reason.OPERATOR
+    if not is_deterministic(join.condition):
+        return Reason.NOT_DETERMINISTIC
+    if inputs[1].signed:
+        return Reason.RETRACTING_INPUT
+    needs = needs_of_both(join, inputs)
+    if isinstance(needs, Reason):
+        return needs
+    signed = inputs[0].signed or join.kind is not JoinKind.SEMI
+    return Applies(signed=signed, needs=needs)
+
+
+def _by_key_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+    _, residual = split_condition(as_join(node))
+    return _common(node, inputs) if residual == TRUE else Reason.OPERATOR
+
+
+def _by_key_delta(
+    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
+) -> Signed:
+    join, (left, right) = as_join(node), inputs
+    parts = []
+    if left.changing:
+        parts.append(weighted_join(join, left.delta(), right.new(), ids))
+    if join.kind is JoinKind.LEFT:
+        inner = Join(JoinKind.INNER, join.left, join.right, join.condition)
+        parts.append(weighted_join(inner, left.old(), right.delta(), ids))
+    touched = _left_rows_with(join, left.old(), _appeared(join, right, ids))
+    if join.kind is JoinKind.LEFT:
+        parts.append(with_weight(_extend_by_nulls(join, touched), ids, sign=-1))
+    else:
+        parts.append(
+            with_weight(touched, ids, sign=1 if join.kind is JoinKind.SEMI else -1)
+        )
+    return plus(tuple(parts), join.columns, ids)
+
+
+def _appeared(
+    join: Join, right: Versions, ids: ColumnIds
+) -> tuple[Relation, tuple[Column, ...]]:
+    """Keys of R_new that OLD does not have, as (relation, key columns).
+
+    One pass over the kept rows, grouped by the key they are distributed by: a key has appeared
+    now if no earlier run wrote it.
+    """
+    kept = right.stamped()
+    relation, run, current = kept.relation, kept.run, kept.current
+    keys = tuple(key for _, key in split_condition(join)[0])
+    columns = tuple(ids.new(key.name, key) for key in keys)
+    stamped = Project(relation, (*_renamed(keys, columns), (run, Ref(run))))
+    first = Column(ids.next_id(), "__first", run.type)
+    grouped = Aggregate(stamped, columns, ((first, AggregateCall("min", (Ref(run),))),))
+    now = Filter(
+        grouped, Call("=", (Ref(first), Literal(str(current), run.type)), BOOLEAN)
+    )
+    return Project(now, tuple((c, Ref(c)) for c in columns)), columns
+
+
+def _renamed(
+    columns: tuple[Column, ...], names: tuple[Column, ...]
+) -> tuple[tuple[Column, Scalar], ...]:
+    return tuple((new, Ref(old)) for old, new in zip(columns, names, strict=True))
+
+
+def _left_rows_with(
+    join: Join, left: Signed, keys: tuple[Relation, tuple[Column, ...]]
+) -> Signed:
+    """Rows of L whose key is among the given keys."""
+    relation, columns = keys
+    pairs, _ = split_condition(join)
+    condition = conjunction(
+        tuple(equals(mine, key) for (mine, _), key in zip(pairs, columns, strict=True))
+    )
+    return Signed(Join(JoinKind.SEMI, left.relation, relation, condition), left.weight)
+
+
+def _extend_by_nulls(join: Join, left: Signed) -> Signed:
+    nulls = tuple((c, Literal(None, c.type)) for c in join.right.columns)
+    items: tuple[tuple[Column, Scalar], ...] = tuple(
+        (c, Ref(c)) for c in left.relation.columns
+    )
+    return Signed(Project(left.relation, (*items, *nulls)), left.weight)
+
+
+def _touched_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+    applies = _common(node, inputs)
+    if isinstance(applies, Reason):
+        return applies
+    return Applies(signed=True, needs=applies.needs)
+
+
+def _touched_delta(
+    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
+) -> Signed:
+    join, (left, right) = as_join(node), inputs
+    parts = []
+    if left.changing:
+        parts.append(weighted_join(join, left.delta(), right.new(), ids))
+    pairs, _ = split_condition(join)
+    keys = tuple(key for _, key in pairs)
+    columns = tuple(ids.new(key.name, key) for key in keys)
+    changed = Aggregate(
+        Project(right.delta().relation, _renamed(keys, columns)), columns, ()
+    )
+    touched = _left_rows_with(join, left.old(), (changed, columns))
+    parts.append(
+        with_weight(weighted_join(join, touched, right.old(), ids), ids, sign=-1)
+    )
+    parts.append(weighted_join(join, touched, right.new(), ids))
+    return plus(tuple(parts), join.columns, ids)
+
+
+BY_KEY = Rule(
+    "OuterJoinDeltaByKey",
+    Join,
+    _by_key_applies,
+    "Tempura 4.1 (outer and semi joins by their affected keys), under the convention of tvr.signed. "
+    "Duplicates on the left each have their own NULL row to take back; a NULL key never appears, "
+    "since it equals nothing.",
+    _by_key_delta,
+)
+TOUCHED = Rule(
+    "OuterJoinDeltaTouchedRows",
+    Join,
+    _touched_applies,
+    "Distributed IVM 3.2, domain of the affected rows: what was there for them before goes, what is "
+    "there now comes; right for any condition that contains an equality.",
+    _touched_delta,
+)
