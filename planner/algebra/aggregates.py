@@ -110,16 +110,10 @@ class PartialState:
         if slot.merge in ("min", "max"):
             return AggregateCall(slot.merge, (value,))
         if slot.suffix == "count":
-            there = (
-                Call("isnotnull", (value,), BOOLEAN)
-                if self.call.args
-                else self.call.where
-            )
+            there = Call("isnotnull", (value,), BOOLEAN) if self.call.args else self.call.where
             return count_rows(there, weight)
         term = _exact(value, slot.type)
-        return AggregateCall(
-            "sum", (term if weight is None else _times_weight(term, weight),)
-        )
+        return AggregateCall("sum", (term if weight is None else _times_weight(term, weight),))
 
     def finalize(self, slots: tuple[Scalar, ...]) -> Scalar:
         """The value of the aggregate from merged slots; none of it reads rows."""
@@ -143,9 +137,7 @@ def partial_state(call: AggregateCall, signed: bool) -> PartialState | Reason:
         return Reason.AGGREGATE_FUNCTION
     if call.distinct and call.name not in ("min", "max"):
         return Reason.DISTINCT_AGGREGATE
-    if not result.is_known or (
-        types and types[0].name == "STRING" and call.name in ("sum", "avg")
-    ):
+    if not result.is_known or (types and types[0].name == "STRING" and call.name in ("sum", "avg")):
         return Reason.UNKNOWN_TYPE
     count = Slot("count", BIGINT, "count")
     if call.name == "count":
@@ -157,11 +149,7 @@ def partial_state(call: AggregateCall, signed: bool) -> PartialState | Reason:
     if signed and types[0].is_floating:
         return Reason.RETRACTING_INPUT
     if call.name == "sum":
-        slots = (
-            (Slot("sum", result, "sum"), count)
-            if signed
-            else (Slot("sum", result, "sum"),)
-        )
+        slots = (Slot("sum", result, "sum"), count) if signed else (Slot("sum", result, "sum"),)
         return PartialState(call, result, slots, signed)
     total = _total_type(types[0])
     return PartialState(call, result, (Slot("sum", total, "sum"), count), signed)
@@ -202,9 +190,7 @@ def _present(call: AggregateCall) -> Scalar:
     guards = rest if call.where is None else (call.where, *rest)
     if not guards:
         return value
-    return Call(
-        "case", (conjunction(guards), value, Literal(None, value.type)), value.type
-    )
+    return Call("case", (conjunction(guards), value, Literal(None, value.type)), value.type)
 
 
 def _exact(value: Scalar, total: DataType) -> Scalar:

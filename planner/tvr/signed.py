@@ -100,15 +100,11 @@ def times(
     for weight in weights:
         if weight is not None:
             factor = Ref(weight)
-            product = (
-                factor if product is None else Call("*", (product, factor), BIGINT)
-            )
+            product = factor if product is None else Call("*", (product, factor), BIGINT)
     return product
 
 
-def plus(
-    parts: tuple[Signed, ...], columns: tuple[Column, ...], ids: ColumnIds
-) -> Signed:
+def plus(parts: tuple[Signed, ...], columns: tuple[Column, ...], ids: ColumnIds) -> Signed:
     """The sum of signed bags, by position; the result has the given columns."""
     if len(parts) == 1 and parts[0].columns == columns:
         return parts[0]

@@ -81,18 +81,13 @@ def _must(states: tuple[PartialState, ...] | Reason) -> tuple[PartialState, ...]
     return states
 
 
-def _layout(
-    node: Aggregate, signed: bool, hidden: Slot, ids: ColumnIds
-) -> tuple[Column, ...]:
+def _layout(node: Aggregate, signed: bool, hidden: Slot, ids: ColumnIds) -> tuple[Column, ...]:
     """Columns of the kept states: the keys, the slots of every call, one hidden count."""
     columns = list(node.keys)
-    for (output, _), state in zip(
-        node.calls, _must(_states(node, signed)), strict=True
-    ):
-        for slot in state.slots:
-            columns.append(
-                Column(ids.next_id(), f"{output.name}_{slot.suffix}", slot.type)
-            )
+    for (output, _), state in zip(node.calls, _must(_states(node, signed)), strict=True):
+        columns.extend(
+            Column(ids.next_id(), f"{output.name}_{slot.suffix}", slot.type) for slot in state.slots
+        )
     columns.append(Column(ids.next_id(), hidden.suffix, hidden.type))
     return tuple(columns)
 
@@ -138,9 +133,7 @@ def _merging(
     return calls, values
 
 
-def _finish(
-    partials: tuple[PartialState, ...], slots: Sequence[Scalar]
-) -> tuple[Scalar, ...]:
+def _finish(partials: tuple[PartialState, ...], slots: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """The value of every call from all merged slots, in order."""
     values, start = [], 0
     for state in partials:
@@ -194,9 +187,7 @@ def _merge(
     return Project(merged, _outputs(node, _finish(partials, values)))
 
 
-def _outputs(
-    node: Aggregate, values: Sequence[Scalar]
-) -> tuple[tuple[Column, Scalar], ...]:
+def _outputs(node: Aggregate, values: Sequence[Scalar]) -> tuple[tuple[Column, Scalar], ...]:
     finished = zip((column for column, _ in node.calls), values, strict=True)
     return (*((key, Ref(key)) for key in node.keys), *finished)
 
@@ -210,9 +201,7 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     node = _as_aggregate(node)
     partials = _must(_states(node, signed))
     kept = states.stamped()
-    columns = tuple(c for c in kept.relation.columns if c.id != kept.run.id)[
-        len(node.keys) :
-    ]
+    columns = tuple(c for c in kept.relation.columns if c.id != kept.run.id)[len(node.keys) :]
     current = Literal(str(kept.current), kept.run.type)
     earlier = Call("<", (Ref(kept.run), current), BOOLEAN)
     after, new = _merging(partials, _HIDDEN, columns, None, ids)
@@ -230,9 +219,7 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
         sides = Filter(sides, Call(">", (rows, integer(0)), BOOLEAN))
     both = zip(_finish(partials, old), _finish(partials, new), strict=True)
     values = [Call("case", (taken_back, o, n), n.type) for o, n in both]
-    return Signed(
-        Project(sides, (*_outputs(node, values), (weight, Ref(weight)))), weight
-    )
+    return Signed(Project(sides, (*_outputs(node, values), (weight, Ref(weight)))), weight)
 
 
 def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
@@ -245,9 +232,7 @@ def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Re
     return Applies(signed=True, needs=(Need(0, node.keys),))
 
 
-def _affected_columns(
-    node: Relation, signed: bool, ids: ColumnIds
-) -> tuple[Column, ...]:
+def _affected_columns(node: Relation, signed: bool, ids: ColumnIds) -> tuple[Column, ...]:
     return _layout(_as_aggregate(node), False, _LOST, ids)
 
 
@@ -291,9 +276,7 @@ def _affected_merge(
     untouched = Project(whole, _outputs(node, _finish(partials, values)))
     losers = Filter(merged, Call(">", (values[-1], integer(0)), BOOLEAN))
     names = tuple(ids.new(key.name, key) for key in node.keys)
-    renamed = Project(
-        losers, tuple((n, Ref(k)) for n, k in zip(names, node.keys, strict=True))
-    )
+    renamed = Project(losers, tuple((n, Ref(k)) for n, k in zip(names, node.keys, strict=True)))
     same = conjunction(
         tuple(
             Call("<=>", (Ref(key), Ref(name)), BOOLEAN)

@@ -82,9 +82,7 @@ def _inner_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reaso
     return needs if isinstance(needs, Reason) else Applies(signed=signed, needs=needs)
 
 
-def _inner_delta(
-    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
-) -> Signed:
+def _inner_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
     join, (left, right) = as_join(node), inputs
     parts = []
     if left.changing:
@@ -106,7 +104,7 @@ INNER = Rule(
     "InnerJoinDelta",
     Join,
     _inner_applies,
-    "Tempura 4.1 and Distributed IVM 2.1: bilinear. NULL keys match nothing in any version; weights "
-    "multiply, so a row that is taken back takes back all of its pairs.",
+    "Tempura 4.1 and Distributed IVM 2.1: bilinear. NULL keys match nothing in any version; "
+    "weights multiply, so a row that is taken back takes back all of its pairs.",
     _inner_delta,
 )

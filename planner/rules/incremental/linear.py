@@ -9,9 +9,7 @@ from planner.rules.incremental.rule import Applies, Input, Rule, Versions
 from planner.tvr.signed import ColumnIds, Signed, plus
 
 
-def _row_by_row(
-    scalars: tuple[Scalar, ...], inputs: tuple[Input, ...]
-) -> Applies | Reason:
+def _row_by_row(scalars: tuple[Scalar, ...], inputs: tuple[Input, ...]) -> Applies | Reason:
     if not all(is_deterministic(scalar) for scalar in scalars):
         return Reason.NOT_DETERMINISTIC
     return Applies(signed=inputs[0].signed)
@@ -23,9 +21,7 @@ def _filter_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reas
     return _row_by_row((node.predicate,), inputs)
 
 
-def _filter_delta(
-    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
-) -> Signed:
+def _filter_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
     if not isinstance(node, Filter):
         raise TypeError(node)
     delta = inputs[0].delta()
@@ -38,9 +34,7 @@ def _project_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Rea
     return _row_by_row(tuple(scalar for _, scalar in node.items), inputs)
 
 
-def _project_delta(
-    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
-) -> Signed:
+def _project_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
     if not isinstance(node, Project):
         raise TypeError(node)
     delta = inputs[0].delta()
@@ -54,9 +48,7 @@ def _union_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reaso
     return Applies(signed=any(i.signed for i in inputs))
 
 
-def _union_delta(
-    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
-) -> Signed:
+def _union_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
     if not isinstance(node, UnionAll):
         raise TypeError(node)
     parts = tuple(branch.delta() for branch in inputs if branch.changing)

@@ -69,9 +69,7 @@ def _by_key_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reas
     return _common(node, inputs) if residual == TRUE else Reason.OPERATOR
 
 
-def _by_key_delta(
-    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
-) -> Signed:
+def _by_key_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
     join, (left, right) = as_join(node), inputs
     parts = []
     if left.changing:
@@ -83,15 +81,11 @@ def _by_key_delta(
     if join.kind is JoinKind.LEFT:
         parts.append(with_weight(_extend_by_nulls(join, touched), ids, sign=-1))
     else:
-        parts.append(
-            with_weight(touched, ids, sign=1 if join.kind is JoinKind.SEMI else -1)
-        )
+        parts.append(with_weight(touched, ids, sign=1 if join.kind is JoinKind.SEMI else -1))
     return plus(tuple(parts), join.columns, ids)
 
 
-def _appeared(
-    join: Join, right: Versions, ids: ColumnIds
-) -> tuple[Relation, tuple[Column, ...]]:
+def _appeared(join: Join, right: Versions, ids: ColumnIds) -> tuple[Relation, tuple[Column, ...]]:
     """Keys of R_new that OLD does not have, as (relation, key columns).
 
     One pass over the kept rows, grouped by the key they are distributed by: a key has appeared
@@ -104,9 +98,7 @@ def _appeared(
     stamped = Project(relation, (*_renamed(keys, columns), (run, Ref(run))))
     first = Column(ids.next_id(), "__first", run.type)
     grouped = Aggregate(stamped, columns, ((first, AggregateCall("min", (Ref(run),))),))
-    now = Filter(
-        grouped, Call("=", (Ref(first), Literal(str(current), run.type)), BOOLEAN)
-    )
+    now = Filter(grouped, Call("=", (Ref(first), Literal(str(current), run.type)), BOOLEAN))
     return Project(now, tuple((c, Ref(c)) for c in columns)), columns
 
 
@@ -116,9 +108,7 @@ def _renamed(
     return tuple((new, Ref(old)) for old, new in zip(columns, names, strict=True))
 
 
-def _left_rows_with(
-    join: Join, left: Signed, keys: tuple[Relation, tuple[Column, ...]]
-) -> Signed:
+def _left_rows_with(join: Join, left: Signed, keys: tuple[Relation, tuple[Column, ...]]) -> Signed:
     """Rows of L whose key is among the given keys."""
     relation, columns = keys
     pairs, _ = split_condition(join)
@@ -130,9 +120,7 @@ def _left_rows_with(
 
 def _extend_by_nulls(join: Join, left: Signed) -> Signed:
     nulls = tuple((c, Literal(None, c.type)) for c in join.right.columns)
-    items: tuple[tuple[Column, Scalar], ...] = tuple(
-        (c, Ref(c)) for c in left.relation.columns
-    )
+    items: tuple[tuple[Column, Scalar], ...] = tuple((c, Ref(c)) for c in left.relation.columns)
     return Signed(Project(left.relation, (*items, *nulls)), left.weight)
 
 
@@ -143,9 +131,7 @@ def _touched_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Rea
     return Applies(signed=True, needs=applies.needs)
 
 
-def _touched_delta(
-    node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds
-) -> Signed:
+def _touched_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
     join, (left, right) = as_join(node), inputs
     parts = []
     if left.changing:
@@ -153,13 +139,9 @@ def _touched_delta(
     pairs, _ = split_condition(join)
     keys = tuple(key for _, key in pairs)
     columns = tuple(ids.new(key.name, key) for key in keys)
-    changed = Aggregate(
-        Project(right.delta().relation, _renamed(keys, columns)), columns, ()
-    )
+    changed = Aggregate(Project(right.delta().relation, _renamed(keys, columns)), columns, ())
     touched = _left_rows_with(join, left.old(), (changed, columns))
-    parts.append(
-        with_weight(weighted_join(join, touched, right.old(), ids), ids, sign=-1)
-    )
+    parts.append(with_weight(weighted_join(join, touched, right.old(), ids), ids, sign=-1))
     parts.append(weighted_join(join, touched, right.new(), ids))
     return plus(tuple(parts), join.columns, ids)
 
@@ -168,7 +150,7 @@ BY_KEY = Rule(
     "OuterJoinDeltaByKey",
     Join,
     _by_key_applies,
-    "Tempura 4.1 (outer and semi joins by their affected keys), under the convention of tvr.signed. "
+    "Tempura 4.1 (outer and semi joins by their affected keys), under the convention of tvr. "
     "Duplicates on the left each have their own NULL row to take back; a NULL key never appears, "
     "since it equals nothing.",
     _by_key_delta,
@@ -177,7 +159,7 @@ TOUCHED = Rule(
     "OuterJoinDeltaTouchedRows",
     Join,
     _touched_applies,
-    "Distributed IVM 3.2, domain of the affected rows: what was there for them before goes, what is "
-    "there now comes; right for any condition that contains an equality.",
+    "Distributed IVM 3.2, domain of the affected rows: what was there for them goes, what is there "
+    "now comes; right for any condition that contains an equality.",
     _touched_delta,
 )
