@@ -1,36 +1,143 @@
-"""What a join condition says: equalities between the sides, and the rest."""
+"""What a condition says: equalities between the sides of a join, and what it never lets through."""
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
 from planner.algebra.relational import Join
-from planner.algebra.scalar import Call, Ref, Scalar, conjunction, conjuncts
-from planner.algebra.types import Column
+from planner.algebra.scalar import (
+    COMPARISONS,
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    conjunction,
+    conjuncts,
+)
+from planner.algebra.types import Column, ColumnId
+
+STRICT = (COMPARISONS - {"<=>"}) | frozenset({
+    "+", "-", "*", "/", "%", "||", "neg", "cast", "try_cast", "not", "like", "abs", "year", "month",
+    "day", "dayofmonth", "quarter", "hour", "minute", "second", "substring", "substr", "upper",
+    "lower", "trim", "ltrim", "rtrim", "length", "char_length", "round", "floor", "ceil", "ceiling",
+    "date_add", "date_sub", "datediff", "add_months", "left", "right", "replace", "negative",
+})  # fmt: skip
+"""Calls that are NULL as soon as one argument is (Spark's null-intolerant expressions)."""
+
+EMPTY: frozenset[ColumnId] = frozenset()
 
 
-def split_condition(join: Join) -> tuple[tuple[tuple[Column, Column], ...], Scalar]:
-    """The equalities ``left column = right column`` of one type, and the conjunction of the rest.
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A join condition taken apart: ``pairs`` are the conjuncts ``left column = right column`` of
+    equal types, ``residual`` the conjunction of all others (TRUE for none)."""
 
-    Only plain columns count: normalization moves expressions and casts below the join, because
-    rows can be distributed by columns only. Each pair is given left side first.
+    pairs: tuple[tuple[Column, Column], ...]
+    residual: Scalar
+
+    @property
+    def left(self) -> tuple[Column, ...]:
+        return tuple(left for left, _ in self.pairs)
+
+    @property
+    def right(self) -> tuple[Column, ...]:
+        return tuple(right for _, right in self.pairs)
+
+
+def split_condition(join: Join) -> Condition:
+    """The equality pairs of a join, (left column, right column) each, and the residual.
+
+    A pair occurs once. Equalities of columns of different types are in the residual: Spark would
+    cast one side, and rows that are hash-partitioned by the other type lie elsewhere.
     """
     left = {column.id for column in join.left.columns}
+    right = {column.id for column in join.right.columns}
     pairs: list[tuple[Column, Column]] = []
-    rest: list[Scalar] = []
+    residual: list[Scalar] = []
     for part in conjuncts(join.condition):
-        pair = _equality(part)
-        if pair is not None and (pair[0].id in left) != (pair[1].id in left):
-            pair = pair if pair[0].id in left else (pair[1], pair[0])
-            if pair not in pairs:
-                pairs.append(pair)
-        else:
-            rest.append(part)
-    return tuple(pairs), conjunction(tuple(rest))
+        pair = equality(part)
+        if pair is not None and pair[0].type == pair[1].type:
+            one, other = pair
+            if one.id in right and other.id in left:
+                one, other = other, one
+            if one.id in left and other.id in right:
+                if (one, other) not in pairs:
+                    pairs.append((one, other))
+                continue
+        residual.append(part)
+    return Condition(tuple(pairs), conjunction(tuple(residual)))
 
 
-def _equality(part: Scalar) -> tuple[Column, Column] | None:
-    if not (isinstance(part, Call) and part.name == "="):
-        return None
-    a, b = part.args
-    if isinstance(a, Ref) and isinstance(b, Ref) and a.type == b.type:
-        return a.column, b.column
+def equality(part: Scalar) -> tuple[Column, Column] | None:
+    """The two columns of ``column = column``, else None."""
+    if isinstance(part, Call) and part.name == "=":
+        one, other = part.args
+        if isinstance(one, Ref) and isinstance(other, Ref):
+            return one.column, other.column
     return None
+
+
+def null_strict(scalar: Scalar) -> frozenset[ColumnId]:
+    """Columns of which one NULL makes the scalar NULL."""
+    if isinstance(scalar, Ref):
+        return frozenset({scalar.column.id})
+    if isinstance(scalar, Literal):
+        return EMPTY
+    if scalar.name == "in":
+        # NULL IN (...) is NULL whatever the list; a NULL in the list is not so simple.
+        return null_strict(scalar.args[0])
+    if scalar.name in STRICT:
+        return frozenset().union(*(null_strict(arg) for arg in scalar.args))
+    return EMPTY
+
+
+def null_rejected(predicate: Scalar) -> frozenset[ColumnId]:
+    """Columns that are not NULL in any row that the predicate lets through.
+
+    The predicate lets a row through when it is true, so: what makes it NULL or false is rejected.
+    Conservative: a column that is not named may still be rejected.
+    """
+    if isinstance(predicate, Call):
+        if predicate.name == "and":
+            return frozenset().union(*(null_rejected(arg) for arg in predicate.args))
+        if predicate.name == "or":
+            first, *rest = (null_rejected(arg) for arg in predicate.args)
+            return first.intersection(*rest)
+        if predicate.name == "isnotnull":
+            return null_strict(predicate.args[0])
+        if predicate.name == "not":
+            return _rejected_by_not(predicate.args[0])
+        if predicate.name == "<=>":
+            return _rejected_by_null_safe(predicate)
+    return null_strict(predicate)
+
+
+def _rejected_by_not(inner: Scalar) -> frozenset[ColumnId]:
+    if isinstance(inner, Call):
+        if inner.name == "isnull":
+            return null_strict(inner.args[0])
+        if inner.name == "or":
+            # not (a or b) = not a and not b
+            return frozenset().union(*(_rejected_by_not(arg) for arg in inner.args))
+        if inner.name == "and":
+            first, *rest = (_rejected_by_not(arg) for arg in inner.args)
+            return first.intersection(*rest)
+        if inner.name == "not":
+            return null_rejected(inner.args[0])
+    return null_strict(inner)
+
+
+def _rejected_by_null_safe(predicate: Call) -> frozenset[ColumnId]:
+    """``x <=> literal`` with a literal that is not NULL is never true for a NULL x."""
+    one, other = predicate.args
+    if isinstance(other, Literal) and other.text is not None:
+        return null_strict(one)
+    if isinstance(one, Literal) and one.text is not None:
+        return null_strict(other)
+    return EMPTY
+
+
+def rejects_nulls_of(predicate: Scalar, columns: AbstractSet[ColumnId]) -> bool:
+    """True if a row whose ``columns`` are all NULL never passes the predicate."""
+    return any(not null_rejected(part).isdisjoint(columns) for part in conjuncts(predicate))

@@ -1,0 +1,1 @@
+"""Logical properties of relations: candidate keys and columns that are never NULL."""
