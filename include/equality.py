@@ -144,7 +144,9 @@ def _names(names: Sequence[str]) -> str:
 def _sides(expected: pa.Table, actual: pa.Table, mass: Mapping[str, float]) -> _Sides:
     plain = pa.schema([pa.field(f.name, _plain(f.type)) for f in expected.schema])
     both = [
-        pa.Table.from_arrays([c.cast(f.type) for c, f in zip(t.columns, plain)], schema=plain)
+        pa.Table.from_arrays(
+            [c.cast(f.type) for c, f in zip(t.columns, plain, strict=True)], schema=plain
+        )
         for t in (expected, actual)
     ]
     return _Sides(pa.concat_tables(both), expected.num_rows, mass)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 import random
 import time
@@ -107,7 +107,7 @@ def test_names_and_types_are_part_of_a_result() -> None:
 
 
 def test_time_units_are_storage() -> None:
-    noon = datetime.datetime(2026, 1, 1, 12)
+    noon = dt.datetime(2026, 1, 1, 12)
     coarse, fine = (pa.array([noon], pa.timestamp(unit)) for unit in ("us", "ns"))
     assert compare(table(t=coarse), table(t=fine)).equal
     assert not compare(table(t=coarse), table(t=pa.array([noon], pa.timestamp("us", "UTC")))).equal
@@ -171,7 +171,8 @@ class TestCut:
     def test_says_what_it_could_not_check(self) -> None:
         cut = Cut((OrderKey(0, ascending=False),))
         verdict = compare(self.wanted, self.full.take([0, 2]), cut=cut)
-        assert verdict.equal and "by sort key only" in verdict.notes[0]
+        assert verdict.equal
+        assert "by sort key only" in verdict.notes[0]
 
     @pytest.mark.parametrize("nulls_first", [True, False])
     @pytest.mark.parametrize("ascending", [True, False])
@@ -198,7 +199,10 @@ def three(rows: list[tuple[object, ...]]) -> pa.Table:
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     kinds = (pa.int64(), pa.float64(), pa.float64())
     return pa.table(
-        {n: pa.array(c, k, from_pandas=False) for n, c, k in zip("abc", columns, kinds)}
+        {
+            n: pa.array(c, k, from_pandas=False)
+            for n, c, k in zip("abc", columns, kinds, strict=True)
+        }
     )
 
 
