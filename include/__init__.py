@@ -1,1 +1,1 @@
-"""Adapters: everything that touches disk, network, clock or environment, and report definitions."""
+"""Adapters: all I/O of Forerun, and the values that cross into it."""

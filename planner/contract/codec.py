@@ -13,7 +13,6 @@ import typing
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from planner.contract import plan_v1
 from planner.contract.plan_v1 import CONTRACT_VERSION, Plan
 from planner.errors import ContractError
 
@@ -47,7 +46,7 @@ def decode_plan(data: bytes) -> Plan:
 def to_json(value: Any, *, tagged: bool = False) -> Any:
     """A contract value as plain JSON values. ``tagged`` adds the class name."""
     if is_dataclass(value) and not isinstance(value, type):
-        hints = typing.get_type_hints(type(value), vars(plan_v1))
+        hints = typing.get_type_hints(type(value))
         record = {
             f.name: to_json(getattr(value, f.name), tagged=_is_union(hints[f.name]))
             for f in fields(value)
@@ -90,24 +89,34 @@ def _union(args: tuple[Any, ...], raw: Any, path: str) -> Any:
         return None
     records = {a.__name__: a for a in args if isinstance(a, type) and is_dataclass(a)}
     if not records:
-        rest = [a for a in args if a is not type(None)]
-        return from_json(rest[0], raw, path)
+        return _first_fit([a for a in args if a is not type(None)], raw, path)
     if not isinstance(raw, dict) or raw.get(_TAG) not in records:
         raise _wrong(path, f"a record of kind {' or '.join(sorted(records))}", raw)
     return _record(records[raw[_TAG]], {k: v for k, v in raw.items() if k != _TAG}, path)
 
 
+def _first_fit(kinds: list[Any], raw: Any, path: str) -> Any:
+    for kind in kinds[:-1]:
+        try:
+            return from_json(kind, raw, path)
+        except ContractError:
+            continue
+    return from_json(kinds[-1], raw, path)
+
+
 def _record(kind: type, raw: Any, path: str) -> Any:
     if not isinstance(raw, dict):
         raise _wrong(path, "an object", raw)
-    hints = typing.get_type_hints(kind, vars(plan_v1))
+    hints = typing.get_type_hints(kind)
     known = {f.name: f for f in fields(kind)}
     if unknown := sorted(set(raw) - set(known)):
         raise ContractError(
             f"{path} has unknown fields: {', '.join(unknown)}",
             hint="It was written by another version; plan the run again.",
         )
-    required = {n for n, f in known.items() if f.default is MISSING}
+    required = {
+        n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING
+    }
     if missing := sorted(required - set(raw)):
         raise ContractError(f"{path} lacks {', '.join(missing)}", hint="Plan the run again.")
     return kind(**{n: from_json(hints[n], raw[n], f"{path}.{n}") for n in known if n in raw})
