@@ -47,7 +47,7 @@ class DayTime:
 
 def parse_time(text: str, what: str) -> DayTime:
     """Read a time. ``what`` names it in the error, such as ``the deadline``."""
-    match = _TIME.match(text) if isinstance(text, str) else None
+    match = _TIME.match(text)
     if match is None:
         raise TimeError(f"{what} {text!r} is not a time", hint=_HINT)
     hours, minutes, seconds = int(match[2]), int(match[3]), int(match[4] or 0)

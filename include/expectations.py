@@ -51,28 +51,28 @@ class Expectation:
         return dict(self.arguments).get(name)
 
 
-def expect(type: str, *, severity: Severity = "critical", **arguments: object) -> Expectation:
+def expect(name: str, /, *, severity: Severity = "critical", **arguments: object) -> Expectation:
     """Write an expectation as a call: ``expect("expect_column_to_exist", column="id")``.
 
     Raises :class:`ExpectationError` for an argument that is not a JSON scalar or a list of them.
     """
     return Expectation(
-        type=type,
-        arguments=tuple((name, _argument(type, name, arguments[name])) for name in sorted(arguments)),
+        type=name,
+        arguments=tuple((key, _argument(name, key, arguments[key])) for key in sorted(arguments)),
         severity=severity,
     )
 
 
-def _argument(type: str, name: str, value: object) -> Argument:
+def _argument(name: str, key: str, value: object) -> Argument:
     if isinstance(value, list | tuple):
-        return tuple(_scalar(type, name, item) for item in value)
-    return _scalar(type, name, value)
+        return tuple(_scalar(name, key, item) for item in value)
+    return _scalar(name, key, value)
 
 
-def _scalar(type: str, name: str, value: object) -> Scalar:
+def _scalar(name: str, key: str, value: object) -> Scalar:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise ExpectationError(
-        f"{type}: argument {name} is a {value.__class__.__name__}",
+        f"{name}: argument {key} is a {value.__class__.__name__}",
         hint="Arguments are texts, numbers, booleans, None, or lists of these.",
     )
