@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.algebra.relational import Join
 from planner.algebra.scalar import (
@@ -28,8 +28,7 @@ STRICT = (COMPARISONS - {"<=>"}) | frozenset({
 EMPTY: frozenset[ColumnId] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(NamedTuple):
     """A join condition taken apart: ``pairs`` are the conjuncts ``left column = right column`` of
     equal types, ``residual`` the conjunction of all others (TRUE for none)."""
 

@@ -1,0 +1,381 @@
+"""Cardinality: rows, bytes and distinct values of every node, bottom up.
+
+Formulas, per node: Filter: selectivity (selectivity.py), distinct counts after it by Yao. Join:
+rows of both sides times 1/max(distinct, distinct) per equality pair (containment, Selinger et al.
+1979), at most the rows that keys allow; a left join has at least its left rows. Semi join: the
+fraction of left values that have a partner under containment; anti join: the others. Aggregate:
+the product of the keys' distinct counts, as far as the rows hit them (Cardenas).
+
+Pure and deterministic; an estimate is memoized by node.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.algebra.predicates import Condition, split_condition
+from planner.algebra.relational import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    Project,
+    Relation,
+    Repeat,
+    Scan,
+    SetKind,
+    SetOperation,
+    StateRead,
+    UnionAll,
+    Values,
+    Version,
+    Window,
+)
+from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, walk
+from planner.algebra.types import Column, ColumnId, DataType
+from planner.request import ColumnStats, Source
+from planner.stats.selectivity import selectivity
+from planner.stats.values import (
+    ColumnEstimate,
+    Estimate,
+    drawn,
+    kept,
+    number,
+    of_source,
+    resized,
+)
+
+Columns = dict[ColumnId, ColumnEstimate]
+MANY_DISTINCT = 1e15
+"""Bound for products of distinct counts, far above any row count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSize:
+    """Rows of one version of a family, and what is known of its columns by stored name."""
+
+    rows: float
+    columns: Mapping[str, ColumnEstimate] = field(default_factory=dict)
+
+
+class Estimator:
+    """Estimates for relations over these sources.
+
+    ``rows``: how many rows of a source there are at this instant (default: the whole day's);
+    ``versions``: the same for one version of a source, over ``rows``; ``states``: what the families
+    hold. A source that is not known, or a family, is an error (KeyError): the caller names all.
+    """
+
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        rows: Mapping[str, float] | None = None,
+        *,
+        versions: Mapping[tuple[str, Version], float] | None = None,
+        states: Mapping[tuple[str, Version], StateSize] | None = None,
+    ) -> None:
+        self._sources = {source.name: source for source in sources}
+        self._rows = dict(rows or {})
+        self._versions = dict(versions or {})
+        self._states = dict(states or {})
+        # By identity: structural hashing of a deep tree costs more than the estimate. The node is
+        # kept with its estimate, so its identity is not used again.
+        self._done: dict[int, tuple[Relation, Estimate]] = {}
+        self._whole: dict[str, Mapping[str, ColumnEstimate]] = {}
+
+    def rows(self, relation: Relation) -> float:
+        """Expected rows, not rounded."""
+        return self.estimate(relation).rows
+
+    def width(self, relation: Relation) -> float:
+        """Expected bytes of one row."""
+        return self.estimate(relation).width
+
+    def bytes(self, relation: Relation) -> float:
+        return self.estimate(relation).bytes
+
+    def estimate(self, relation: Relation) -> Estimate:
+        """Everything that is estimated of the relation. Iterative, memoized."""
+        stack = [relation]
+        while stack:
+            node = stack[-1]
+            missing = [child for child in node.inputs if id(child) not in self._done]
+            if missing:
+                stack.extend(missing)
+                continue
+            stack.pop()
+            if id(node) not in self._done:
+                inputs = tuple(self._done[id(child)][1] for child in node.inputs)
+                self._done[id(node)] = (node, self._of_node(node, inputs))
+        return self._done[id(relation)][1]
+
+    def _of_node(self, node: Relation, inputs: tuple[Estimate, ...]) -> Estimate:
+        if isinstance(node, Scan):
+            return self._of_scan(node)
+        if isinstance(node, StateRead):
+            return self._of_state(node)
+        if isinstance(node, Values):
+            return _of_values(node)
+        if isinstance(node, Join):
+            return join_estimate(node, split_condition(node), *inputs)
+        if isinstance(node, UnionAll):
+            return _of_union(node, inputs)
+        if isinstance(node, SetOperation):
+            return _of_set_operation(node, *inputs)
+        return _of_unary(node, inputs[0])
+
+    def _of_scan(self, node: Scan) -> Estimate:
+        source = self._sources[node.source]
+        day = float(max(0, source.rows))
+        rows = self._versions.get((node.source, node.version), self._rows.get(node.source, day))
+        whole = self._of_source(source)
+        columns = {c.id: whole[c.name] for c in node.scanned}
+        return Estimate(rows=rows, columns=resized(columns, day, rows))
+
+    def _of_source(self, source: Source) -> Mapping[str, ColumnEstimate]:
+        if source.name not in self._whole:
+            stats = dict(source.stats)
+            unique = {key[0] for key in source.keys if len(key) == 1}
+            self._whole[source.name] = {
+                column.name: of_source(
+                    stats.get(column.name, ColumnStats()),
+                    column.type,
+                    float(source.rows),
+                    column.name in unique,
+                )
+                for column in source.columns
+            }
+        return self._whole[source.name]
+
+    def _of_state(self, node: StateRead) -> Estimate:
+        state = self._states[node.family, node.version]
+        unknown = {c.id: _unknown(c.type, state.rows) for c in node.read}
+        pairs = zip(node.read, node.stored, strict=True)
+        columns = {c.id: state.columns.get(name, unknown[c.id]) for c, name in pairs}
+        return Estimate(rows=state.rows, columns=columns)
+
+
+def join_estimate(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
+    """The estimate of a join from those of its sides."""
+    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return _of_semi_join(node, condition, left, right)
+    if node.kind is JoinKind.MARK and node.mark is not None:
+        columns = {**left.columns, node.mark.id: ColumnEstimate(distinct=2.0, width=1.0)}
+        return Estimate(rows=left.rows, columns=columns)
+    if node.kind is JoinKind.SINGLE:
+        return _null_extended(left.rows, {**left.columns, **right.columns}, right.columns, 0.0)
+    return _of_pairs(node, condition, left, right)
+
+
+def _of_pairs(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
+    matched = left.rows * right.rows * _pairs_selectivity(condition, left, right)
+    columns: Columns = {**left.columns, **right.columns}
+    for one, other in condition.pairs:
+        common = min(columns[one.id].distinct, columns[other.id].distinct)
+        # A joined NULL has no partner; the values both sides have are all that is left.
+        for id_ in (one.id, other.id):
+            columns[id_] = replace(columns[id_], distinct=common, nulls=0.0)
+    if condition.residual != TRUE:
+        matched *= selectivity(condition.residual, columns)
+    rows = matched
+    if node.kind in (JoinKind.LEFT, JoinKind.FULL):
+        rows = max(rows, left.rows)
+    if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
+        rows = max(rows, right.rows)
+    columns = {
+        **resized(_only(columns, left), left.rows, rows),
+        **resized(_only(columns, right), right.rows, rows),
+    }
+    if node.kind in (JoinKind.LEFT, JoinKind.FULL):
+        columns = {**columns, **_only(left.columns, left)}
+        return _null_extended(rows, columns, right.columns, matched)
+    if node.kind is JoinKind.RIGHT:
+        columns = {**columns, **_only(right.columns, right)}
+        return _null_extended(rows, columns, left.columns, matched)
+    return Estimate(rows=rows, columns=columns)
+
+
+def _only(columns: Mapping[ColumnId, ColumnEstimate], side: Estimate) -> Columns:
+    return {id_: columns[id_] for id_ in side.columns}
+
+
+def _null_extended(
+    rows: float,
+    columns: Mapping[ColumnId, ColumnEstimate],
+    side: Iterable[ColumnId],
+    matched: float,
+) -> Estimate:
+    """The columns of ``side`` are NULL in the rows beyond ``matched``."""
+    alone = max(0.0, 1.0 - matched / rows) if rows > 0.0 else 0.0
+    result = dict(columns)
+    for id_ in side:
+        result[id_] = replace(result[id_], nulls=min(1.0, result[id_].nulls + alone))
+    return Estimate(rows=rows, columns=result)
+
+
+def _pairs_selectivity(condition: Condition, left: Estimate, right: Estimate) -> float:
+    """1/max(distinct, distinct) for each pair; together not less than one over the smaller side:
+    several pairs are mostly the composite key of one side, and a foreign key of the other."""
+    distincts = [1.0]
+    known = 1.0
+    for one, other in condition.pairs:
+        a, b = left.columns[one.id], right.columns[other.id]
+        known *= (1.0 - a.nulls) * (1.0 - b.nulls)
+        distincts.append(max(1.0, a.distinct, b.distinct))
+    most = max(1.0, min(left.rows, right.rows)) if len(condition.pairs) > 1 else MANY_DISTINCT
+    return known / min(math.prod(distincts), most)
+
+
+def _of_semi_join(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
+    share = 1.0 if right.rows >= 1.0 else right.rows
+    for one, other in condition.pairs:
+        a, b = left.columns[one.id], right.columns[other.id]
+        share = min(share, (1.0 - a.nulls) * min(1.0, b.distinct / max(1.0, a.distinct)))
+    if condition.residual != TRUE:
+        both = {**left.columns, **right.columns}
+        partners = right.rows
+        for _, other in condition.pairs:
+            partners = min(partners, right.rows / max(1.0, right.columns[other.id].distinct))
+        one_fails = 1.0 - selectivity(condition.residual, both)
+        share *= 1.0 - one_fails ** max(1.0, partners)
+    if node.kind is JoinKind.ANTI:
+        share = 1.0 - share
+    rows = left.rows * share
+    return Estimate(rows=rows, columns=resized(left.columns, left.rows, rows))
+
+
+def _of_unary(node: Relation, below: Estimate) -> Estimate:
+    if isinstance(node, Filter):
+        rows = below.rows * selectivity(node.predicate, below.columns)
+        return Estimate(rows=rows, columns=resized(below.columns, below.rows, rows))
+    if isinstance(node, Project):
+        columns = {column.id: _of_item(scalar, column, below) for column, scalar in node.items}
+        return Estimate(rows=below.rows, columns=columns)
+    if isinstance(node, Aggregate):
+        return _of_aggregate(node, below)
+    if isinstance(node, Limit):
+        rows = max(0.0, below.rows - node.offset)
+        rows = rows if node.count is None else min(rows, float(node.count))
+        return Estimate(rows=rows, columns=resized(below.columns, below.rows, rows))
+    if isinstance(node, Window):
+        added = {column.id: _unknown(column.type, below.rows) for column, _ in node.calls}
+        return Estimate(rows=below.rows, columns={**below.columns, **added})
+    if isinstance(node, Repeat):
+        rest = {id_: c for id_, c in below.columns.items() if id_ != node.count.id}
+        return Estimate(rows=below.rows, columns=rest)
+    # Sort, and whatever else hands on the rows of its input.
+    return below
+
+
+def _unknown(type_: DataType, rows: float) -> ColumnEstimate:
+    return of_source(ColumnStats(), type_, rows, unique=False)
+
+
+def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
+    """Distinct values of an expression: at most the product over its columns, and the rows."""
+    width = float(column.type.width)
+    if isinstance(scalar, Ref):
+        return below.columns[scalar.column.id]
+    if isinstance(scalar, Literal):
+        place = number(scalar.text, scalar.type)
+        nulls = 1.0 if scalar.text is None else 0.0
+        return ColumnEstimate(distinct=1.0, nulls=nulls, low=place, high=place, width=width)
+    read = {n.column.id: below.columns[n.column.id] for n in walk(scalar) if isinstance(n, Ref)}
+    if _is_monotone_cast(scalar) and len(read) == 1:
+        (only,) = read.values()
+        return replace(only, width=width)
+    distinct = min(math.prod(c.distinct for c in read.values()), below.rows, MANY_DISTINCT)
+    if scalar.name in _FEW:
+        distinct = min(distinct, _FEW[scalar.name])
+    nulls = 1.0 - math.prod(1.0 - c.nulls for c in read.values())
+    if scalar.name in ("coalesce", "case"):
+        nulls = 0.0
+    return ColumnEstimate(distinct=max(distinct, min(1.0, below.rows)), nulls=nulls, width=width)
+
+
+_FEW = {"year": 30.0, "month": 12.0, "day": 31.0, "dayofweek": 7.0, "quarter": 4.0, "hour": 24.0}
+"""Distinct answers of calendar functions; 30 years is a guess, the others are facts."""
+
+
+def _is_monotone_cast(scalar: Scalar) -> bool:
+    return isinstance(scalar, Call) and scalar.name == "cast" and isinstance(scalar.args[0], Ref)
+
+
+def _of_aggregate(node: Aggregate, below: Estimate) -> Estimate:
+    values = 1.0
+    for key in node.keys:
+        grouped = below.columns[key.id]
+        values = min(MANY_DISTINCT, values * (grouped.distinct + (1.0 if grouped.nulls else 0.0)))
+    rows = drawn(max(1.0, values), below.rows) if node.keys else 1.0
+    columns: Columns = {
+        key.id: replace(
+            below.columns[key.id], distinct=min(below.columns[key.id].distinct, max(rows, 1.0))
+        )
+        for key in node.keys
+    }
+    for made, call in node.calls:
+        low, high = None, None
+        if call.name in ("min", "max") and call.args and isinstance(call.args[0], Ref):
+            bound = below.columns[call.args[0].column.id]
+            low, high = bound.low, bound.high
+        width = float(made.type.width)
+        columns[made.id] = ColumnEstimate(distinct=rows, low=low, high=high, width=width)
+    return Estimate(rows=rows, columns=columns)
+
+
+def _of_values(node: Values) -> Estimate:
+    rows = float(len(node.rows))
+    columns = {
+        column.id: ColumnEstimate(
+            distinct=float(len({row[i] for row in node.rows})), width=float(column.type.width)
+        )
+        for i, column in enumerate(node.listed)
+    }
+    return Estimate(rows=rows, columns=columns)
+
+
+def _of_union(node: UnionAll, inputs: tuple[Estimate, ...]) -> Estimate:
+    rows = sum(branch.rows for branch in inputs)
+    columns: Columns = {}
+    for position, column in enumerate(node.merged):
+        sides = [
+            (estimate.rows, estimate.columns[branch.columns[position].id])
+            for branch, estimate in zip(node.branches, inputs, strict=True)
+        ]
+        columns[column.id] = _merged(sides, rows)
+    return Estimate(rows=rows, columns=columns)
+
+
+def _merged(sides: list[tuple[float, ColumnEstimate]], rows: float) -> ColumnEstimate:
+    """Branches may share values or not: as many as the largest has, plus half of the others."""
+    counts = sorted((column.distinct for _, column in sides), reverse=True)
+    lows, highs = [c.low for _, c in sides], [c.high for _, c in sides]
+    total = max(rows, 1.0)
+    return ColumnEstimate(
+        distinct=counts[0] + sum(counts[1:]) / 2.0,
+        nulls=sum(n * c.nulls for n, c in sides) / total,
+        low=None if None in lows else min(low for low in lows if low is not None),
+        high=None if None in highs else max(high for high in highs if high is not None),
+        width=sum(n * c.width for n, c in sides) / total if rows else sides[0][1].width,
+    )
+
+
+def _of_set_operation(node: SetOperation, left: Estimate, right: Estimate) -> Estimate:
+    """INTERSECT: half of the smaller side; EXCEPT: left without half of the smaller side."""
+    common = min(left.rows, right.rows) / 2.0
+    rows = common if node.kind is SetKind.INTERSECT else left.rows - common
+    pairs = zip(node.left.columns, node.merged, strict=True)
+    columns = {
+        outer.id: replace(
+            left.columns[inner.id],
+            distinct=kept(left.columns[inner.id].distinct, left.rows, rows / max(left.rows, 1e-9)),
+        )
+        for inner, outer in pairs
+    }
+    if not node.all:
+        values = math.prod(max(1.0, column.distinct) for column in columns.values())
+        rows = drawn(min(MANY_DISTINCT, values), rows)
+    return Estimate(rows=rows, columns=columns)
