@@ -1,0 +1,199 @@
+"""Result types of Spark's scalar functions and of DECIMAL arithmetic.
+
+``UNKNOWN`` is the answer for a function that is not listed: it is planned, but what is computed
+with it is never kept between runs.
+"""
+
+from __future__ import annotations
+
+from planner.algebra.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    UNKNOWN,
+    DataType,
+    decimal,
+)
+
+MAX_PRECISION = 38
+_MINIMUM_ADJUSTED_SCALE = 6
+
+
+def adjusted_decimal(precision: int, scale: int) -> DataType:
+    """Spark's ``adjustPrecisionScale``: beyond 38 digits the scale gives way, down to 6."""
+    if precision <= MAX_PRECISION:
+        return decimal(precision, scale)
+    integral = precision - scale
+    kept = max(MAX_PRECISION - integral, min(scale, _MINIMUM_ADJUSTED_SCALE))
+    return decimal(MAX_PRECISION, kept)
+
+
+def decimal_result(op: str, left: DataType, right: DataType) -> DataType:
+    """The type of ``left op right`` for two DECIMALs (``div`` is BIGINT)."""
+    p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
+    scale = max(s1, s2)
+    match op:
+        case "+" | "-":
+            return adjusted_decimal(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        case "*":
+            return adjusted_decimal(p1 + p2 + 1, s1 + s2)
+        case "/":
+            scale = max(_MINIMUM_ADJUSTED_SCALE, s1 + p2 + 1)
+            return adjusted_decimal(p1 - s1 + s2 + scale, scale)
+        case "%":
+            return adjusted_decimal(min(p1 - s1, p2 - s2) + scale, scale)
+        case "div":
+            return BIGINT
+    raise ValueError(f"no DECIMAL rule for {op}")
+
+
+def widest_decimal(left: DataType, right: DataType) -> DataType:
+    """The DECIMAL both are cast to; beyond 38 digits the integral digits are kept."""
+    scale = max(left.scale, right.scale)
+    precision = max(left.precision - left.scale, right.precision - right.scale) + scale
+    if precision <= MAX_PRECISION:
+        return decimal(precision, scale)
+    return decimal(MAX_PRECISION, max(0, scale - (precision - MAX_PRECISION)))
+
+
+_FIXED: dict[DataType, str] = {
+    STRING: "concat_ws upper ucase lower lcase trim btrim trim_both trim_leading trim_trailing "
+    "ltrim rtrim substring substr substring_index lpad rpad repeat replace regexp_replace "
+    "regexp_extract regexp_substr initcap translate format_number format_string printf "
+    "date_format from_unixtime md5 sha sha1 sha2 chr char hex base64 soundex space "
+    "split_part get_json_object to_json typeof decode dayname monthname current_user "
+    "overlay left right elt url_encode url_decode bin version uuid",
+    INT: "length char_length character_length len octet_length bit_length ascii instr locate "
+    "position charindex strpos year quarter month day dayofmonth dayofweek weekday dayofyear "
+    "weekofyear hour minute second datediff date_diff levenshtein find_in_set size "
+    "array_size cardinality regexp_count regexp_instr hash unix_date month_number crc_int sign_int",
+    BIGINT: "xxhash64 crc32 unix_timestamp to_unix_timestamp unix_seconds unix_millis "
+    "unix_micros factorial monotonically_increasing_id timestampdiff array_position",
+    DOUBLE: "sqrt cbrt exp expm1 ln log log10 log2 log1p pow power sin cos tan cot asin acos atan "
+    "atan2 sinh cosh tanh asinh acosh atanh degrees radians pi e rand randn random months_between "
+    "hypot rint signum sign sec csc",
+    BOOLEAN: "not and or isnull isnotnull isnan like ilike rlike regexp regexp_like startswith "
+    "endswith contains in = <=> <> < <= > >= array_contains exists xor equal_null",
+    DATE: "to_date add_months last_day next_day trunc current_date curdate make_date "
+    "date_from_unix_date",
+    TIMESTAMP: "to_timestamp date_trunc current_timestamp now from_utc_timestamp "
+    "to_utc_timestamp timestamp_seconds timestamp_millis timestamp_micros",
+    BINARY: "unhex encode unbase64 to_binary",
+}  # fmt: skip
+_BY_NAME = {name: type_ for type_, names in _FIXED.items() for name in names.split()}
+_FIRST_ARGUMENT = frozenset({"abs", "neg", "positive", "negative", "nullif", "reverse"})
+_COMMON = frozenset({"coalesce", "nvl", "ifnull", "greatest", "least"})
+
+
+def result_type(
+    name: str, types: tuple[DataType, ...], constants: tuple[str | None, ...] = ()
+) -> DataType:
+    """The type Spark 4.1 (ANSI) gives ``name`` over arguments of ``types``, else UNKNOWN.
+
+    ``constants`` are the texts of the arguments that are literals (None for the others): some
+    types depend on them, as the scale in ``round(x, 2)``.
+    """
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    first = types[0] if types else NULL
+    if name in _FIRST_ARGUMENT:
+        return first if first != NULL else UNKNOWN
+    if name in _COMMON:
+        return types[0] if len(set(types)) == 1 else UNKNOWN
+    if name in ("ceil", "ceiling", "floor"):
+        return _whole(first, types)
+    if name in ("round", "bround"):
+        return _rounded(first, types, constants)
+    if name in ("mod", "pmod", "div"):
+        return BIGINT if name == "div" else _remainder(types)
+    if name in ("date_add", "date_sub", "dateadd"):
+        return DATE if len(types) == 2 else TIMESTAMP if name != "date_sub" else UNKNOWN
+    if name in ("nvl2", "if") and len(types) == 3:
+        return types[1] if types[1] == types[2] else UNKNOWN
+    if name in ("concat", "||"):
+        return STRING if all(t == STRING for t in types) else UNKNOWN
+    return UNKNOWN
+
+
+def _whole(first: DataType, types: tuple[DataType, ...]) -> DataType:
+    """``ceil`` and ``floor``: BIGINT, but DECIMAL keeps its kind."""
+    if len(types) > 1 or not first.is_numeric:
+        return UNKNOWN
+    if first.name == "DECIMAL":
+        return decimal(min(MAX_PRECISION, first.precision - first.scale + 1), 0)
+    return BIGINT
+
+
+def _rounded(
+    first: DataType, types: tuple[DataType, ...], constants: tuple[str | None, ...]
+) -> DataType:
+    if first.name != "DECIMAL":
+        return first if first.is_numeric else UNKNOWN
+    text = constants[1] if len(constants) > 1 else "0"
+    if len(types) > 1 and text is None:
+        return UNKNOWN
+    places = int(text or "0")
+    integral = first.precision - first.scale + 1
+    if places < 0:
+        # Spark keeps as many integral digits as the rounding needs, and no scale.
+        return decimal(min(MAX_PRECISION, max(integral, -places + 1)), 0)
+    scale = min(first.scale, places)
+    return decimal(min(MAX_PRECISION, integral + scale), scale)
+
+
+def _remainder(types: tuple[DataType, ...]) -> DataType:
+    if len(types) == 2 and types[0] == types[1] and types[0].is_numeric:
+        return types[0] if types[0].name != "DECIMAL" else decimal_result("%", types[0], types[1])
+    return UNKNOWN
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+AGGREGATES = _words(
+    "count sum avg mean min max first last any_value first_value last_value mode count_if "
+    "stddev stddev_samp stddev_pop std variance var_samp var_pop corr covar_pop covar_samp "
+    "skewness kurtosis bool_and bool_or every some any approx_count_distinct max_by min_by "
+    "collect_list collect_set array_agg listagg string_agg percentile percentile_approx "
+    "approx_percentile percentile_cont percentile_disc median bit_and bit_or bit_xor "
+    "regr_count regr_avgx regr_avgy regr_r2 regr_slope regr_intercept regr_sxx regr_sxy regr_syy "
+    "histogram_numeric count_min_sketch bitmap_construct_agg bitmap_or_agg hll_sketch_agg "
+    "hll_union_agg try_sum try_avg product grouping grouping_id"
+)
+"""Spark's aggregate functions, whether or not we know their types."""
+
+WINDOW_ONLY = _words("row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value")
+GENERATORS = _words(
+    "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple"
+)
+
+_ZERO_WHEN_EMPTY = frozenset({"count", "count_if", "approx_count_distinct", "regr_count"})
+_LIST_WHEN_EMPTY = frozenset({
+    "collect_list", "collect_set", "array_agg", "histogram_numeric", "count_min_sketch",
+    "bitmap_construct_agg", "bitmap_or_agg", "hll_sketch_agg", "hll_union_agg",
+})  # fmt: skip
+
+
+def value_when_empty(name: str) -> str | None:
+    """What an aggregate over no rows gives: ``"0"``, None for NULL; ValueError if neither."""
+    if name in _LIST_WHEN_EMPTY or name not in AGGREGATES:
+        raise ValueError(f"{name} over no rows is neither 0 nor NULL")
+    return "0" if name in _ZERO_WHEN_EMPTY else None
+
+
+def window_type(name: str, types: tuple[DataType, ...]) -> DataType | None:
+    """The type of a function that only windows have; None if it is not one."""
+    if name in ("row_number", "rank", "dense_rank", "ntile"):
+        return INT
+    if name in ("percent_rank", "cume_dist"):
+        return DOUBLE
+    if name in ("lag", "lead", "nth_value"):
+        return types[0] if types else UNKNOWN
+    return None

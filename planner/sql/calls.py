@@ -1,0 +1,176 @@
+"""Calls of scalar functions: names and arguments as written, coerced where Spark coerces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from planner.algebra.functions import AGGREGATES, GENERATORS, WINDOW_ONLY, result_type
+from planner.algebra.scalar import Call, Literal, Scalar
+from planner.algebra.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, DataType, parse_type
+from planner.sql import literals
+from planner.sql.binder import Binder
+from planner.sql.coercion import arithmetic, cast, compare, unify
+from planner.sql.text import require_only
+
+_CASTS = {
+    "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
+    "timestamp", "decimal", "binary",
+}  # fmt: skip
+_UNIT_FIRST = {"date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"}
+_COMMON = {"coalesce", "nvl", "ifnull", "greatest", "least"}
+_EXTRACTED = {
+    "YEAR": "year", "YEARS": "year", "QUARTER": "quarter", "MONTH": "month", "MONTHS": "month",
+    "WEEK": "weekofyear", "WEEKS": "weekofyear", "DAY": "day", "DAYS": "day",
+    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek", "DOY": "dayofyear", "HOUR": "hour",
+    "HOURS": "hour", "MINUTE": "minute", "MINUTES": "minute",
+}  # fmt: skip
+
+
+def function(binder: Binder, node: exp.Expr) -> Scalar:
+    """A call in the form ``name(arguments)``."""
+    name = str(node.name if not isinstance(node.this, str) else node.this).lower()
+    if name in WINDOW_ONLY:
+        raise binder.text.error(node, f"{name} needs an OVER clause")
+    if name in AGGREGATES and not (name in ("some", "any") and not node.expressions):
+        raise binder.text.error(
+            node,
+            f"the aggregate function {name} is not allowed here",
+            "aggregates stand in SELECT, HAVING and ORDER BY, not inside one another",
+        )
+    if name in GENERATORS:
+        raise binder.text.unsupported(node, f"the generator {name}")
+    arguments = node.expressions
+    if name in _UNIT_FIRST and len(arguments) == 3:
+        return _with_unit(binder, name, arguments)
+    for argument in arguments:
+        if isinstance(argument, exp.Star | exp.Distinct | exp.Alias | exp.Order):
+            raise binder.text.unsupported(
+                argument, f"{type(argument).__name__.upper()} inside {name}"
+            )
+    return call(binder, node, name, tuple(binder.bind(argument) for argument in arguments))
+
+
+def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> Scalar:
+    """The typed call of a function over bound arguments."""
+    if name in _CASTS and len(args) == 1:
+        return literals.written_cast(args[0], parse_type(name))
+    if name in _SPECIAL and (special := _SPECIAL[name](args)) is not None:
+        return special
+    if name in _COMMON:
+        pair = unify(args)
+        if pair is None:
+            listed = ", ".join(str(arg.type) for arg in args)
+            raise binder.text.error(node, f"the arguments of {name} have no common type: {listed}")
+        return Call(name, *pair)
+    types = tuple(arg.type for arg in args)
+    constants = tuple(arg.text if isinstance(arg, Literal) else None for arg in args)
+    return Call(name, args, result_type(name, types, constants))
+
+
+def _modulo(args: tuple[Scalar, ...]) -> Scalar | None:
+    return arithmetic("%", *args) if len(args) == 2 else None
+
+
+def _integral_division(args: tuple[Scalar, ...]) -> Scalar | None:
+    return arithmetic("div", *args) if len(args) == 2 else None
+
+
+def _null_if(args: tuple[Scalar, ...]) -> Scalar | None:
+    compared = compare("=", *args) if len(args) == 2 else None
+    if not isinstance(compared, Call):
+        return None
+    return Call("case", (compared, Literal(None, args[0].type), args[0]), args[0].type)
+
+
+def _nvl2(args: tuple[Scalar, ...]) -> Scalar | None:
+    pair = unify(args[1:]) if len(args) == 3 else None
+    if pair is None:
+        return None
+    return Call("case", (Call("isnotnull", (args[0],), BOOLEAN), *pair[0]), pair[1])
+
+
+def _is_null(args: tuple[Scalar, ...]) -> Scalar | None:
+    return Call("isnull", args, BOOLEAN) if len(args) == 1 else None
+
+
+def _concat(args: tuple[Scalar, ...]) -> Scalar | None:
+    return concatenated("concat", args)
+
+
+_SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
+    "mod": _modulo,
+    "div": _integral_division,
+    "nullif": _null_if,
+    "nvl2": _nvl2,
+    "isnull": _is_null,
+    "concat": _concat,
+}
+
+
+def concatenated(name: str, parts: tuple[Scalar, ...]) -> Scalar:
+    """Strings joined; numbers and dates become strings, nested values stay as they are."""
+    if any(not _is_atomic(part.type) for part in parts):
+        return Call(name, parts, UNKNOWN)
+    return Call(name, tuple(cast(part, STRING) for part in parts), STRING)
+
+
+def _is_atomic(type_: DataType) -> bool:
+    return type_.is_known and "<" not in type_.name and type_.name not in ("BINARY", "VOID")
+
+
+def _with_unit(binder: Binder, name: str, arguments: list[exp.Expr]) -> Scalar:
+    """``date_add(MONTH, 1, d)``: the unit is a keyword, kept as a string argument."""
+    unit, *rest = arguments
+    if not isinstance(unit, exp.Column | exp.Var | exp.Literal) or unit.args.get("table"):
+        raise binder.text.error(unit, f"{name} with three arguments begins with a unit like DAY")
+    args = tuple(binder.bind(argument) for argument in rest)
+    difference = name in ("datediff", "date_diff", "timestampdiff")
+    type_ = DataType("BIGINT") if difference else UNKNOWN
+    return Call(f"{name}_unit", (Literal(unit.name.upper(), STRING), *args), type_)
+
+
+def extract(binder: Binder, node: exp.Expr) -> Scalar:
+    """``EXTRACT(field FROM value)``."""
+    field, value = node.this.name.upper(), binder.bind(node.args["expression"])
+    name = _EXTRACTED.get(field)
+    if name is not None and not value.type.name.startswith("INTERVAL"):
+        return Call(name, (value,), INT)
+    return Call("date_part", (Literal(field, STRING), value), UNKNOWN)
+
+
+def substring(binder: Binder, node: exp.Expr) -> Scalar:
+    """``substring(s, from, for)`` and ``SUBSTRING(s FROM a FOR b)``."""
+    require_only(binder.text, node, "this", "start", "length")
+    parts = [node.args.get(key) for key in ("this", "start", "length")]
+    args = tuple(binder.bind(part) for part in parts if part is not None)
+    if args[0].type == NULL or not _is_atomic(args[0].type):
+        return Call("substring", args, args[0].type)
+    return Call("substring", (cast(args[0], STRING), *args[1:]), STRING)
+
+
+def trim(binder: Binder, node: exp.Expr) -> Scalar:
+    """``trim(s)`` and ``TRIM(LEADING 'x' FROM s)``."""
+    require_only(binder.text, node, "this", "position", "expression")
+    value = cast(binder.bind(node.this), STRING)
+    where = str(node.args.get("position") or "BOTH").lower()
+    removed = node.args.get("expression")
+    args = (value,) if removed is None else (value, binder.bind(removed))
+    return Call(f"trim_{where}", args, STRING)
+
+
+def position(binder: Binder, node: exp.Expr) -> Scalar:
+    """``POSITION(a IN b)`` and ``position(a, b[, from])``."""
+    require_only(binder.text, node, "this", "substr", "position")
+    parts = [node.args["substr"], node.this, node.args.get("position")]
+    args = tuple(binder.bind(part) for part in parts if part is not None)
+    return Call("locate", args, INT)
+
+
+def overlay(binder: Binder, node: exp.Expr) -> Scalar:
+    """``OVERLAY(a PLACING b FROM c FOR d)``."""
+    require_only(binder.text, node, "this", "expression", "from_", "for_")
+    parts = [node.args.get(key) for key in ("this", "expression", "from_", "for_")]
+    args = tuple(binder.bind(part) for part in parts if part is not None)
+    return Call("overlay", args, args[0].type if args[0].type == STRING else UNKNOWN)

@@ -1,0 +1,366 @@
+"""Expressions of the query, one handler per kind of sqlglot node. What has none is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from sqlglot import exp
+
+from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar
+from planner.algebra.types import BOOLEAN, NULL, STRING, DataType
+from planner.sql import apply, calls, literals
+from planner.sql.binder import Binder, construct_name
+from planner.sql.coercion import arithmetic, cast, compare, unify
+from planner.sql.text import require_only
+
+_Node = TypeVar("_Node", bound=exp.Expr)
+
+
+class _LikeHandler(Protocol):
+    def __call__(
+        self, binder: Binder, node: exp.Expr, escape: exp.Expr | None = None
+    ) -> Scalar: ...
+
+
+class ExpressionBinder(Binder):
+    """The binder of all expressions outside of aggregate and window functions."""
+
+    def bind(self, node: exp.Expr) -> Scalar:
+        if id(node) in self.known:
+            return self.known[id(node)]
+        if self.grouping is not None and (key := self.grouping.match(node)) is not None:
+            return key
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise self.text.unsupported(node, construct_name(node))
+        return handler(self, node)
+
+
+def _column(binder: Binder, node: exp.Expr) -> Scalar:
+    if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+        raise binder.text.unsupported(node, "* in this place")
+    require_only(binder.text, node, "this", "table")
+    return binder.column(node)
+
+
+def _literal(binder: Binder, node: exp.Expr) -> Scalar:
+    if node.args.get("is_string"):
+        return Literal(str(node.this), STRING)
+    return literals.number(binder.text, node, str(node.this))
+
+
+def _raw_string(_binder: Binder, node: exp.Expr) -> Scalar:
+    return Literal(str(node.this), STRING)
+
+
+def _hexadecimal(_binder: Binder, node: exp.Expr) -> Scalar:
+    return literals.hexadecimal(_as(exp.HexString, node))
+
+
+def _interval(binder: Binder, node: exp.Expr) -> Scalar:
+    return literals.interval(binder.text, _as(exp.Interval, node))
+
+
+def _null(_binder: Binder, _node: exp.Expr) -> Scalar:
+    return Literal(None, NULL)
+
+
+def _boolean(_binder: Binder, node: exp.Expr) -> Scalar:
+    return TRUE if node.this else FALSE
+
+
+def _paren(binder: Binder, node: exp.Expr) -> Scalar:
+    return binder.bind(node.this)
+
+
+def _negation(binder: Binder, node: exp.Expr) -> Scalar:
+    value = binder.bind(node.this)
+    if isinstance(value, Literal) and value.type.is_numeric and value.text is not None:
+        return literals.negated(value)
+    if value.type == STRING:
+        value = cast(value, DataType("DOUBLE"))
+    return Call("neg", (value,), value.type)
+
+
+def _not(binder: Binder, node: exp.Expr) -> Scalar:
+    return Call("not", (binder.predicate(node.this),), BOOLEAN)
+
+
+def _connector(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
+    def handler(binder: Binder, node: exp.Expr) -> Scalar:
+        # A chain of a thousand ORs is one deep tree: walk its left spine without recursion.
+        kind, parts = type(node), []
+        while type(node) is kind:
+            parts.append(node.args["expression"])
+            node = node.this
+        result = binder.predicate(node)
+        for part in reversed(parts):
+            result = Call(name, (result, binder.predicate(part)), BOOLEAN)
+        return result
+
+    return handler
+
+
+def _comparison(op: str) -> Callable[[Binder, exp.Expr], Scalar]:
+    def handler(binder: Binder, node: exp.Expr) -> Scalar:
+        for side in (node.this, node.args["expression"]):
+            if isinstance(side, exp.Tuple | exp.All | exp.Any):
+                raise binder.text.unsupported(side, construct_name(side))
+        left, right = binder.bind(node.this), binder.bind(node.args["expression"])
+        return compared(binder, node, op, left, right)
+
+    return handler
+
+
+def compared(binder: Binder, node: exp.Expr, op: str, left: Scalar, right: Scalar) -> Scalar:
+    result = compare(op, left, right)
+    if result is None:
+        raise binder.text.error(
+            node, f"{left.type} and {right.type} cannot be compared", "cast one of the sides"
+        )
+    return result
+
+
+def _distinct_from(binder: Binder, node: exp.Expr) -> Scalar:
+    return Call("not", (_comparison("<=>")(binder, node),), BOOLEAN)
+
+
+def _arithmetic(op: str) -> Callable[[Binder, exp.Expr], Scalar]:
+    def handler(binder: Binder, node: exp.Expr) -> Scalar:
+        left, right = binder.bind(node.this), binder.bind(node.args["expression"])
+        result = arithmetic(op, left, right)
+        if result is None:
+            raise binder.text.error(node, f"{op} does not take {left.type} and {right.type}")
+        return result
+
+    return handler
+
+
+def _bitwise(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
+    def handler(binder: Binder, node: exp.Expr) -> Scalar:
+        pair = unify((binder.bind(node.this), binder.bind(node.args["expression"])))
+        if pair is None or (pair[1].is_known and not pair[1].is_integer):
+            raise binder.text.error(node, f"{name} takes integers")
+        return Call(name, pair[0], pair[1])
+
+    return handler
+
+
+def _bitwise_not(binder: Binder, node: exp.Expr) -> Scalar:
+    value = binder.bind(node.this)
+    return Call("~", (value,), value.type)
+
+
+def _concatenation(binder: Binder, node: exp.Expr) -> Scalar:
+    parts = tuple(binder.bind(part) for part in (node.this, node.args["expression"]))
+    return calls.concatenated("||", parts)
+
+
+def _adjacent_strings(binder: Binder, node: exp.Expr) -> Scalar:
+    parts = [binder.bind(part) for part in node.expressions]
+    texts = [p.text for p in parts if isinstance(p, Literal) and p.text is not None]
+    if len(texts) != len(parts):
+        raise binder.text.unsupported(node, "adjacent expressions")
+    return Literal("".join(texts), STRING)
+
+
+def _is(binder: Binder, node: exp.Expr) -> Scalar:
+    test, value = node.args["expression"], binder.bind(node.this)
+    if isinstance(test, exp.Null):
+        return Call("isnull", (value,), BOOLEAN)
+    if isinstance(test, exp.Boolean):
+        return Call("<=>", (cast(value, BOOLEAN), TRUE if test.this else FALSE), BOOLEAN)
+    raise binder.text.unsupported(node, f"IS {test.sql(dialect='spark').upper()}")
+
+
+def _between(binder: Binder, node: exp.Expr) -> Scalar:
+    require_only(binder.text, node, "this", "low", "high")
+    value = binder.bind(node.this)
+    low = compared(binder, node, ">=", value, binder.bind(node.args["low"]))
+    high = compared(binder, node, "<=", value, binder.bind(node.args["high"]))
+    return Call("and", (low, high), BOOLEAN)
+
+
+def _in(binder: Binder, node: exp.Expr) -> Scalar:
+    require_only(binder.text, node, "this", "expressions", "query")
+    if node.args.get("query") is not None:
+        return apply.in_as_value(binder, _as(exp.In, node))
+    if isinstance(node.this, exp.Tuple):
+        raise binder.text.unsupported(node.this, "a row value in an IN list")
+    values = [binder.bind(part) for part in (node.this, *node.expressions)]
+    pair = unify(values)
+    if pair is None:
+        types = ", ".join(dict.fromkeys(str(v.type) for v in values))
+        raise binder.text.error(node, f"the IN list mixes types that do not compare: {types}")
+    return Call("in", pair[0], BOOLEAN)
+
+
+def _exists(binder: Binder, node: exp.Expr) -> Scalar:
+    return apply.exists_as_value(binder, _as(exp.Exists, node))
+
+
+def _scalar_subquery(binder: Binder, node: exp.Expr) -> Scalar:
+    return apply.scalar(binder, node)
+
+
+def _like(name: str) -> _LikeHandler:
+    def handler(binder: Binder, node: exp.Expr, escape: exp.Expr | None = None) -> Scalar:
+        require_only(binder.text, node, "this", "expression", "negate")
+        value, pattern = cast(binder.bind(node.this), STRING), node.args["expression"]
+        extra = () if escape is None else (binder.bind(escape),)
+        patterns = [pattern]
+        if isinstance(pattern, exp.Any | exp.All):
+            patterns = pattern.this.expressions or [pattern.this.unnest()]
+        parts: list[Scalar] = [
+            Call(name, (value, binder.bind(p), *extra), BOOLEAN) for p in patterns
+        ]
+        if node.args.get("negate"):
+            # "a NOT LIKE ANY (...)" means that one of the patterns does not match.
+            parts = [Call("not", (part,), BOOLEAN) for part in parts]
+        result = parts[0]
+        for part in parts[1:]:
+            joint = "or" if isinstance(pattern, exp.Any) else "and"
+            result = Call(joint, (result, part), BOOLEAN)
+        return result
+
+    return handler
+
+
+def _escape(binder: Binder, node: exp.Expr) -> Scalar:
+    inner = node.this
+    if isinstance(inner, exp.Like):
+        return _LIKE(binder, inner, node.args["expression"])
+    if isinstance(inner, exp.ILike):
+        return _ILIKE(binder, inner, node.args["expression"])
+    raise binder.text.unsupported(node, "ESCAPE here")
+
+
+def _cast(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
+    def handler(binder: Binder, node: exp.Expr) -> Scalar:
+        require_only(binder.text, node, "this", "to", "safe")
+        value = binder.bind(node.this)
+        to = literals.type_of(binder.text, node.args["to"])
+        if name == "try_cast":
+            return Call("try_cast", (value,), to)
+        return literals.written_cast(value, to)
+
+    return handler
+
+
+def _case(binder: Binder, node: exp.Expr) -> Scalar:
+    require_only(binder.text, node, "this", "ifs", "default")
+    subject = binder.bind(node.this) if node.this is not None else None
+    conditions, values = [], []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            conditions.append(binder.predicate(branch.this))
+        else:
+            conditions.append(compared(binder, branch, "=", subject, binder.bind(branch.this)))
+        values.append(binder.bind(branch.args["true"]))
+    default = node.args.get("default")
+    values.append(Literal(None, NULL) if default is None else binder.bind(default))
+    return _case_of(binder, node, conditions, values)
+
+
+def _if(binder: Binder, node: exp.Expr) -> Scalar:
+    condition = binder.predicate(node.this)
+    other = node.args.get("false")
+    values = [binder.bind(node.args["true"])]
+    values.append(Literal(None, NULL) if other is None else binder.bind(other))
+    return _case_of(binder, node, [condition], values)
+
+
+def _case_of(
+    binder: Binder, node: exp.Expr, conditions: list[Scalar], values: list[Scalar]
+) -> Scalar:
+    pair = unify(values)
+    if pair is None:
+        types = ", ".join(dict.fromkeys(str(v.type) for v in values))
+        raise binder.text.error(node, f"the branches have no common type: {types}", "cast them")
+    branches, type_ = pair
+    parts = [p for pairs in zip(conditions, branches, strict=False) for p in pairs]
+    return Call("case", (*parts, branches[-1]), type_)
+
+
+def _now(name: str, type_: str) -> Callable[[Binder, exp.Expr], Scalar]:
+    def handler(binder: Binder, node: exp.Expr) -> Scalar:
+        require_only(binder.text, node)
+        return Call(name, (), DataType(type_))
+
+    return handler
+
+
+def _alias(binder: Binder, node: exp.Expr) -> Scalar:
+    return binder.bind(node.this)
+
+
+def _dot(binder: Binder, node: exp.Expr) -> Scalar:
+    raise binder.text.unsupported(node, "access to a field of a struct")
+
+
+def _as(kind: type[_Node], node: exp.Expr) -> _Node:
+    if not isinstance(node, kind):
+        raise TypeError(f"{kind.__name__} expected, not {type(node).__name__}")
+    return node
+
+
+_LIKE, _ILIKE = _like("like"), _like("ilike")
+_HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
+    exp.Column: _column,
+    exp.Literal: _literal,
+    exp.RawString: _raw_string,
+    exp.HexString: _hexadecimal,
+    exp.Interval: _interval,
+    exp.Null: _null,
+    exp.Boolean: _boolean,
+    exp.Paren: _paren,
+    exp.Neg: _negation,
+    exp.Not: _not,
+    exp.And: _connector("and"),
+    exp.Or: _connector("or"),
+    exp.EQ: _comparison("="),
+    exp.NEQ: _comparison("<>"),
+    exp.LT: _comparison("<"),
+    exp.LTE: _comparison("<="),
+    exp.GT: _comparison(">"),
+    exp.GTE: _comparison(">="),
+    exp.NullSafeEQ: _comparison("<=>"),
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Add: _arithmetic("+"),
+    exp.Sub: _arithmetic("-"),
+    exp.Mul: _arithmetic("*"),
+    exp.Div: _arithmetic("/"),
+    exp.Mod: _arithmetic("%"),
+    exp.IntDiv: _arithmetic("div"),
+    exp.BitwiseAnd: _bitwise("&"),
+    exp.BitwiseOr: _bitwise("|"),
+    exp.BitwiseXor: _bitwise("^"),
+    exp.BitwiseNot: _bitwise_not,
+    exp.DPipe: _concatenation,
+    exp.Concat: _adjacent_strings,
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Exists: _exists,
+    exp.Subquery: _scalar_subquery,
+    exp.Select: _scalar_subquery,
+    exp.Like: _LIKE,
+    exp.ILike: _ILIKE,
+    exp.Escape: _escape,
+    exp.RegexpLike: _like("rlike"),
+    exp.Cast: _cast("cast"),
+    exp.TryCast: _cast("try_cast"),
+    exp.Case: _case,
+    exp.If: _if,
+    exp.CurrentDate: _now("current_date", "DATE"),
+    exp.CurrentTimestamp: _now("current_timestamp", "TIMESTAMP"),
+    exp.Alias: _alias,
+    exp.Dot: _dot,
+    exp.Anonymous: calls.function,
+    exp.Extract: calls.extract,
+    exp.Substring: calls.substring,
+    exp.Trim: calls.trim,
+    exp.StrPosition: calls.position,
+    exp.Overlay: calls.overlay,
+}

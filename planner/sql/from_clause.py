@@ -1,0 +1,262 @@
+"""FROM: tables, subqueries, VALUES, and the joins between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
+from planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
+from planner.algebra.types import Column
+from planner.request import Source
+from planner.sql.binder import Context
+from planner.sql.coercion import cast, common_type, compare, unify
+from planner.sql.expressions import ExpressionBinder
+from planner.sql.scope import Field, Scope, Shared
+from planner.sql.text import require_only
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What FROM has read so far: a relation and the names of its columns."""
+
+    relation: Relation
+    fields: tuple[Field, ...]
+
+
+_KINDS = {
+    ("", ""): JoinKind.INNER, ("", "INNER"): JoinKind.INNER, ("", "CROSS"): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT, ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT, ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL, ("FULL", "OUTER"): JoinKind.FULL,
+    ("LEFT", "SEMI"): JoinKind.SEMI, ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "ANTI"): JoinKind.ANTI, ("", "ANTI"): JoinKind.ANTI,
+}  # fmt: skip
+
+
+def bind_from(context: Context, clause: exp.Expr | None, joins: list[exp.Join]) -> Tables:
+    """The FROM clause of a block; without one, one row without columns."""
+    if clause is None:
+        return Tables(Values((), ((),)), ())
+    require_only(context.text, clause, "this")
+    # A comma binds looser than JOIN: a, b JOIN c is a, (b JOIN c).
+    parts: list[tuple[exp.Expr, list[exp.Join]]] = [(clause.this, [])]
+    for join in joins:
+        if _is_comma(join):
+            parts.append((join.this, []))
+        else:
+            parts[-1][1].append(join)
+    tables = [_joined(context, table, its_joins) for table, its_joins in parts]
+    result = tables[0]
+    for right in tables[1:]:
+        product = Join(JoinKind.INNER, result.relation, right.relation, TRUE)
+        result = Tables(product, result.fields + right.fields)
+    return result
+
+
+def _is_comma(join: exp.Join) -> bool:
+    names = ("on", "using", "side", "kind", "method")
+    return not any(join.args.get(name) for name in names)
+
+
+def _joined(context: Context, table: exp.Expr, joins: list[exp.Join]) -> Tables:
+    result = bind_table(context, table)
+    for join in [*(table.args.get("joins") or ()), *joins]:
+        result = _join(context, result, join)
+    return result
+
+
+def bind_table(context: Context, node: exp.Expr) -> Tables:
+    """One item of FROM, without the joins written after it."""
+    if isinstance(node, exp.Table):
+        return _table(context, node)
+    if isinstance(node, exp.Subquery):
+        return _subquery(context, node)
+    if isinstance(node, exp.Values):
+        return _values(context, node)
+    if isinstance(node, exp.Paren):
+        return bind_table(context, node.this)
+    name = "LATERAL" if isinstance(node, exp.Lateral) else type(node).__name__.upper()
+    raise context.text.unsupported(node, f"{name} in FROM")
+
+
+def _table(context: Context, node: exp.Table) -> Tables:
+    require_only(context.text, node, "this", "alias", "joins", "db", "catalog")
+    if not isinstance(node.this, exp.Identifier):
+        raise context.text.unsupported(node, f"the table function {node.this.name or node.name}")
+    name = node.name
+    qualified = node.args.get("db") is not None
+    alias = node.args.get("alias")
+    shared = None if qualified else context.ctes.get(name.lower())
+    if shared is not None:
+        tables = _reference(context, shared, alias.name if alias is not None else name)
+        return _aliased(context, tables, alias)
+    by_lower = {source.lower(): source for source in context.session.sources}
+    if qualified or name.lower() not in by_lower:
+        full = ".".join(part.name for part in node.parts)
+        known = [*context.session.sources, *context.ctes]
+        raise context.text.unknown(node, "table", full, known)
+    source = context.session.sources[by_lower[name.lower()]]
+    return _aliased(context, _scan(context, source), alias)
+
+
+def _scan(context: Context, source: Source) -> Tables:
+    new = context.session.columns.new
+    columns = tuple(new(c.name, c.type) for c in source.columns)
+    fields = tuple(Field(source.name, column.name, column) for column in columns)
+    return Tables(Scan(source.name, columns), fields)
+
+
+def _reference(context: Context, shared: Shared, qualifier: str) -> Tables:
+    """A CTE is one value wherever it is used; each use has columns of its own."""
+    fresh = tuple(context.session.columns.copy(c) for c in shared.relation.columns)
+    items = tuple((n, Ref(o)) for n, o in zip(fresh, shared.relation.columns, strict=True))
+    fields = tuple(
+        Field(qualifier, name, column) for name, column in zip(shared.names, fresh, strict=True)
+    )
+    return Tables(Project(shared.relation, items), fields)
+
+
+def _aliased(context: Context, tables: Tables, alias: exp.TableAlias | None) -> Tables:
+    """``AS t`` and ``AS t(a, b)``."""
+    if alias is None:
+        return tables
+    require_only(context.text, alias, "this", "columns")
+    fields = tables.fields
+    if alias.name:
+        fields = tuple(replace(f, qualifier=alias.name) for f in fields)
+    columns = alias.args.get("columns") or []
+    if columns:
+        if len(columns) != len(fields):
+            raise context.text.error(
+                alias, f"{len(columns)} column names for {len(fields)} columns of {alias.name}"
+            )
+        fields = tuple(replace(f, name=c.name) for f, c in zip(fields, columns, strict=True))
+    return replace(tables, fields=fields)
+
+
+def _subquery(context: Context, node: exp.Subquery) -> Tables:
+    alias = node.args.get("alias")
+    inner = node.this
+    if isinstance(inner, exp.Table | exp.Paren | exp.Values) and not isinstance(inner, exp.Query):
+        # Parentheses around a join.
+        require_only(context.text, node, "this", "alias", "joins")
+        return _aliased(context, _joined(context, inner, []), alias)
+    # A subquery in FROM does not see the tables beside it, only enclosing queries.
+    bound = context.bind_query(context, node)
+    fields = tuple(
+        Field("", name, column)
+        for name, column in zip(bound.names, bound.relation.columns, strict=True)
+    )
+    return _aliased(context, Tables(bound.relation, fields), alias)
+
+
+def _values(context: Context, node: exp.Values) -> Tables:
+    require_only(context.text, node, "expressions", "alias", "joins")
+    relation = values_relation(context, node)
+    fields = tuple(
+        Field("", f"col{i}", column) for i, column in enumerate(relation.columns, start=1)
+    )
+    return _aliased(context, Tables(relation, fields), node.args.get("alias"))
+
+
+def values_relation(context: Context, node: exp.Values) -> Values:
+    """``VALUES (...), (...)``: constant rows with one type per column."""
+    binder = ExpressionBinder(context, Scope((), context.parent), Values((), ((),)))
+    rows: list[tuple[Scalar, ...]] = []
+    for row in node.expressions:
+        parts = row.expressions if isinstance(row, exp.Tuple) else [row.unnest()]
+        rows.append(tuple(binder.bind(part) for part in parts))
+        if len(rows[-1]) != len(rows[0]):
+            raise context.text.error(
+                row, f"a row of {len(rows[-1])} values after rows of {len(rows[0])}"
+            )
+    columns, lists = [], []
+    for i, values in enumerate(zip(*rows, strict=True), start=1):
+        pair = unify(values)
+        if pair is None:
+            raise context.text.error(node, f"column {i} of VALUES has values without a common type")
+        lists.append(pair[0])
+        columns.append(context.session.columns.new(f"col{i}", pair[1]))
+    return Values(tuple(columns), tuple(zip(*lists, strict=True)))
+
+
+def _join(context: Context, left: Tables, node: exp.Join) -> Tables:
+    text = context.text
+    require_only(text, node, "this", "on", "using", "side", "kind", "method")
+    nested = node.this
+    if node.method not in ("", "NATURAL"):
+        raise text.unsupported(node, f"{node.method} JOIN")
+    kind = _KINDS.get((node.side, node.kind))
+    if kind is None:
+        raise text.unsupported(node, f"{node.side} {node.kind} JOIN".strip())
+    right = _joined(context, nested, [])
+    if node.method == "NATURAL":
+        mine = {f.name.lower() for f in left.fields if f.starred}
+        names = [f.name for f in right.fields if f.starred and f.name.lower() in mine]
+        return _using(context, node, kind, left, right, names)
+    if node.args.get("using"):
+        names = [part.name for part in node.args["using"]]
+        return _using(context, node, kind, left, right, names)
+    on = node.args.get("on")
+    fields = left.fields + right.fields
+    outer_only = left.fields if kind in (JoinKind.SEMI, JoinKind.ANTI) else fields
+    if on is None:
+        return Tables(Join(kind, left.relation, right.relation, TRUE), outer_only)
+    pair = Join(JoinKind.INNER, left.relation, right.relation, TRUE)
+    binder = ExpressionBinder(context, Scope(fields, context.parent), pair)
+    condition = binder.predicate(on)
+    if binder.relation is not pair:
+        raise text.unsupported(on, "a subquery in ON", "move the condition to WHERE")
+    return Tables(Join(kind, left.relation, right.relation, condition), outer_only)
+
+
+def _using(
+    context: Context, node: exp.Join, kind: JoinKind, left: Tables, right: Tables, names: list[str]
+) -> Tables:
+    """USING and NATURAL: equal columns are one column of the result."""
+    equalities: list[Scalar] = []
+    merged: list[Field] = []
+    hidden: set[Field] = set()
+    computed: list[tuple[Column, Scalar]] = []
+    for name in names:
+        mine, theirs = (_only(context, node, side, name) for side in (left, right))
+        equality = compare("=", Ref(mine.column), Ref(theirs.column))
+        if equality is None:
+            raise context.text.error(
+                node, f"{name} has types that cannot be compared on the two sides"
+            )
+        equalities.append(equality)
+        hidden |= {mine, theirs}
+        kept = theirs if kind is JoinKind.RIGHT else mine
+        column = kept.column
+        if kind is JoinKind.FULL:
+            column, value = _either(context, mine.column, theirs.column)
+            computed.append((column, value))
+        merged.append(Field("", mine.name, column))
+    relation: Relation = Join(kind, left.relation, right.relation, conjunction(tuple(equalities)))
+    if computed:
+        kept_columns = tuple((c, Ref(c)) for c in relation.columns)
+        relation = Project(relation, kept_columns + tuple(computed))
+    both = left.fields
+    if kind not in (JoinKind.SEMI, JoinKind.ANTI):
+        both = left.fields + right.fields
+    rest = tuple(replace(f, starred=False) if f in hidden else f for f in both)
+    return Tables(relation, (*merged, *rest))
+
+
+def _either(context: Context, left: Column, right: Column) -> tuple[Column, Scalar]:
+    type_ = common_type(left.type, right.type) or left.type
+    column = context.session.columns.new(left.name, type_)
+    args = (cast(Ref(left), type_), cast(Ref(right), type_))
+    return column, Call("coalesce", args, type_)
+
+
+def _only(context: Context, node: exp.Join, side: Tables, name: str) -> Field:
+    found = [f for f in side.fields if f.starred and f.name.lower() == name.lower()]
+    if not found:
+        raise context.text.unknown(node, "column", name, [f.name for f in side.fields if f.starred])
+    if len(found) > 1:
+        raise context.text.error(node, f"column {name} of USING is ambiguous on one side")
+    return found[0]

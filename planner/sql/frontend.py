@@ -1,0 +1,198 @@
+"""From SQL text to algebra: the entry point, WITH, and set operations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from planner.algebra.relational import (
+    Aggregate,
+    Project,
+    Relation,
+    SetKind,
+    SetOperation,
+    UnionAll,
+)
+from planner.algebra.scalar import Ref
+from planner.algebra.types import Column
+from planner.request import Source
+from planner.sql.binder import Bound, Context
+from planner.sql.coercion import cast, common_type
+from planner.sql.correlation import outer_of
+from planner.sql.dialect import parse
+from planner.sql.expressions import ExpressionBinder
+from planner.sql.from_clause import values_relation
+from planner.sql.ordering import order_items, ordered_bound
+from planner.sql.scope import Field, Scope, Session, Shared
+from planner.sql.select import bind_select
+from planner.sql.text import QueryText, require_only
+
+
+@dataclass(frozen=True)
+class Query:
+    """A report's query as algebra. ``names`` are the output columns as the user spells them (the
+    columns of ``relation``, by position); ``ordered``: it ends in ORDER BY; ``last_id``: the
+    highest column id in use."""
+
+    relation: Relation
+    names: tuple[str, ...]
+    ordered: bool
+    last_id: int
+
+
+def read_query(sql: str, sources: Iterable[Source]) -> Query:
+    """Read a query over the sources.
+
+    Raises :class:`SqlError` for text that is not a valid query over them and
+    :class:`UnsupportedSqlError` for what is valid but not planned yet, both with a position.
+    """
+    text = QueryText(sql)
+    session = Session(text, {source.name: source for source in sources})
+    tree = parse(text)
+    try:
+        bound = bind_query(Context(session, bind_query), tree)
+    except RecursionError:
+        raise text.error_at(0, "the query is nested too deeply to be read") from None
+    if outer_of(bound.relation):
+        raise ValueError("a reference to an outer query is left after Apply removal")
+    _require_distinct_names(text, tree, bound)
+    return Query(bound.relation, bound.names, bound.ordered, session.columns.last_id)
+
+
+def _require_distinct_names(text: QueryText, tree: exp.Query, bound: Bound) -> None:
+    counts = Counter(name.lower() for name in bound.names)
+    twice = [name for name in bound.names if counts[name.lower()] > 1]
+    if twice:
+        raise text.error(
+            tree, f"the result has the column {twice[0]} twice", "give one of them an alias"
+        )
+
+
+def bind_query(context: Context, node: exp.Expr) -> Bound:
+    """A query block of any kind, with its WITH clause."""
+    context = _with_ctes(context, node.args.get("with_"))
+    if isinstance(node, exp.Select):
+        return bind_select(context, node)
+    if isinstance(node, exp.SetOperation):
+        return _set_operation(context, node)
+    if isinstance(node, exp.Subquery):
+        return _parenthesized(context, node)
+    if isinstance(node, exp.Values):
+        require_only(context.text, node, "expressions")
+        relation = values_relation(context, node)
+        return Bound(relation, tuple(column.name for column in relation.columns))
+    raise context.text.unsupported(node, f"{type(node).__name__.upper()} as a query")
+
+
+def _with_ctes(context: Context, clause: exp.With | None) -> Context:
+    if clause is None:
+        return context
+    require_only(context.text, clause, "expressions")
+    ctes = dict(context.ctes)
+    for cte in clause.expressions:
+        require_only(context.text, cte, "this", "alias")
+        require_only(context.text, cte.args["alias"], "this", "columns")
+        bound = bind_query(replace(context, ctes=dict(ctes)), cte.this)
+        names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ()) or bound.names
+        if len(names) != len(bound.names):
+            raise context.text.error(
+                cte.args["alias"], f"{len(names)} column names for {len(bound.names)} columns"
+            )
+        ctes[cte.alias.lower()] = Shared(bound.relation, names)
+    return replace(context, ctes=ctes)
+
+
+def _parenthesized(context: Context, node: exp.Subquery) -> Bound:
+    """``(query) ORDER BY ... LIMIT ...``. An alias is read by FROM."""
+    require_only(
+        context.text, node, "this", "alias", "with_", "order", "limit", "offset", "joins"
+    )  # fmt: skip
+    bound = bind_query(context, node.this)
+    if not any(node.args.get(clause) for clause in ("order", "limit", "offset")):
+        return bound
+    return _ordered_output(context, node, bound)
+
+
+def _ordered_output(context: Context, node: exp.Expr, bound: Bound) -> Bound:
+    """ORDER BY over the output of a finished query: it sees the output names only."""
+    columns = bound.relation.columns
+    fields = tuple(Field("", n, c) for n, c in zip(bound.names, columns, strict=True))
+    binder = ExpressionBinder(context, Scope(fields, context.parent), bound.relation)
+    items = [(n, Ref(c)) for n, c in zip(bound.names, columns, strict=True)]
+    keys, hidden = order_items(binder, node.args.get("order"), items, distinct=False)
+    computed = binder.as_columns([("sort_key", value) for value in hidden])
+    sort = tuple(key([*columns, *computed]) for key in keys)
+    result = ordered_bound(context, node, binder.relation, sort, columns, bound.names)
+    return result if sort else replace(result, ordered=bound.ordered)
+
+
+def _set_operation(context: Context, node: exp.SetOperation) -> Bound:
+    text = context.text
+    require_only(
+        text, node, "with_", "this", "expression", "distinct", "order", "limit", "offset"
+    )  # fmt: skip
+    # A chain of unions leans left: read it without recursion.
+    spine: list[exp.SetOperation] = []
+    first: exp.Expr = node
+    while isinstance(first, exp.SetOperation) and (not spine or not _has_own_clauses(first)):
+        spine.append(first)
+        first = first.this
+    bound = bind_query(context, first)
+    for step in reversed(spine):
+        require_only(
+            text, step, "with_", "this", "expression", "distinct", "order", "limit", "offset"
+        )  # fmt: skip
+        right = bind_query(context, step.args["expression"])
+        bound = _combined(context, step, bound, right)
+    if any(node.args.get(clause) for clause in ("order", "limit", "offset")):
+        return _ordered_output(context, node, bound)
+    return replace(bound, ordered=False)
+
+
+def _has_own_clauses(node: exp.SetOperation) -> bool:
+    return any(node.args.get(clause) for clause in ("with_", "order", "limit", "offset"))
+
+
+def _combined(context: Context, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
+    text = context.text
+    mine, theirs = left.relation.columns, right.relation.columns
+    if len(mine) != len(theirs):
+        raise text.error(
+            node.args["expression"],
+            f"{type(node).__name__.upper()} of {len(mine)} and {len(theirs)} columns",
+        )
+    merged: list[Column] = []
+    for name, a, b in zip(left.names, mine, theirs, strict=True):
+        type_ = common_type(a.type, b.type)
+        if type_ is None:
+            raise text.error(
+                node.args["expression"], f"column {name}: {a.type} and {b.type} do not go together"
+            )
+        merged.append(context.session.columns.new(a.name, type_))
+    sides = _as_types(context, left.relation, merged), _as_types(context, right.relation, merged)
+    columns = tuple(merged)
+    distinct = bool(node.args.get("distinct"))
+    if isinstance(node, exp.Union):
+        relation: Relation = UnionAll(sides, columns)
+        if distinct:
+            relation = Aggregate(relation, columns, ())
+    else:
+        kind = SetKind.EXCEPT if isinstance(node, exp.Except) else SetKind.INTERSECT
+        relation = SetOperation(kind, not distinct, *sides, columns)
+    return Bound(relation, left.names)
+
+
+def _as_types(context: Context, relation: Relation, merged: list[Column]) -> Relation:
+    """The relation with its columns cast to the types of the set operation."""
+    pairs = list(zip(relation.columns, merged, strict=True))
+    if all(column.type == to.type or not to.type.is_known for column, to in pairs):
+        return relation
+    items = []
+    for column, to in pairs:
+        same = column.type == to.type or not to.type.is_known
+        target = column if same else context.session.columns.new(column.name, to.type)
+        items.append((target, cast(Ref(column), to.type)))
+    return Project(relation, tuple(items))

@@ -1,0 +1,147 @@
+"""GROUP BY, aggregate functions and DISTINCT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from planner.algebra.aggregates import result_type
+from planner.algebra.functions import AGGREGATES
+from planner.algebra.relational import Aggregate, AggregateCall
+from planner.algebra.scalar import TRUE, Literal, Ref, Scalar
+from planner.algebra.types import DOUBLE, STRING, Column
+from planner.sql.binder import Binder
+from planner.sql.coercion import cast
+from planner.sql.expressions import ExpressionBinder
+from planner.sql.naming import internal_name
+from planner.sql.text import QueryText, require_only
+
+_WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+_OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
+
+
+def aggregate_calls(root: exp.Expr) -> list[exp.Expr]:
+    """The aggregate calls of this block below ``root``, outermost first; not those of subqueries
+    and not window functions (but those inside of their arguments)."""
+    found: list[exp.Expr] = []
+    stack: list[tuple[exp.Expr, bool]] = [(root, False)]
+    while stack:
+        node, windowed = stack.pop()
+        if isinstance(node, _OPAQUE):
+            continue
+        if isinstance(node, exp.Window):
+            parts = [*(node.args.get("partition_by") or ()), node.args.get("order")]
+            stack += [(part, False) for part in reversed(parts) if part is not None]
+            stack.append((node.this, True))
+            continue
+        if not windowed and call_name(node) in AGGREGATES:
+            found.append(node)
+            continue
+        inside = windowed and isinstance(node, _WRAPPERS)
+        children = list(node.iter_expressions())
+        stack += [(child, inside) for child in reversed(children)]
+    return found
+
+
+def call_name(node: exp.Expr) -> str | None:
+    """The function an aggregate or window call names, looking through FILTER and IGNORE NULLS."""
+    while isinstance(node, _WRAPPERS):
+        node = node.this
+    if isinstance(node, exp.Anonymous):
+        return str(node.name).lower()
+    return None
+
+
+@dataclass
+class GroupKeys:
+    """The group keys of a block, by the scalar each one is in terms of the block's input."""
+
+    text: QueryText
+    inner: Binder
+    keys: dict[Scalar, Column]
+
+    def match(self, node: exp.Expr) -> Scalar | None:
+        """The key column if ``node`` is a group expression."""
+        if not self.keys or isinstance(node, exp.Literal | exp.Null | exp.Boolean):
+            return None
+        if any(True for _ in node.find_all(*_OPAQUE, exp.Window)) or aggregate_calls(node):
+            return None
+        if not self._resolves(node):
+            return None
+        column = self.keys.get(self.inner.bind(node))
+        return None if column is None else Ref(column)
+
+    def _resolves(self, node: exp.Expr) -> bool:
+        """Do all names exist in the block's input? (Others are aliases, or errors found later.)"""
+        columns = [node] if isinstance(node, exp.Column) else list(node.find_all(exp.Column))
+        return all(self.inner.scope.matches(c.name, c.table or None) for c in columns)
+
+    def refuse(self, node: exp.Column) -> None:
+        raise self.text.error(
+            node,
+            f"column {node.name} is neither in GROUP BY nor inside an aggregate function",
+            f"add {node.name} to GROUP BY, or write any_value({node.name})",
+        )
+
+
+def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
+    """An aggregate function over the rows of ``binder.relation``."""
+    where, ignore_nulls, inner = None, False, node
+    while isinstance(inner, _WRAPPERS):
+        if isinstance(inner, exp.Filter):
+            where = binder.predicate(inner.args["expression"].this)
+        ignore_nulls = ignore_nulls or isinstance(inner, exp.IgnoreNulls)
+        inner = inner.this
+    name = call_name(inner) or ""
+    require_only(binder.text, inner, "this", "expressions")
+    arguments, distinct = list(inner.expressions), False
+    if arguments and isinstance(arguments[0], exp.Distinct):
+        require_only(binder.text, arguments[0], "expressions")
+        arguments, distinct = list(arguments[0].expressions), True
+    if [type(a) for a in arguments] == [exp.Star]:
+        if name != "count" or distinct:
+            raise binder.text.error(node, f"{name} does not take *")
+        return AggregateCall("count", (), False, where)
+    args = tuple(binder.bind(argument) for argument in arguments)
+    if not args and name not in ("grouping_id",):
+        raise binder.text.error(node, f"{name} needs an argument")
+    if name == "count" and not distinct and all(_never_null(arg) for arg in args):
+        args = ()
+    if name in ("sum", "avg", "mean") and args and args[0].type == STRING:
+        args = (cast(args[0], DOUBLE), *args[1:])
+    if ignore_nulls:
+        args = (*args, TRUE)
+    return AggregateCall(name, args, distinct, where)
+
+
+def _never_null(arg: Scalar) -> bool:
+    return isinstance(arg, Literal) and arg.text is not None
+
+
+def call_column(binder: Binder, call: AggregateCall) -> Column:
+    type_ = result_type(call.name, tuple(arg.type for arg in call.args))
+    return binder.context.session.columns.new(internal_name(call.name), type_)
+
+
+def group(
+    binder: ExpressionBinder, keys: list[tuple[str, Scalar]], calls: list[exp.Expr]
+) -> ExpressionBinder:
+    """Aggregate the binder's relation; returns a binder for what stands above the aggregation."""
+    known: dict[int, Scalar] = {}
+    made: dict[AggregateCall, Column] = {}
+    for node in calls:
+        call = bind_call(binder, node)
+        if call not in made:
+            made[call] = call_column(binder, call)
+        known[id(node)] = Ref(made[call])
+    # The binder adds columns for computed keys; equal keys are one.
+    unique = list(dict.fromkeys(scalar for _, scalar in keys))
+    names = {scalar: name for name, scalar in reversed(keys)}
+    columns = binder.as_columns([(names[scalar], scalar) for scalar in unique])
+    by_scalar = dict(zip(unique, columns, strict=True))
+    distinct_keys = tuple(dict.fromkeys(columns))
+    pairs = tuple((column, call) for call, column in made.items())
+    relation = Aggregate(binder.relation, distinct_keys, pairs)
+    keys_of = GroupKeys(binder.text, binder, by_scalar)
+    return ExpressionBinder(binder.context, binder.scope, relation, known, keys_of)

@@ -1,0 +1,131 @@
+"""Literals of the query text as typed constants."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+from sqlglot import exp
+
+from planner.algebra.scalar import Call, Literal, Scalar
+from planner.algebra.types import (
+    BIGINT,
+    BINARY,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    decimal,
+    parse_type,
+)
+from planner.sql.coercion import cast
+from planner.sql.text import QueryText, require_only
+
+_DATE = re.compile(r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$")
+_MOMENT = re.compile(
+    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])( ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?)?$"
+)
+_UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
+_WHOLE_WEEK = 7
+
+
+def number(text: QueryText, node: exp.Expr, digits: str) -> Literal:
+    """An unsuffixed number: INT, BIGINT or DECIMAL by its size, DOUBLE with an exponent."""
+    try:
+        value = Decimal(digits)
+    except InvalidOperation:
+        raise text.error(node, f"{digits} is not a number") from None
+    if "e" in digits.lower():
+        return Literal(repr(float(value)), DOUBLE)
+    if "." not in digits:
+        if -(2**31) <= value < 2**31:
+            return Literal(str(int(value)), INT)
+        if -(2**63) <= value < 2**63:
+            return Literal(str(int(value)), BIGINT)
+    exponent = value.as_tuple().exponent
+    scale = -exponent if isinstance(exponent, int) else 0
+    precision = max(len(value.as_tuple().digits), scale)
+    if precision > 38:
+        raise text.error(node, f"{digits} has more than 38 digits")
+    return Literal(f"{value:f}", decimal(precision, scale))
+
+
+def negated(literal: Literal) -> Literal:
+    """``-5`` as one literal. The sign can bring a number into INT's or BIGINT's range."""
+    flipped = (literal.text or "").removeprefix("-")
+    if literal.text is not None and not literal.text.startswith("-"):
+        flipped = f"-{flipped}"
+    if literal.type == BIGINT and int(flipped) == -(2**31):
+        return Literal(flipped, INT)
+    if literal.type == decimal(19, 0) and int(flipped) == -(2**63):
+        return Literal(flipped, BIGINT)
+    return Literal(flipped, literal.type)
+
+
+def written_cast(value: Scalar, to: DataType) -> Scalar:
+    """A CAST the user wrote, or a typed literal (``DATE'...'``, ``1.5D``), which parses the same.
+
+    Only texts that are exactly in the type's own form are folded, anything else stays a cast.
+    """
+    if isinstance(value, Literal) and value.text is not None:
+        if value.type == STRING:
+            if to == DATE and _DATE.match(value.text):
+                return Literal(value.text, DATE)
+            if to in (TIMESTAMP, TIMESTAMP_NTZ) and _MOMENT.match(value.text):
+                return Literal(value.text, to)
+            if to.name == "DECIMAL" and re.fullmatch(r"-?\d+(\.\d+)?", value.text):
+                folded = cast(Literal(value.text, _natural(value.text)), to)
+                return folded if isinstance(folded, Literal) else Call("cast", (value,), to)
+        if to == DOUBLE and (value.type.is_integer or value.type.name == "DECIMAL"):
+            return Literal(repr(float(Decimal(value.text))), DOUBLE)
+    return cast(value, to)
+
+
+def _natural(digits: str) -> DataType:
+    whole, _, fraction = digits.lstrip("-").partition(".")
+    return decimal(min(38, max(1, len(whole) + len(fraction))), min(38, len(fraction)))
+
+
+def type_of(text: QueryText, node: exp.DataType) -> DataType:
+    """The type a CAST names."""
+    try:
+        return parse_type(node.sql(dialect="spark"))
+    except ValueError as error:
+        raise text.error(node, str(error)) from None
+
+
+def hexadecimal(node: exp.HexString) -> Literal:
+    return Literal(node.name.upper(), BINARY)
+
+
+def interval(text: QueryText, node: exp.Interval) -> Literal:
+    """``INTERVAL '3' MONTH``, ``INTERVAL 3 MONTHS``, ``INTERVAL '1-2' YEAR TO MONTH``."""
+    require_only(text, node, "this", "unit")
+    value = node.this
+    sign = ""
+    if isinstance(value, exp.Neg):
+        sign, value = "-", value.this
+    unit = node.args.get("unit")
+    if not isinstance(value, exp.Literal) or unit is None:
+        raise text.unsupported(
+            node, "INTERVAL with a computed length", "use make_interval or date_add"
+        )
+    amount = sign + value.name.strip()
+    amount = amount.removeprefix("--")
+    if isinstance(unit, exp.IntervalSpan):
+        first, last = unit.this.name.upper(), unit.expression.name.upper()
+        return Literal(amount, DataType(f"INTERVAL {_unit(text, unit, first)} TO {last}"))
+    name = unit.name.upper()
+    if name in ("WEEK", "WEEKS") and re.fullmatch(r"[+-]?\d+", amount):
+        return Literal(str(int(amount) * _WHOLE_WEEK), DataType("INTERVAL DAY"))
+    return Literal(amount, DataType(f"INTERVAL {_unit(text, node, name)}"))
+
+
+def _unit(text: QueryText, node: exp.Expr, name: str) -> str:
+    singular = name.removesuffix("S")
+    if singular not in _UNITS:
+        raise text.unsupported(node, f"INTERVAL in {name}")
+    return singular

@@ -1,0 +1,56 @@
+"""Names of output columns: the alias, the column's own name, or what Spark would call it."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+_INTERNAL = re.compile(r"[^A-Za-z0-9_]+")
+
+
+def output_name(node: exp.Expr) -> str:
+    """The name Spark gives an item of a SELECT list."""
+    if isinstance(node, exp.Alias):
+        return str(node.alias)
+    if isinstance(node, exp.Column):
+        return str(node.name)
+    return _pretty(node)
+
+
+def internal_name(name: str) -> str:
+    """A short form for generated SQL, without characters that tables or files may refuse."""
+    cleaned = _INTERNAL.sub("_", name).strip("_")
+    return cleaned[:40].rstrip("_") or "expression"
+
+
+_INFIX: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.EQ: "=",
+    exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR",
+    exp.NullSafeEQ: "<=>", exp.IntDiv: "div",
+}  # fmt: skip
+
+
+def _pretty(node: exp.Expr) -> str:
+    if isinstance(node, exp.Paren | exp.Alias):
+        return _pretty(node.this)
+    if isinstance(node, exp.Column):
+        return str(node.name)
+    if isinstance(node, exp.Literal):
+        return str(node.this)
+    if type(node) in _INFIX:
+        return f"({_pretty(node.this)} {_INFIX[type(node)]} {_pretty(node.expression)})"
+    if isinstance(node, exp.Anonymous):
+        return _pretty_call(node)
+    if isinstance(node, exp.Subquery):
+        return f"scalarsubquery({', '.join(c.name for c in node.find_all(exp.Column))})"
+    return str(node.sql(dialect="spark"))
+
+
+def _pretty_call(node: exp.Anonymous) -> str:
+    args = node.expressions
+    distinct = "DISTINCT " if args and isinstance(args[0], exp.Distinct) else ""
+    if distinct:
+        args = args[0].expressions
+    shown = ", ".join("1" if isinstance(a, exp.Star) else _pretty(a) for a in args)
+    return f"{str(node.this).lower()}({distinct}{shown})"

@@ -1,0 +1,119 @@
+"""ORDER BY, LIMIT and OFFSET of a block or of a set operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
+from planner.algebra.scalar import Literal, Ref, Scalar
+from planner.algebra.types import Column
+from planner.sql.binder import Binder, Bound, Context
+from planner.sql.expressions import ExpressionBinder
+from planner.sql.scope import Scope
+from planner.sql.text import require_only
+from planner.sql.windows import sort_key
+
+KeyOf = Callable[[Sequence[Column]], SortKey]
+
+
+def order_items(
+    binder: Binder,
+    order: exp.Order | None,
+    items: Sequence[tuple[str, Scalar]],
+    *,
+    distinct: bool,
+) -> tuple[list[KeyOf], list[Scalar]]:
+    """What ORDER BY sorts by: for each key which output column, and values that are not in the
+    output and have to be computed beside it."""
+    if order is None:
+        return [], []
+    require_only(binder.text, order, "expressions")
+    values = [value for _, value in items]
+    hidden: list[Scalar] = []
+    keys: list[KeyOf] = []
+    for item in order.expressions:
+        require_only(binder.text, item, "this", "desc", "nulls_first")
+        if isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL":
+            keys += [_key(item, i) for i in range(len(items))]
+            continue
+        position = _ordinal(binder, item.this, len(items))
+        if position is None:
+            value = _value(binder, item.this, items)
+            if value not in values:
+                if distinct:
+                    raise binder.text.error(
+                        item, "ORDER BY something that SELECT DISTINCT does not list"
+                    )
+                values.append(value)
+                hidden.append(value)
+            position = values.index(value)
+        keys.append(_key(item, position))
+    return keys, hidden
+
+
+def _key(item: exp.Expr, position: int) -> KeyOf:
+    return lambda columns: sort_key(item, columns[position])
+
+
+def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
+    inner = node.unnest()
+    if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdigit():
+        return None
+    position = int(inner.name)
+    if not 1 <= position <= count:
+        raise binder.text.error(node, f"ORDER BY {position}: there are {count} columns")
+    return position - 1
+
+
+def _value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) -> Scalar:
+    """Names mean output columns first, then columns of the input."""
+    aliases: dict[str, Scalar] = {}
+    for name, value in items:
+        aliases.setdefault(name.lower(), value)
+    before = binder.aliases, binder.prefer_aliases
+    binder.aliases, binder.prefer_aliases = aliases, True
+    try:
+        return binder.bind(node)
+    finally:
+        binder.aliases, binder.prefer_aliases = before
+
+
+def ordered_bound(
+    context: Context,
+    node: exp.Expr,
+    relation: Relation,
+    sort: tuple[SortKey, ...],
+    visible: tuple[Column, ...],
+    names: tuple[str, ...],
+) -> Bound:
+    """Sort, cut, and drop the columns that only ORDER BY needed."""
+    if sort:
+        relation = Sort(relation, sort)
+    limit, offset = _count(context, node, "limit"), _count(context, node, "offset")
+    if limit is not None or offset:
+        relation = Limit(relation, limit, offset or 0)
+    if relation.columns != visible:
+        relation = Project(relation, tuple((column, Ref(column)) for column in visible))
+    return Bound(relation, names, ordered=bool(sort))
+
+
+def _count(context: Context, node: exp.Expr, clause: str) -> int | None:
+    """The constant of LIMIT or OFFSET; None without one and for LIMIT ALL."""
+    part = node.args.get(clause)
+    if part is None:
+        return None
+    if isinstance(part, exp.Fetch):
+        raise context.text.unsupported(part, "FETCH", "write LIMIT")
+    require_only(context.text, part, "expression")
+    value = part.args["expression"]
+    if isinstance(value, exp.Var) and value.name.upper() == "ALL":
+        return None
+    binder = ExpressionBinder(context, Scope(()), Values((), ((),)))
+    bound = binder.bind(value)
+    if not isinstance(bound, Literal) or not bound.type.is_integer or bound.text is None:
+        raise context.text.unsupported(value, f"a computed {clause.upper()}")
+    if int(bound.text) < 0:
+        raise context.text.error(value, f"{clause.upper()} must not be negative")
+    return int(bound.text)

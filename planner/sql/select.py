@@ -1,0 +1,284 @@
+"""One SELECT block: FROM, WHERE, GROUP BY, HAVING, windows, the SELECT list, DISTINCT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from planner.algebra.relational import Aggregate, Filter, Project, Relation
+from planner.algebra.scalar import Ref, Scalar, conjunction
+from planner.algebra.types import Column
+from planner.sql.apply import exists_condition, in_condition
+from planner.sql.binder import Binder, Bound, Context
+from planner.sql.expressions import ExpressionBinder
+from planner.sql.from_clause import bind_from
+from planner.sql.grouping import aggregate_calls, group
+from planner.sql.naming import internal_name, output_name
+from planner.sql.ordering import order_items, ordered_bound
+from planner.sql.scope import Scope
+from planner.sql.text import require_only
+from planner.sql.windows import add_windows, window_calls
+
+_SUBQUERIES = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
+
+
+@dataclass
+class Item:
+    """A column of the SELECT list: its name in the user's spelling and what computes it."""
+
+    name: str
+    node: exp.Expr
+    value: Scalar | None = None
+
+
+@dataclass
+class _Block:
+    context: Context
+    node: exp.Select
+    binder: ExpressionBinder
+    items: list[Item] = field(default_factory=list)
+
+
+def bind_select(context: Context, node: exp.Select) -> Bound:
+    """A SELECT with everything that belongs to it; WITH is already in ``context``."""
+    text = context.text
+    require_only(
+        text, node, "with_", "expressions", "distinct", "from_", "joins", "where", "group",
+        "having", "windows", "order", "limit", "offset",
+    )  # fmt: skip
+    tables = bind_from(context, node.args.get("from_"), node.args.get("joins") or [])
+    scope = Scope(tables.fields, context.parent)
+    block = _Block(context, node, ExpressionBinder(context, scope, tables.relation))
+    block.items = _expand_stars(block)
+    if (where := node.args.get("where")) is not None:
+        if found := aggregate_calls(where.this):
+            raise text.error(found[0], "an aggregate function in WHERE", "use HAVING")
+        filter_by(block.binder, where.this)
+    _group(block)
+    _windows(block)
+    _bind_items(block)
+    return _finish(block)
+
+
+def filter_by(binder: Binder, node: exp.Expr) -> None:
+    """Keep the rows for which the condition is true. Conjuncts without subqueries come first,
+    so that what joins the subqueries in has less to do."""
+    plain, memberships, others = [], [], []
+    for part in _conjuncts(node):
+        inner, negated = _stripped(part)
+        if isinstance(inner, exp.Exists) or (
+            isinstance(inner, exp.In) and inner.args.get("query") is not None
+        ):
+            memberships.append((inner, negated))
+        elif any(True for _ in part.find_all(*_SUBQUERIES)):
+            others.append(part)
+        else:
+            plain.append(part)
+    predicates = [binder.predicate(part) for part in plain]
+    if predicates:
+        binder.relation = Filter(binder.relation, conjunction(tuple(predicates)))
+    for inner, negated in memberships:
+        if isinstance(inner, exp.Exists):
+            exists_condition(binder, inner, negated=negated)
+        else:
+            in_condition(binder, inner, negated=negated)
+    for part in others:
+        predicate = binder.predicate(part)
+        binder.relation = Filter(binder.relation, predicate)
+
+
+def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
+    parts, stack = [], [node]
+    while stack:
+        part = stack.pop()
+        inner = part.unnest() if isinstance(part, exp.Paren) else part
+        if isinstance(inner, exp.And):
+            stack += [inner.args["expression"], inner.this]
+        else:
+            parts.append(part)
+    return parts
+
+
+def _stripped(node: exp.Expr) -> tuple[exp.Expr, bool]:
+    """The condition without parentheses and NOTs, and whether it is negated."""
+    negated = False
+    while isinstance(node, exp.Paren | exp.Not):
+        negated ^= isinstance(node, exp.Not)
+        node = node.this
+    return node, negated
+
+
+def _expand_stars(block: _Block) -> list[Item]:
+    items: list[Item] = []
+    for node in block.node.expressions:
+        inner = node.this if isinstance(node, exp.Alias) else node
+        if isinstance(node, exp.Star):
+            items += _star(block, node, None)
+        elif isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
+            items += _star(block, inner.this, inner.table)
+        else:
+            if isinstance(node, exp.Aliases):
+                raise block.context.text.unsupported(node, "several aliases for one expression")
+            items.append(Item(output_name(node), inner))
+    if not items:
+        raise block.context.text.error(block.node, "a SELECT without columns")
+    return items
+
+
+def _star(block: _Block, star: exp.Star, qualifier: str | None) -> list[Item]:
+    text, scope = block.context.text, block.binder.scope
+    require_only(text, star, "except_", "except")
+    if qualifier is None:
+        fields = [f for f in scope.fields if f.starred]
+    else:
+        fields = [f for f in scope.fields if f.qualifier.lower() == qualifier.lower()]
+        if not fields:
+            raise text.unknown(star, "table or alias", qualifier, scope.qualifiers)
+    dropped = {part.name.lower(): part for part in star.args.get("except_") or ()}
+    for name, part in dropped.items():
+        if name not in {f.name.lower() for f in fields}:
+            raise text.unknown(part, "column", part.name, [f.name for f in fields])
+    if not fields:
+        raise text.error(star, "* without a table in FROM")
+    items = []
+    for f in fields:
+        if f.name.lower() not in dropped:
+            node = exp.column(f.name, table=f.qualifier or None, quoted=True)
+            node.meta.update(star.meta)
+            items.append(Item(f.name, node, Ref(f.column)))
+    return items
+
+
+def _order_nodes(block: _Block) -> list[exp.Expr]:
+    order = block.node.args.get("order")
+    return [] if order is None else [item.this for item in order.expressions]
+
+
+def _group(block: _Block) -> None:
+    """GROUP BY and aggregates, if there are any; HAVING."""
+    text, node = block.context.text, block.node
+    clause, having = node.args.get("group"), node.args.get("having")
+    calls = [c for item in block.items for c in aggregate_calls(item.node)]
+    if having is not None:
+        calls += aggregate_calls(having.this)
+    calls += [c for part in _order_nodes(block) for c in aggregate_calls(part)]
+    if clause is None and not calls:
+        if having is not None:
+            raise text.error(
+                having, "HAVING without GROUP BY or an aggregate function", "use WHERE"
+            )
+        return
+    keys = [] if clause is None else _group_keys(block, clause)
+    block.binder = group(block.binder, keys, calls)
+    for item in block.items:
+        if item.value is not None:
+            item.value = block.binder.bind(item.node)
+    if having is not None:
+        block.binder.aliases = _early_aliases(block)
+        filter_by(block.binder, having.this)
+        block.binder.aliases = {}
+
+
+def _early_aliases(block: _Block) -> dict[str, Scalar]:
+    """What aliases of the SELECT list mean in HAVING; those with subqueries or windows are out."""
+    aliases: dict[str, Scalar] = {}
+    for item in block.items:
+        special = any(True for _ in item.node.find_all(*_SUBQUERIES, exp.Window))
+        if not special:
+            block.binder.aliases = aliases
+            aliases[item.name.lower()] = block.binder.bind(item.node)
+    return aliases
+
+
+def _group_keys(block: _Block, clause: exp.Group) -> list[tuple[str, Scalar]]:
+    text = block.context.text
+    require_only(text, clause, "expressions", "all")
+    for part in clause.expressions:
+        if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets):
+            name = {"Rollup": "ROLLUP", "Cube": "CUBE"}.get(type(part).__name__, "GROUPING SETS")
+            raise text.unsupported(part, name)
+    if clause.args.get("all"):
+        nodes = [(i.name, i.node) for i in block.items if not aggregate_calls(i.node)]
+        return [(name, block.binder.bind(part)) for name, part in nodes]
+    keys = []
+    for part in clause.expressions:
+        name, target = _group_target(block, part)
+        if found := aggregate_calls(target):
+            raise text.error(found[0], "an aggregate function in GROUP BY")
+        keys.append((name, block.binder.bind(target)))
+    return keys
+
+
+def _group_target(block: _Block, part: exp.Expr) -> tuple[str, exp.Expr]:
+    """The expression a GROUP BY item means: an ordinal, a column, an alias or itself."""
+    text, inner = block.context.text, part.unnest()
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        position = int(inner.name) if inner.name.isdigit() else 0
+        if not 1 <= position <= len(block.items):
+            raise text.error(part, f"GROUP BY {inner.name}: there are {len(block.items)} columns")
+        item = block.items[position - 1]
+        return item.name, item.node
+    if isinstance(inner, exp.Column) and not inner.table:
+        by_name = {item.name.lower(): item for item in reversed(block.items)}
+        if not block.binder.scope.matches(inner.name, None) and inner.name.lower() in by_name:
+            item = by_name[inner.name.lower()]
+            return item.name, item.node
+    return output_name(inner), inner
+
+
+def _windows(block: _Block) -> None:
+    named = {w.this.name.lower(): w for w in block.node.args.get("windows") or ()}
+    nodes = [w for item in block.items for w in window_calls(item.node)]
+    nodes += [w for part in _order_nodes(block) for w in window_calls(part)]
+    add_windows(block.binder, nodes, named)
+
+
+def _bind_items(block: _Block) -> None:
+    """The values of the SELECT list. An item may use the alias of an earlier one."""
+    aliases: dict[str, Scalar] = {}
+    block.binder.aliases = aliases
+    for item in block.items:
+        if item.value is None:
+            item.value = block.binder.bind(item.node)
+        aliases.setdefault(item.name.lower(), item.value)
+
+
+def _finish(block: _Block) -> Bound:
+    node, binder = block.node, block.binder
+    distinct = node.args.get("distinct")
+    if distinct is not None:
+        require_only(block.context.text, distinct, "expressions")
+        if distinct.expressions:
+            raise block.context.text.unsupported(distinct, "DISTINCT ON")
+    items = [(item.name, item.value) for item in block.items if item.value is not None]
+    keys, hidden = order_items(binder, node.args.get("order"), items, distinct=bool(distinct))
+    columns = _output_columns(block, [*items, *(("sort_key", value) for value in hidden)])
+    values = [value for _, value in items] + hidden
+    relation: Relation = _project(binder.relation, list(zip(columns, values, strict=True)))
+    visible = tuple(columns[: len(items)])
+    if distinct is not None:
+        relation = Aggregate(relation, visible, ())
+    sort = tuple(key(columns) for key in keys)
+    names = tuple(name for name, _ in items)
+    return ordered_bound(block.context, node, relation, sort, visible, names)
+
+
+def _output_columns(block: _Block, items: list[tuple[str, Scalar]]) -> list[Column]:
+    """A column that is only passed on keeps its identity, once."""
+    new = block.context.session.columns.new
+    columns: list[Column] = []
+    for name, value in items:
+        keeps = isinstance(value, Ref) and value.column.name == name
+        if keeps and isinstance(value, Ref) and value.column not in columns:
+            columns.append(value.column)
+        else:
+            columns.append(new(internal_name(name), value.type))
+    return columns
+
+
+def _project(relation: Relation, items: list[tuple[Column, Scalar]]) -> Relation:
+    """The items over the relation; nothing to do if they are its columns as they are."""
+    if items == [(column, Ref(column)) for column in relation.columns]:
+        return relation
+    return Project(relation, tuple(items))

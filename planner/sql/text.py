@@ -1,0 +1,99 @@
+"""The query text that is being read: positions in it, and errors that point at them."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from planner.errors import SqlError, UnsupportedSqlError
+
+_EXCERPT_WIDTH = 100
+
+
+class QueryText:
+    """The text of a query. Every error raised through it names line and column (both from 1)."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        before = self.sql[:offset]
+        return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+    def excerpt(self, offset: int) -> str:
+        """The line at ``offset`` with a caret below the character, cut to a readable width."""
+        line_number, column = self.line_and_column(offset)
+        line = self.sql.split("\n")[line_number - 1].replace("\t", " ")
+        start = max(0, column - 1 - _EXCERPT_WIDTH // 2)
+        shown = line[start : start + _EXCERPT_WIDTH]
+        return f"  {shown}\n  {' ' * (column - 1 - start)}^"
+
+    def error(self, node: exp.Expr, message: str, hint: str = "") -> SqlError:
+        """A :class:`SqlError` at ``node``."""
+        return SqlError(self._at(self.offset(node), message), hint=hint)
+
+    def error_at(self, offset: int, message: str, hint: str = "") -> SqlError:
+        return SqlError(self._at(offset, message), hint=hint)
+
+    def unsupported(self, node: exp.Expr, construct: str, hint: str = "") -> SqlError:
+        """An :class:`UnsupportedSqlError` that names the construct, at ``node``."""
+        hint = hint or "rewrite the query without it; the rest of the query is not the problem"
+        message = self._at(self.offset(node, construct), f"{construct} is not supported yet")
+        return UnsupportedSqlError(message, hint=hint)
+
+    def unknown(self, node: exp.Expr, kind: str, name: str, known: list[str]) -> SqlError:
+        """The error for a name that does not exist, with the names that look like it."""
+        by_lower = {candidate.lower(): candidate for candidate in known}
+        near = [by_lower[match] for match in get_close_matches(name.lower(), by_lower, 3, 0.6)]
+        if near:
+            hint = f"did you mean {', '.join(near)}?"
+        else:
+            some = sorted(by_lower.values())
+            hint = f"known here: {', '.join(some[:20])}{', ...' if len(some) > 20 else ''}"
+        return self.error(node, f"unknown {kind} {name}", hint if known else "")
+
+    def offset(self, node: exp.Expr, construct: str = "") -> int:
+        """Where ``node`` begins: its own token, else the first token among its parts."""
+        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
+        if construct:
+            # A clause without a token of its own: look for its keyword before its first part.
+            word = construct.split(" ", maxsplit=1)[0].lower()
+            found = self.sql.lower().find(word)
+            if found >= 0 and (not starts or self.sql.lower().count(word) == 1):
+                return found
+        if starts:
+            return int(min(starts))
+        parent = node.parent
+        return self.offset(parent) if parent is not None else 0
+
+    def _at(self, offset: int, message: str) -> str:
+        line, column = self.line_and_column(offset)
+        return f"line {line}, column {column}: {message}\n{self.excerpt(offset)}"
+
+
+def require_only(text: QueryText, node: exp.Expr, *consumed: str) -> None:
+    """Refuse a node that carries an argument nobody reads: nothing may be silently ignored."""
+    for name, value in node.args.items():
+        if name in consumed or value is None or value is False or value == []:
+            continue
+        part = value[0] if isinstance(value, list) else value
+        at = part if isinstance(part, exp.Expr) else node
+        raise text.unsupported(
+            at, _CLAUSES.get(name, f"{name.strip('_').upper()} in {_label(node)}")
+        )
+
+
+def _label(node: exp.Expr) -> str:
+    return type(node).__name__.upper()
+
+
+_CLAUSES = {
+    "sample": "TABLESAMPLE", "pivots": "PIVOT", "laterals": "LATERAL VIEW",
+    "qualify": "QUALIFY", "distribute": "DISTRIBUTE BY", "sort": "SORT BY",
+    "cluster": "CLUSTER BY", "connect": "CONNECT BY", "match": "MATCH_RECOGNIZE",
+    "rollup": "ROLLUP", "cube": "CUBE", "grouping_sets": "GROUPING SETS", "recursive": "RECURSIVE",
+    "version": "VERSION AS OF", "when": "TIMESTAMP AS OF", "into": "INTO", "locks": "FOR UPDATE",
+    "by_name": "UNION BY NAME", "except_": "EXCEPT in a star", "replace": "REPLACE in a star",
+    "totals": "WITH TOTALS", "kind": "SELECT AS", "hint": "a hint",
+}  # fmt: skip
