@@ -1,0 +1,1 @@
+"""What work costs: integers, in millionths of a CPU second."""

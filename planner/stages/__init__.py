@@ -1,0 +1,1 @@
+"""From a choice to the stages of a run."""
