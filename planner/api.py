@@ -57,8 +57,9 @@ def plan(request: PlanRequest) -> PlanResult:
     families = Families(sizes, request, ids)
     decision = decide(root, sizes, families, request)
     chosen = decision.chosen
+    used: tuple[Family, ...] = ()
     if chosen.is_batch:
-        runs, used = _batch_runs(chosen, relation, query, request), ()
+        runs = _batch_runs(chosen, relation, query, request)
     else:
         runs, used = _runs(chosen, query, request, families, ids)
     result = Plan(

@@ -173,9 +173,15 @@ class Assignment:
         if not isinstance(node, Join):
             return operators.plain(node, deltas, output)
         left, right = operator.inputs
+        if not (left.changing and right.changing) and (base == 0 or node.kind is JoinKind.INNER):
+            whole = tuple(
+                delta if i.changing else sizes.snapshot(i, run)
+                for i, delta in zip(operator.inputs, deltas, strict=True)
+            )
+            return operators.plain(node, whole, output) + self._shuffles(node, whole)
         if not right.changing:
             whole = (deltas[0], sizes.snapshot(right, run))
-            return operators.plain(node, whole, output) + self._shuffles(node, whole, (True, True))
+            return operators.plain(node, whole, output) + self._shuffles(node, whole)
         new = sizes.snapshot(right, run)
         cost = operators.joined(deltas[0], new, output.rows, broadcast=False)
         cost += operators.read(new) + operators.read(deltas[0])
@@ -293,10 +299,10 @@ class Assignment:
             return (node.keys,), (many,)
         return tuple(() for _ in operator.inputs), tuple(False for _ in operator.inputs)
 
-    def _shuffles(self, node: Join, sizes: tuple[Size, ...], moved: tuple[bool, bool]) -> float:
+    def _shuffles(self, node: Join, sizes: tuple[Size, ...]) -> float:
         if operators.broadcast_side(node, *sizes) is not None:
             return 0.0
-        return sum(operators.exchange(s) for s, m in zip(sizes, moved, strict=True) if m)
+        return sum(operators.exchange(size) for size in sizes)
 
     def _cheapest(
         self, given: Operator, key: tuple[Column, ...], *, exchange: bool
