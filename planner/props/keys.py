@@ -41,9 +41,7 @@ ONE_ROW: Keys = frozenset({frozenset()})
 NO_KEYS: Keys = frozenset()
 
 
-def keys(
-    relation: Relation, source_keys: NamedKeys, state_keys: NamedKeys | None = None
-) -> Keys:
+def keys(relation: Relation, source_keys: NamedKeys, state_keys: NamedKeys | None = None) -> Keys:
     """Minimal candidate keys of the relation that follow from the keys of its leaves.
 
     ``source_keys``: per source the column names of each key; ``state_keys``: per family the stored
