@@ -1,0 +1,7 @@
+"""``python -m forerun``."""
+
+from __future__ import annotations
+
+from forerun.cli import main
+
+main()

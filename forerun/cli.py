@@ -1,0 +1,136 @@
+"""The command line. Exit codes: 0 fine, 1 results differ or a check failed, 2 cannot do it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from forerun import console
+from forerun.planning import build_request, changing_tables, parse_points
+from forerun.tables import find_tables
+from planner.errors import ForerunError
+
+CANNOT = 2
+_DEBUG = "FORERUN_DEBUG"
+
+app = typer.Typer(
+    name="forerun",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="Daily reports, computed early, published exact: plan them, try them, check the set-up.",
+    epilog="Exit codes: 0 fine, 1 results differ or a check failed, 2 cannot do it.",
+)
+
+
+class Method(StrEnum):
+    auto = "auto"
+    batch = "batch"
+
+
+class Format(StrEnum):
+    tree = "tree"
+    sql = "sql"
+    json = "json"
+
+
+ReportFile = Annotated[Path, typer.Argument(metavar="REPORT.sql", help="The query, a text file.")]
+Tables = Annotated[
+    Path, typer.Option("--tables", metavar="DIR", help="A Parquet file or folder per table.")
+]
+Changing = Annotated[
+    str | None,
+    typer.Option(
+        "--changing",
+        metavar="T1,T2",
+        help="Tables that grow during the day. Default: all of more than 10,000 rows.",
+    ),
+]
+Arrived = Annotated[
+    str,
+    typer.Option("--arrived", metavar="F1,..,1", help="Part of the data that is there at a run."),
+]
+Weights = Annotated[
+    str, typer.Option("--weights", metavar="W1,..,WK", help="Price of compute at each run.")
+]
+
+
+@app.command(
+    "plan",
+    epilog="**Examples**\n\n"
+    "`forerun plan report.sql --tables data/`\n\n"
+    "`forerun plan report.sql --tables data/ --changing orders,lineitem --format sql`\n\n"
+    "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`",
+)
+def plan_command(
+    report: ReportFile,
+    tables: Tables,
+    changing: Changing = None,
+    arrived: Arrived = "0.58,0.79,1",
+    weights: Weights = "0.25,0.3,1",
+    method: Annotated[
+        Method, typer.Option("--method", help="Choose by cost, or one run at the end.")
+    ] = Method.auto,
+    output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+) -> None:
+    """Plan the runs of a day and show what runs early, what is kept, and what it should cost."""
+    from planner import api
+    from planner.explain import record, sql, tree
+
+    points = parse_points(arrived, weights)
+    found_tables = find_tables(tables)
+    growing = changing_tables(found_tables, changing)
+    request = build_request(report, found_tables, growing, points, method.value)
+    found = api.plan(request)
+    if as_json or output is Format.json:
+        console.say_json(record.as_json(found))
+    elif output is Format.sql:
+        console.say(sql.render(found.plan))
+    else:
+        console.say(tree.render(found))
+
+
+def main() -> None:
+    """Run a command and leave with its exit code. Errors are sentences, never tracebacks."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of a command line."""
+    as_json = "--json" in arguments
+    try:
+        code = app(args=arguments, standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return CANNOT
+    except click.Abort:
+        return CANNOT
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; a second error at exit would say so again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except ForerunError as error:
+        console.fail(error, as_json=as_json)
+        return CANNOT
+    except Exception as error:
+        if os.environ.get(_DEBUG):
+            raise
+        wrong = ForerunError(
+            f"{type(error).__name__}: {error}",
+            code="internal",
+            hint=f"This is a bug in Forerun; {_DEBUG}=1 shows where. Please report it.",
+        )
+        console.fail(wrong, as_json=as_json)
+        return CANNOT

@@ -1,0 +1,112 @@
+"""From a SQL file and a folder of tables to a planning request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from forerun.tables import CHANGING_ROWS, Table
+from planner.algebra.types import parse_type
+from planner.errors import ForerunError, RequestError
+from planner.request import PlanRequest, Source, SourceColumn, TimePoint
+
+Method = Literal["auto", "batch"]
+
+
+class ReportFileError(ForerunError):
+    """The file with the report's SQL cannot be read."""
+
+    code = "report-file"
+
+
+def read_sql(path: Path) -> str:
+    """The text of a report."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ReportFileError(
+            f"there is no file {path}", hint="Give the path of a file with the report's SQL."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReportFileError(
+            f"{path} cannot be read: {error}", hint="It must be a text file in UTF-8."
+        ) from None
+    if not text.strip():
+        raise ReportFileError(f"{path} is empty", hint="Write the report's SQL into it.")
+    return text
+
+
+def parse_numbers(text: str, option: str) -> tuple[float, ...]:
+    """A comma-separated list of numbers."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise RequestError(
+            f"{option} {text!r} is not a list of numbers",
+            hint=f"Separate them by commas: {option} 0.25,0.3,1.",
+        ) from None
+
+
+def parse_points(arrived: str, weights: str) -> tuple[TimePoint, ...]:
+    """The runs of a day from two lists of equal length."""
+    fractions = parse_numbers(arrived, "--arrived")
+    prices = parse_numbers(weights, "--weights")
+    if len(fractions) != len(prices):
+        raise RequestError(
+            f"--arrived has {len(fractions)} numbers, --weights has {len(prices)}",
+            hint="Give one of each per run; the last run is the final one.",
+        )
+    if fractions[-1] != 1:
+        raise RequestError(
+            f"only {fractions[-1]:g} of the data has arrived at the final run",
+            hint="The last number of --arrived must be 1: the final run sees the complete day.",
+        )
+    return tuple(TimePoint(weight=w, arrived=f) for f, w in zip(fractions, prices, strict=True))
+
+
+def changing_tables(tables: Mapping[str, Table], named: str | None) -> frozenset[str]:
+    """The tables that change: those named, by default those of more than CHANGING_ROWS rows."""
+    if named is None:
+        return frozenset(name for name, table in tables.items() if table.rows > CHANGING_ROWS)
+    names = frozenset(part.strip() for part in named.split(",") if part.strip())
+    if unknown := sorted(names - set(tables)):
+        raise RequestError(
+            f"--changing names the table {unknown[0]}, which is not there",
+            hint=f"The tables are {', '.join(sorted(tables))}.",
+        )
+    return names
+
+
+def sources(tables: Iterable[Table], changing: frozenset[str]) -> tuple[Source, ...]:
+    """Tables as the planner sees them."""
+    return tuple(
+        Source(
+            name=table.name,
+            columns=tuple(
+                SourceColumn(name=c.name, type=parse_type(c.type), nullable=c.nullable)
+                for c in table.columns
+            ),
+            changing=table.name in changing,
+            rows=table.rows,
+            bytes=table.bytes,
+        )
+        for table in tables
+    )
+
+
+def build_request(
+    report: Path,
+    tables: Mapping[str, Table],
+    changing: frozenset[str],
+    points: tuple[TimePoint, ...],
+    method: Method,
+) -> PlanRequest:
+    """The planning request of a whole day, before its first run."""
+    return PlanRequest(
+        report=report.stem,
+        sql=read_sql(report),
+        sources=sources(tables.values(), changing),
+        points=points,
+        method=method,
+    )

@@ -1,0 +1,167 @@
+"""A folder of Parquet tables, as ``forerun plan`` and ``forerun simulate`` take it.
+
+A table is a file ``NAME.parquet`` or a folder ``NAME`` with Parquet files anywhere below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from planner.contract import ColumnSpec
+from planner.errors import ForerunError
+
+CHANGING_ROWS = 10_000
+"""By default a table with more rows than this changes during the day, smaller ones are static."""
+
+
+class TablesError(ForerunError):
+    """The folder of tables, or a table in it, cannot be used."""
+
+    code = "tables"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table: its files, its schema in Spark's types, and what the footers say of its size."""
+
+    name: str
+    files: tuple[Path, ...]
+    columns: tuple[ColumnSpec, ...]
+    rows: int
+    bytes: int
+
+
+def find_tables(folder: Path) -> dict[str, Table]:
+    """All tables of a folder, by name. Reads the footers only.
+
+    Raises :class:`TablesError` naming the folder or the file and what to do about it.
+    """
+    if not folder.is_dir():
+        raise TablesError(
+            f"{folder} is not a folder",
+            hint="Give the folder that holds a Parquet file or a folder of them per table.",
+        )
+    found: dict[str, Table] = {}
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith((".", "_")):
+            continue
+        files = _files(entry)
+        if files:
+            name = entry.stem if entry.is_file() else entry.name
+            if name in found:
+                raise TablesError(
+                    f"{folder} has table {name} twice, as a file and as a folder",
+                    hint="Remove one of them.",
+                )
+            found[name] = read_table(name, files)
+        elif entry.is_dir():
+            raise TablesError(
+                f"{entry} holds no Parquet files",
+                hint="Put the files of the table there, or remove the folder.",
+            )
+    if not found:
+        raise TablesError(
+            f"there are no Parquet files in {folder}",
+            hint="Give the folder that holds NAME.parquet, or NAME/*.parquet, per table.",
+        )
+    return found
+
+
+def _files(entry: Path) -> tuple[Path, ...]:
+    if entry.is_file():
+        return (entry,) if entry.suffix == ".parquet" else ()
+    inside = (p for p in sorted(entry.rglob("*.parquet")) if p.is_file())
+    hidden = (".", "_")
+    return tuple(
+        p for p in inside if not any(x.startswith(hidden) for x in p.relative_to(entry).parts)
+    )
+
+
+def read_table(name: str, files: tuple[Path, ...]) -> Table:
+    """A table from its footers. All files must have the columns of the first, in its types."""
+    rows = size = 0
+    columns: tuple[ColumnSpec, ...] = ()
+    for path in files:
+        try:
+            footer = pq.read_metadata(path)
+            schema = pq.read_schema(path)
+        except (pa.ArrowException, OSError) as error:
+            raise TablesError(
+                f"{path} is not a readable Parquet file: {error}",
+                hint="It is truncated or of another format; write it again.",
+            ) from None
+        these = tuple(_column(path, field) for field in schema)
+        if columns and _shape(these) != _shape(columns):
+            raise TablesError(
+                f"{path} has the columns {_text(these)}, {files[0]} has {_text(columns)}",
+                hint="All files of a table need the same columns and types.",
+            )
+        columns = columns or these
+        rows += footer.num_rows
+        size += path.stat().st_size
+    return Table(name=name, files=files, columns=columns, rows=rows, bytes=size)
+
+
+def _shape(columns: tuple[ColumnSpec, ...]) -> list[tuple[str, str]]:
+    return sorted((column.name, column.type) for column in columns)
+
+
+def _text(columns: Iterable[ColumnSpec]) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in columns)
+
+
+def _column(path: Path, field: pa.Field) -> ColumnSpec:
+    try:
+        kind = spark_type(field.type)
+    except TypeError:
+        raise TablesError(
+            f"{path}: column {field.name} has type {field.type}, which Spark does not read",
+            hint="Cast the column when the file is written.",
+        ) from None
+    return ColumnSpec(name=field.name, type=kind, nullable=True)
+
+
+_TYPES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.uint8(): "SMALLINT",
+    pa.uint16(): "INT",
+    pa.uint32(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.large_string(): "STRING",
+    pa.string_view(): "STRING",
+    pa.binary(): "BINARY",
+    pa.large_binary(): "BINARY",
+    pa.binary_view(): "BINARY",
+    pa.date32(): "DATE",
+}
+
+
+def spark_type(kind: pa.DataType) -> str:
+    """The Spark SQL type in which Spark reads a Parquet column. Raises TypeError for none."""
+    if kind in _TYPES:
+        return _TYPES[kind]
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP"
+    if pa.types.is_dictionary(kind):
+        return spark_type(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"ARRAY<{spark_type(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"MAP<{spark_type(kind.key_type)},{spark_type(kind.item_type)}>"
+    if pa.types.is_struct(kind):
+        inside = ",".join(f"{field.name}:{spark_type(field.type)}" for field in kind)
+        return f"STRUCT<{inside}>"
+    raise TypeError(str(kind))

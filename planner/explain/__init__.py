@@ -1,0 +1,1 @@
+"""A plan for people: as a tree of operators, as the SQL of each run, as JSON."""

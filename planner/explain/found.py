@@ -1,0 +1,50 @@
+"""What explain is given: the plan, and how it was found. It reads these and nothing else."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from planner.contract.plan_v1 import Plan
+from planner.errors import Reason
+from planner.materialize.runs import Decision
+from planner.temporal.annotate import Operator
+from planner.temporal.sizes import Sizes
+
+MICRO = 1_000_000
+"""Costs are integers in millionths of a CPU second."""
+
+
+class Found(Protocol):
+    """A planning result, see :class:`planner.api.PlanResult`."""
+
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def root(self) -> Operator: ...
+    @property
+    def sizes(self) -> Sizes: ...
+    @property
+    def decision(self) -> Decision: ...
+
+
+REASONS = {
+    Reason.OPERATOR: "there is no delta rule for this operator",
+    Reason.INPUT_WAITS: "its input is only there in the final run",
+    Reason.RETRACTING_INPUT: "its input takes rows back",
+    Reason.AGGREGATE_FUNCTION: "an aggregate function does not merge",
+    Reason.DISTINCT_AGGREGATE: "an aggregate counts distinct values",
+    Reason.NO_EQUALITY: "the join has no equality to keep rows by",
+    Reason.UNKNOWN_TYPE: "the type of a column is not known",
+    Reason.NOT_DETERMINISTIC: "a function gives another value each time",
+    Reason.FLOAT_IN_COMPARISON: "a floating-point aggregate feeds a comparison",
+    Reason.LIMIT: "ORDER BY and LIMIT need all rows",
+    Reason.STATE_NOT_KEPT: "an earlier run did not keep its state",
+    Reason.COST: "early work would cost more than it saves",
+}
+"""What each reason code means, in words."""
+
+
+def reason_text(code: str) -> str:
+    """The meaning of a reason code; the code itself if a newer planner knows more."""
+    known = {reason.value: text for reason, text in REASONS.items()}
+    return known.get(code, code)

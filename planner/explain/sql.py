@@ -1,0 +1,37 @@
+"""The plan as the SQL that each run executes, stage by stage, as Spark gets it."""
+
+from __future__ import annotations
+
+from planner.contract.plan_v1 import FamilyInput, Plan, Run, Stage
+from planner.explain.found import MICRO
+from planner.explain.tree import stage_target
+
+
+def render(plan: Plan) -> str:
+    """All stages as a commented SQL script. The statements are exactly those of the contract."""
+    return "\n".join(_run(plan, run) for run in plan.runs)
+
+
+def _run(plan: Plan, run: Run) -> str:
+    head = f"-- run {run.index}: weight {run.weight:g}, {run.arrived:.0%} arrived"
+    if run.committed:
+        return f"{head}; committed\n"
+    if not run.opened:
+        return f"{head}; not opened\n"
+    head += f"; estimated {run.estimated_cost / MICRO:.2f} s"
+    if run.base:
+        head += f"; goes on from run {run.base}"
+    return "\n".join([head, "", *(_stage(plan, stage) for stage in run.stages)])
+
+
+def _stage(plan: Plan, stage: Stage) -> str:
+    inputs = ", ".join(
+        given.family if isinstance(given, FamilyInput) else f"{given.view} ({given.version})"
+        for given in stage.inputs
+    )
+    return (
+        f"-- stage {stage.id}: {stage.title}\n"
+        f"-- reads {inputs or 'nothing'}\n"
+        f"-- writes {stage_target(plan, stage.output)}\n"
+        f"{stage.sql.strip().rstrip(';')};\n"
+    )

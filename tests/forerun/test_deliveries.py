@@ -1,0 +1,114 @@
+"""Deliveries: complete, disjoint, reproducible, of the wanted size, and correlated as asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from forerun.deliveries import Correlation, Splitter, check_correlations, parse_correlation
+from forerun.tables import Table, find_tables
+from planner.errors import RequestError
+
+ARRIVED = (0.58, 0.79, 1.0)
+
+
+def write(folder: Path, **tables: dict[str, list[object]]) -> dict[str, Table]:
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    return find_tables(folder)
+
+
+def rows(paths: tuple[Path | None, ...], column: str) -> list[list[object]]:
+    return [[] if p is None else pq.read_table(p)[column].to_pylist() for p in paths]
+
+
+def test_every_row_arrives_once_and_in_the_wanted_share(tmp_path: Path) -> None:
+    tables = write(tmp_path, t={"a": list(range(20_000))})
+    parts = rows(Splitter(tables, ARRIVED, 7).write("t", tmp_path / "out"), "a")
+    assert sorted(row for part in parts for row in part) == list(range(20_000))
+    assert [len(part) / 20_000 for part in parts] == pytest.approx([0.58, 0.21, 0.21], abs=0.02)
+
+
+def test_the_seed_decides(tmp_path: Path) -> None:
+    tables = write(tmp_path, t={"a": list(range(1000))})
+    one, same, other = (
+        rows(Splitter(tables, ARRIVED, seed).write("t", tmp_path / str(i)), "a")
+        for i, seed in enumerate((1, 1, 2))
+    )
+    assert one == same
+    assert one != other
+
+
+def test_a_delivery_without_rows_is_no_file(tmp_path: Path) -> None:
+    tables = write(tmp_path, t={"a": [1, 2, 3]})
+    paths = Splitter(tables, (0.0, 1.0), 1).write("t", tmp_path / "out")
+    assert paths[0] is None
+    assert pq.read_table(paths[1]).num_rows == 3
+
+
+def run_by_key(paths: tuple[Path | None, ...], key: str) -> dict[object, set[int]]:
+    runs: dict[object, set[int]] = {}
+    for run, part in enumerate(rows(paths, key)):
+        for value in part:
+            runs.setdefault(value, set()).add(run)
+    return runs
+
+
+def test_children_arrive_with_their_parents(tmp_path: Path) -> None:
+    tables = write(
+        tmp_path,
+        orders={"o": list(range(500)), "c": [i % 50 for i in range(500)]},
+        lines={"o": pa.array([i // 4 for i in range(2000)], pa.int32())},
+        customer={"c": list(range(50))},
+    )
+    pairs = ("lines.o=orders.o", "orders.c=customer.c")
+    splitter = Splitter(tables, ARRIVED, 3, [parse_correlation(text) for text in pairs])
+    customer = run_by_key(splitter.write("customer", tmp_path / "c"), "c")
+    orders = splitter.write("orders", tmp_path / "o")
+    assert run_by_key(orders, "c") == customer
+    lines = splitter.write("lines", tmp_path / "l")
+    assert run_by_key(lines, "o") == run_by_key(orders, "o")
+    assert {frozenset(v) for v in customer.values()} == {frozenset({i}) for i in range(3)}
+
+
+def test_text_keys_and_orphans(tmp_path: Path) -> None:
+    tables = write(
+        tmp_path,
+        parent={"k": [f"key {i}" for i in range(200)]},
+        child={"k": [f"key {i}" for i in range(200)] + [None] * 100, "n": list(range(300))},
+    )
+    splitter = Splitter(tables, ARRIVED, 3, [parse_correlation("child.k=parent.k")])
+    parent = run_by_key(splitter.write("parent", tmp_path / "p"), "k")
+    child = run_by_key(splitter.write("child", tmp_path / "c"), "k")
+    child.pop(None)
+    assert child == parent
+
+
+@pytest.mark.parametrize("text", ["a", "a.b", "a.b=c", "a.b=c.d=e.f", "a.b=.d", "a.b.c=d.e"])
+def test_bad_correlations_are_refused(text: str) -> None:
+    with pytest.raises(RequestError, match=r"child\.key=parent\.key"):
+        parse_correlation(text)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (["t.a=x.a"], "table x"),
+        (["t.b=u.a"], r"column t\.b"),
+        (["t.a=s.a"], "s, which does not change"),
+        (["t.a=u.a", "u.a=t.a"], "circle"),
+        (["t.a=u.a", "t.a=v.a"], "two parents"),
+    ],
+)
+def test_correlations_are_checked(tmp_path: Path, pairs: list[str], message: str) -> None:
+    tables = write(tmp_path, **{name: {"a": [1]} for name in "tuvs"})
+    found = [parse_correlation(text) for text in pairs]
+    with pytest.raises(RequestError, match=message):
+        check_correlations(found, tables, frozenset("tuv"))
+
+
+def test_a_correlation_is_what_it_says() -> None:
+    assert parse_correlation("l.k = o.j") == Correlation("l", "k", "o", "j")

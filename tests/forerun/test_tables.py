@@ -1,0 +1,62 @@
+"""Folders of tables: what counts as one, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from forerun.tables import TablesError, find_tables, spark_type
+
+
+def test_files_and_folders_are_tables(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "one.parquet")
+    (tmp_path / "two" / "deep").mkdir(parents=True)
+    pq.write_table(pa.table({"b": ["x"]}), tmp_path / "two" / "p.parquet")
+    pq.write_table(pa.table({"b": ["y", "z"]}), tmp_path / "two" / "deep" / "q.parquet")
+    (tmp_path / "two" / "_SUCCESS").touch()
+    (tmp_path / "notes.txt").write_text("not a table")
+    tables = find_tables(tmp_path)
+    assert {name: (t.rows, len(t.files)) for name, t in tables.items()} == {
+        "one": (2, 1),
+        "two": (3, 2),
+    }
+    assert [(c.name, c.type) for c in tables["two"].columns] == [("b", "STRING")]
+
+
+def test_types_are_sparks() -> None:
+    kind = pa.struct([("a", pa.list_(pa.int64())), ("b", pa.map_(pa.string(), pa.float32()))])
+    assert spark_type(kind) == "STRUCT<a:ARRAY<BIGINT>,b:MAP<STRING,FLOAT>>"
+    assert spark_type(pa.decimal128(15, 2)) == "DECIMAL(15,2)"
+    assert spark_type(pa.timestamp("us")) == "TIMESTAMP_NTZ"
+    assert spark_type(pa.timestamp("us", "UTC")) == "TIMESTAMP"
+
+
+def refused(folder: Path) -> str:
+    with pytest.raises(TablesError) as caught:
+        find_tables(folder)
+    assert caught.value.hint
+    return caught.value.message
+
+
+def test_no_folder_and_no_files(tmp_path: Path) -> None:
+    assert "is not a folder" in refused(tmp_path / "nowhere")
+    assert "no Parquet files in" in refused(tmp_path)
+    (tmp_path / "t").mkdir()
+    assert "holds no Parquet files" in refused(tmp_path)
+
+
+def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": list(range(100))}), path)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert str(path) in refused(tmp_path)
+
+
+def test_files_that_disagree_are_named(tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t" / "1.parquet")
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "t" / "2.parquet")
+    assert "2.parquet has the columns a STRING" in refused(tmp_path)
