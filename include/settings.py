@@ -1,0 +1,57 @@
+"""Settings from the environment, read once, as frozen values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.errors import ForerunError
+
+
+class SettingsError(ForerunError):
+    """An environment variable has a value that cannot be used."""
+
+    code = "settings"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Settings:
+    """How to reach S3. Credentials are not here: boto3's and S3A's own chains find them.
+
+    ``endpoint`` is empty for Amazon. ``timeout`` seconds bound a call with all its retries.
+    """
+
+    endpoint: str = ""
+    region: str = "us-east-1"
+    path_style: bool = False
+    timeout: float = 60.0
+
+
+def s3_settings(environment: Mapping[str, str] | None = None) -> S3Settings:
+    """Read ``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL``, ``AWS_REGION`` or
+    ``AWS_DEFAULT_REGION``, ``FORERUN_S3_PATH_STYLE`` and ``FORERUN_S3_TIMEOUT`` (seconds).
+
+    With an endpoint of one's own, path style is the default: such servers rarely have a wildcard
+    name per bucket.
+    """
+    env = os.environ if environment is None else environment
+    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or ""
+    style = env.get("FORERUN_S3_PATH_STYLE", "true" if endpoint else "false").lower()
+    if style not in ("true", "false"):
+        raise SettingsError(f"FORERUN_S3_PATH_STYLE is {style!r}", hint="Use true or false.")
+    timeout = env.get("FORERUN_S3_TIMEOUT", "60")
+    try:
+        seconds = float(timeout)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 3600:
+        raise SettingsError(
+            f"FORERUN_S3_TIMEOUT is {timeout!r}", hint="Use seconds, more than 0, below 3600."
+        )
+    return S3Settings(
+        endpoint=endpoint,
+        region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1",
+        path_style=style == "true",
+        timeout=seconds,
+    )

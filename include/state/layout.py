@@ -1,0 +1,149 @@
+"""Every key of the store, in one place (the layout is drawn in ARCHITECTURE.md).
+
+::
+
+    sources/<source>/<day>/pins/<n>.json
+    reports/<report>/<day>/<generation>/generation.json
+    reports/<report>/<day>/<generation>/manifests/run-<i>.json
+    reports/<report>/<day>/<generation>/plans/run-<i>-<attempt>.json
+    reports/<report>/<day>/<generation>/artifacts/<family>/<i>-<attempt>/
+    reports/<report>/<day>/<generation>/stages/run-<i>/<stage>.json
+    reports/<report>/<day>/<generation>/checks/run-<i>-<attempt>/
+    reports/<report>/<day>/<generation>/commits/run-<i>.json
+    results/<report>/<day>/<version>/
+    results/<report>/<day>/pointer.json
+    history/<report>/<day>-<generation>-run-<i>.json
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from planner.errors import ForerunError
+
+RESULT_FAMILY = "result"
+_SAFE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._=+:@-]{0,199}$")
+_NUMBERED = re.compile(r"(?:^|/)(?:run-)?(\d+)\.json$")
+
+
+class KeyNameError(ForerunError):
+    """A name that cannot be a part of a key."""
+
+    code = "name"
+
+
+def part(name: str, what: str) -> str:
+    """``name``, if it can be one part of a key. Raises for slashes, spaces, leading dots."""
+    if not _SAFE.match(name):
+        raise KeyNameError(
+            f"{name!r} cannot name a {what}",
+            hint="Use letters, digits and . _ = + : @ -, starting with a letter or digit.",
+        )
+    return name
+
+
+def source_id(name: str, path: str, file_format: str) -> str:
+    """The folder of a source: its name, and a hash of where it lies.
+
+    Reports that give one name to two different folders must not share pins; those that mean the
+    same folder do.
+    """
+    digest = hashlib.sha256(f"{path}\0{file_format}".encode()).hexdigest()[:8]
+    return f"{part(name, 'source')}-{digest}"
+
+
+def pins_folder(source: str, day: str) -> str:
+    return f"sources/{part(source, 'source')}/{part(day, 'day')}/pins"
+
+
+def pin_key(source: str, day: str, number: int) -> str:
+    return f"{pins_folder(source, day)}/{number}.json"
+
+
+def numbers(keys: tuple[str, ...]) -> tuple[int, ...]:
+    """The numbers of ``<n>.json`` and ``run-<n>.json`` keys, ascending; others are passed over."""
+    return tuple(sorted(int(m[1]) for key in keys if (m := _NUMBERED.search(key))))
+
+
+def day_folder(report: str, day: str) -> str:
+    return f"reports/{part(report, 'report')}/{part(day, 'day')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The keys of one generation of a day."""
+
+    report: str
+    day: str
+    generation: str
+
+    @property
+    def folder(self) -> str:
+        return f"{day_folder(self.report, self.day)}/{part(self.generation, 'generation')}"
+
+    @property
+    def record(self) -> str:
+        return f"{self.folder}/generation.json"
+
+    def manifest(self, run: int) -> str:
+        return f"{self.folder}/manifests/run-{run}.json"
+
+    def plan(self, run: int, attempt: str) -> str:
+        return f"{self.folder}/plans/run-{run}-{part(attempt, 'attempt')}.json"
+
+    def artifact(self, family: str, run: int, attempt: str) -> str:
+        """The folder of one attempt at a family's partition; the result is a family too."""
+        return f"{self.folder}/artifacts/{part(family, 'family')}/{run}-{part(attempt, 'attempt')}"
+
+    @property
+    def artifacts(self) -> str:
+        return f"{self.folder}/artifacts"
+
+    def stage(self, run: int, stage: str) -> str:
+        return f"{self.folder}/stages/run-{run}/{part(stage, 'stage')}.json"
+
+    def checks(self, run: int, attempt: str) -> str:
+        """The folder of the expectation results of one attempt."""
+        return f"{self.folder}/checks/run-{run}-{part(attempt, 'attempt')}"
+
+    def commit(self, run: int) -> str:
+        return f"{self.folder}/commits/run-{run}.json"
+
+    @property
+    def commits(self) -> str:
+        return f"{self.folder}/commits"
+
+
+def generation_of(key: str) -> Generation:
+    """The generation that a key ``reports/<report>/<day>/<generation>/...`` belongs to."""
+    parts = key.split("/")
+    if len(parts) < 5 or parts[0] != "reports":
+        raise KeyNameError(
+            f"{key!r} does not lie in a generation", hint="Pass the URI that planning returned."
+        )
+    return Generation(parts[1], parts[2], parts[3])
+
+
+def results_folder(report: str, day: str) -> str:
+    return f"results/{part(report, 'report')}/{part(day, 'day')}"
+
+
+def version_folder(report: str, day: str, version: str) -> str:
+    return f"{results_folder(report, day)}/{part(version, 'version')}"
+
+
+def pointer_key(report: str, day: str) -> str:
+    return f"{results_folder(report, day)}/pointer.json"
+
+
+def history_folder(report: str) -> str:
+    return f"history/{part(report, 'report')}"
+
+
+def history_key(at: Generation, run: int) -> str:
+    return f"{history_folder(at.report)}/{at.day}-{at.generation}-run-{run}.json"
+
+
+PROBE_KEY = "probe/conditional-put.json"

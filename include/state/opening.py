@@ -1,0 +1,44 @@
+"""From the URI of a store to the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from include.state.file_store import FileStore
+from include.state.store import Store, StoreError
+
+
+def open_store(uri: str) -> Store:
+    """Open ``/path``, ``file:///path`` or ``s3://bucket/prefix``. Nothing is read or written yet.
+
+    S3 settings come from the environment, see :func:`include.settings.s3_settings`.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme == "" and uri:
+        return FileStore(Path(uri))
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
+        return FileStore(Path(unquote(parts.path)))
+    if parts.scheme in ("s3", "s3a") and parts.netloc:
+        from include.settings import s3_settings
+        from include.state.s3_store import S3Store
+
+        return S3Store(parts.netloc, parts.path.strip("/"), s3_settings())
+    raise StoreError(
+        f"{uri!r} is not the URI of a store",
+        hint="Use /path, file:///path or s3://bucket/prefix.",
+    )
+
+
+def split_uri(uri: str) -> tuple[str, str]:
+    """``(store root, key)`` of the URI of a file below ``<root>/reports/``.
+
+    This is how a job that is given only the URI of its plan finds its store.
+    """
+    root, mark, rest = uri.rpartition("/reports/")
+    if not mark or not root or not rest:
+        raise StoreError(
+            f"{uri!r} does not lie below the reports/ folder of a store",
+            hint="Pass the URI that planning the run returned.",
+        )
+    return root, f"reports/{rest}"

@@ -1,0 +1,216 @@
+"""A store in an S3 bucket, through boto3.
+
+Conditional puts are the store's own (``If-None-Match: *``, ``If-Match``): 412 means lost, 409
+means that another conditional write was under way and nothing is decided, so it is tried again.
+Every call is bounded in time with all its retries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionError,  # noqa: A004 - botocore's own
+    HTTPClientError,
+    NoCredentialsError,
+)
+
+from include.settings import S3Settings
+from include.state.file_store import missing
+from include.state.store import (
+    StoreDeniedError,
+    StoredFile,
+    StoreDownError,
+    StoreError,
+    StoreFullError,
+    Tagged,
+    check_key,
+)
+
+_LOST = {"PreconditionFailed", "412"}
+_CONFLICT = {"ConditionalRequestConflict", "OperationAborted", "409"}
+_ABSENT = {"NoSuchKey", "404", "NotFound"}
+_DENIED = {"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem"}
+_FULL = {"QuotaExceeded", "XMinioStorageFull", "InsufficientCapacity", "507", "EntityTooLarge"}
+_DOWN = {"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "500", "502", "503"}
+
+
+class S3Store:
+    """Implements :class:`include.state.store.Store` on a bucket and a prefix."""
+
+    def __init__(self, bucket: str, prefix: str, settings: S3Settings) -> None:
+        self._bucket = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._settings = settings
+        self._client = s3_client(settings)
+
+    @property
+    def root(self) -> str:
+        return f"s3://{self._bucket}/{self._prefix}".rstrip("/")
+
+    def uri(self, key: str) -> str:
+        return f"s3a://{self._bucket}/{self._name(key)}"
+
+    def _name(self, key: str) -> str:
+        return self._prefix + check_key(key)
+
+    def _at(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._bucket, "Key": self._name(key)}
+
+    def find(self, key: str) -> Tagged | None:
+        with self._explained("read", key):
+            try:
+                answer = self._client.get_object(**self._at(key))
+                return Tagged(answer["Body"].read(), answer["ETag"])
+            except ClientError as error:
+                if _code(error) in _ABSENT:
+                    return None
+                raise
+
+    def get(self, key: str) -> bytes:
+        found = self.find(key)
+        if found is None:
+            raise missing(key, self.root)
+        return found.data
+
+    def list(self, prefix: str) -> tuple[StoredFile, ...]:
+        base = f"{self._name(prefix.rstrip('/'))}/"
+        found: list[StoredFile] = []
+        with self._explained("list", prefix):
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self._bucket, Prefix=base):
+                found.extend(
+                    StoredFile(
+                        key=item["Key"][len(self._prefix) :],
+                        size=item["Size"],
+                        identity=item["ETag"].strip('"'),
+                    )
+                    for item in page.get("Contents", ())
+                    if not item["Key"].endswith("/")
+                )
+        return tuple(sorted(found, key=lambda file: file.key))
+
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        base = f"{self._name(prefix.rstrip('/'))}/"
+        found: set[str] = set()
+        with self._explained("list", prefix):
+            pages = self._client.get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self._bucket, Prefix=base, Delimiter="/"):
+                found |= {p["Prefix"][len(base) : -1] for p in page.get("CommonPrefixes", ())}
+        return tuple(sorted(found))
+
+    def checksum(self, key: str) -> str:
+        """Empty: the etag of the listing is bound to the content, and the server checks uploads."""
+        check_key(key)
+        return ""
+
+    def put(self, key: str, data: bytes) -> None:
+        with self._explained("write", key):
+            self._client.put_object(**self._at(key), Body=data)
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        return self._conditional(key, data, {"IfNoneMatch": "*"})
+
+    def put_if_match(self, key: str, data: bytes, tag: str) -> bool:
+        return self._conditional(key, data, {"IfMatch": tag})
+
+    def _conditional(self, key: str, data: bytes, condition: dict[str, str]) -> bool:
+        deadline = time.monotonic() + self._settings.timeout
+        pause = 0.05
+        while True:
+            with self._explained("write", key):
+                try:
+                    self._client.put_object(**self._at(key), Body=data, **condition)
+                except ClientError as error:
+                    code = _code(error)
+                    if code in _LOST or (code in _ABSENT and "IfMatch" in condition):
+                        return False
+                    if code not in _CONFLICT or time.monotonic() > deadline:
+                        raise
+                else:
+                    return True
+            time.sleep(pause)
+            pause = min(2 * pause, 1.0)
+
+    def copy(self, source: str, target: str) -> None:
+        with self._explained("copy", source):
+            try:
+                self._client.copy(self._at(source), self._bucket, self._name(target))
+            except ClientError as error:
+                if _code(error) in _ABSENT:
+                    raise missing(source, self.root) from None
+                raise
+
+    def delete(self, key: str) -> None:
+        with self._explained("delete", key):
+            self._client.delete_object(**self._at(key))
+
+    @contextlib.contextmanager
+    def _explained(self, verb: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except NoCredentialsError as error:
+            raise StoreDeniedError(
+                f"cannot {verb} {key} in {self.root}: no credentials",
+                hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role.",
+            ) from error
+        except (ConnectionError, HTTPClientError) as error:
+            raise StoreDownError(
+                f"cannot {verb} {key} in {self.root}: no answer within "
+                f"{self._settings.timeout:.0f} s",
+                hint="Is the server up, and AWS_ENDPOINT_URL right? Then retry the task.",
+            ) from error
+        except ClientError as error:
+            raise self._refusal(error, verb, key) from error
+        except BotoCoreError as error:
+            raise StoreError(
+                f"cannot {verb} {key} in {self.root}: {error}", hint="Check the AWS settings."
+            ) from error
+
+    def _refusal(self, error: ClientError, verb: str, key: str) -> StoreError:
+        code = _code(error)
+        message = f"cannot {verb} {key} in {self.root}: {code}"
+        if code == "NoSuchBucket":
+            return StoreError(
+                f"{message}: there is no bucket {self._bucket}",
+                hint="Create the bucket, or correct the store's URI.",
+            )
+        if code in _DENIED:
+            return StoreDeniedError(
+                message, hint="Check the credentials, and what they may do with this prefix."
+            )
+        if code in _FULL:
+            return StoreFullError(message, hint="Free space or raise the quota, then retry.")
+        if code in _DOWN | _CONFLICT:
+            return StoreDownError(message, hint="The server is overloaded: retry the task later.")
+        return StoreError(message, hint="See the S3 server's log for this request.")
+
+
+def s3_client(settings: S3Settings) -> Any:
+    """A boto3 client whose calls, with their retries, end within the settings' timeout."""
+    attempts = 4
+    each = max(1.0, settings.timeout / attempts)
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=settings.endpoint or None,
+        region_name=settings.region,
+        config=Config(
+            connect_timeout=min(5.0, each),
+            read_timeout=each,
+            retries={"mode": "standard", "total_max_attempts": attempts},
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            s3={"addressing_style": "path" if settings.path_style else "auto"},
+        ),
+    )
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
