@@ -10,7 +10,11 @@ a driver inherits, and so does boto3.
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,6 +109,56 @@ def submit_options(
             )
         pairs += s3a_options(files.jars, environ)
     return tuple(pairs)
+
+
+def java_executable(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The Java that spark-submit will take: of ``JAVA_HOME``, else of ``PATH``; None without."""
+    environ = os.environ if environ is None else environ
+    if home := environ.get("JAVA_HOME"):
+        named = Path(home) / "bin" / "java"
+        return named if named.is_file() else None
+    found = shutil.which("java", path=environ.get("PATH"))
+    return Path(found) if found else None
+
+
+def java_version(java: Path) -> str:
+    """What ``java -version`` says (it goes to standard error), or "" if it does not run."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return said.stderr
+
+
+def archive_identity(jars: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a class-data archive must agree with: the Java build and the class path.
+
+    The JVM compares names, sizes and times of the jars; so does this, by their folder's listing.
+    """
+    java = java_executable(environ)
+    folders = [*([jars] if jars else []), _spark_jars()]
+    listing = hashlib.sha256()
+    for folder in folders:
+        for jar in sorted(folder.glob("*.jar")):
+            status = jar.stat()
+            listing.update(f"{jar}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return {
+        "java": java_version(java) if java else "",
+        "class_path": listing.hexdigest(),
+    }
+
+
+def identity_file(archive: Path) -> Path:
+    """Where the identity of an archive is kept, beside it."""
+    return archive.with_suffix(".json")
+
+
+def _spark_jars() -> Path:
+    """Spark's jar folder in the running environment, found without importing pyspark."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ForerunError("pyspark is not installed", hint="Run `make setup`.", code="no-pyspark")
+    return Path(spec.origin).resolve().parent / "jars"
 
 
 def is_s3(store_uri: str) -> bool:

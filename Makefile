@@ -1,0 +1,74 @@
+# Every target does the set-up it needs: `make demo` on a fresh machine is enough. `make help`.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+FORERUN_HOME ?= $(CURDIR)/.forerun
+export FORERUN_HOME
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+STAMPS := $(CURDIR)/.forerun/stamps
+STORE ?= file
+SCALE ?= 0.02
+
+.PHONY: help setup jars s3-server cds lock format check test test-all demo up bench-smoke clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# -- set-up: each step once, again when what it is made from changes ------------------------------
+$(STAMPS)/venv: requirements.lock pyproject.toml scripts/venv.sh scripts/uv.sh
+	@mkdir -p $(STAMPS)
+	scripts/venv.sh
+	@touch $@
+
+$(STAMPS)/java:
+	@mkdir -p $(STAMPS)
+	scripts/java.sh
+	@touch $@
+
+.PHONY: tools
+tools: $(STAMPS)/venv $(STAMPS)/java
+
+setup: tools cds ## everything that runs and tests need, except what only an S3 store needs
+
+cds: tools ## class-data archives: Spark drivers start in half the time
+	@.venv/bin/python -m scripts.class_data
+
+jars: tools ## the S3A jars for Spark on S3 (Maven, 13 MB), and the archive that fits them
+	@scripts/jars.sh
+	@.venv/bin/python -m scripts.class_data
+
+s3-server: ## a local S3 server (VersityGW) where Go is installed
+	@scripts/s3_server.sh
+
+lock: ## requirements.lock anew from pyproject.toml (UPGRADE=1: newest versions)
+	scripts/lock.sh $(if $(UPGRADE),--upgrade)
+
+# -- work -----------------------------------------------------------------------------------------
+format: $(STAMPS)/venv ## format the code
+	ruff check --fix --quiet .
+	ruff format .
+
+check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets: under two minutes
+	ruff check .
+	ruff format --check .
+	mypy
+	.venv/bin/python -m pytest -q -m "not slow and not spark" tests/meta
+
+test: setup jars s3-server ## all tests but the long suites: under 15 minutes
+	.venv/bin/python -m pytest -q -m "not slow" tests
+
+test-all: setup jars s3-server ## every test
+	.venv/bin/python -m pytest -q tests
+
+demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a day of three reports through Airflow and Spark (STORE=s3)
+	forerun demo --store $(STORE) --scale $(SCALE)
+
+up: setup ## Airflow's UI on the demo
+	forerun demo --up
+
+bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.smoke
+
+clean: ## remove what the set-up and the tests made (not the code, not your stores)
+	rm -rf .venv .forerun build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

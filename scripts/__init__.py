@@ -1,0 +1,1 @@
+"""Set-up steps: run through the Makefile."""
