@@ -1,0 +1,213 @@
+"""Aggregate functions over the values of one group, with Spark's types and empty-group answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from planner.algebra.relational import AggregateCall
+from planner.algebra.types import BIGINT, DataType, decimal
+from tests.oracles.casts import to_decimal, to_integer
+from tests.oracles.scalars import Layout, compile_predicate, compile_scalar
+from tests.oracles.typing_rules import type_of
+from tests.oracles.values import (
+    EXACT,
+    NotInterpretedError,
+    Row,
+    Value,
+    compare,
+    order_key,
+    row_key,
+)
+
+Items = list[tuple[Value, ...]]
+Fold = Callable[[Items, list[DataType]], Value]
+
+
+def compile_aggregate(call: AggregateCall, layout: Layout) -> Callable[[list[Row]], Value]:
+    """From the rows of a group to the value of the aggregate."""
+    args = [compile_scalar(arg, layout) for arg in call.args]
+    types = [type_of(arg) for arg in call.args]
+    keep = compile_predicate(call.where, layout) if call.where is not None else None
+    fold = fold_of(call.name)
+
+    def evaluate(rows: list[Row]) -> Value:
+        kept = rows if keep is None else [row for row in rows if keep(row)]
+        items = [tuple(arg(row) for arg in args) for row in kept]
+        return fold_items(fold, items, types, distinct=call.distinct)
+
+    return evaluate
+
+
+def fold_items(fold: Fold, items: Items, types: list[DataType], *, distinct: bool) -> Value:
+    if distinct:
+        items = list({row_key(item): item for item in items}.values())
+    return fold(items, types)
+
+
+def fold_of(name: str) -> Fold:
+    if name not in _FOLDS:
+        raise NotInterpretedError(f"aggregate {name}")
+    return _FOLDS[name]
+
+
+def _present(items: Items) -> list[Value]:
+    return [item[0] for item in items if item[0] is not None]
+
+
+def _count(items: Items, types: list[DataType]) -> int:
+    """count(*) counts rows; count(a, b) the rows where none is NULL."""
+    return sum(all(value is not None for value in item) for item in items)
+
+
+def total(values: list[Value]) -> Value:
+    """The sum of numbers of one kind; doubles as exactly as can be, infinities as IEEE has it."""
+    if isinstance(values[0], float):
+        finite = all(math.isfinite(value) for value in values)
+        try:
+            return math.fsum(values) if finite else sum(values)
+        except OverflowError:
+            return sum(values)
+    if isinstance(values[0], Decimal):
+        result = Decimal(0)
+        for value in values:
+            result = EXACT.add(result, value)
+        return result
+    return sum(values)
+
+
+def _sum(items: Items, types: list[DataType]) -> Value:
+    values = _numbers(_present(items))
+    if not values:
+        return None
+    (type_,) = types
+    if type_.is_integer:
+        return to_integer(total(values), BIGINT)
+    if type_.name == "DECIMAL":
+        return to_decimal(total(values), decimal(min(38, type_.precision + 10), type_.scale))
+    return float(total(values))
+
+
+def _numbers(values: list[Value]) -> list[Value]:
+    return [float(v) if isinstance(v, str) else v for v in values]
+
+
+def _average(items: Items, types: list[DataType]) -> Value:
+    values = _numbers(_present(items))
+    if not values:
+        return None
+    (type_,) = types
+    if type_.name != "DECIMAL":
+        return total([float(value) for value in values]) / len(values)
+    result = decimal(min(38, type_.precision + 4), min(38, type_.scale + 4))
+    return to_decimal(EXACT.divide(total(values), Decimal(len(values))), result)
+
+
+def _extreme(sign: int) -> Fold:
+    def fold(items: Items, types: list[DataType]) -> Value:
+        best = None
+        for value in _present(items):
+            if best is None or compare(value, best) * sign > 0:
+                best = value
+        return best
+
+    return fold
+
+
+def _by(sign: int) -> Fold:
+    def fold(items: Items, types: list[DataType]) -> Value:
+        best = None
+        for value, by in items:
+            if by is not None and (best is None or compare(by, best[1]) * sign > 0):
+                best = (value, by)
+        return None if best is None else best[0]
+
+    return fold
+
+
+def _moments(items: Items) -> tuple[int, float]:
+    """Number of values and the sum of squared distances from their mean (two passes)."""
+    values = [float(value) for value in _present(items)]
+    if not values:
+        return 0, 0.0
+    mean = total(values) / len(values)
+    return len(values), total([(value - mean) ** 2 for value in values])
+
+
+def _variance(*, sample: bool, root: bool) -> Fold:
+    def fold(items: Items, types: list[DataType]) -> Value:
+        count, squares = _moments(items)
+        below = count - 1 if sample else count
+        if below <= 0:
+            return None
+        return math.sqrt(squares / below) if root else squares / below
+
+    return fold
+
+
+def _covariance(*, sample: bool) -> Fold:
+    def fold(items: Items, types: list[DataType]) -> Value:
+        pairs = [(float(x), float(y)) for x, y in items if x is not None and y is not None]
+        below = len(pairs) - 1 if sample else len(pairs)
+        if below <= 0:
+            return None
+        mx, my = (total([p[i] for p in pairs]) / len(pairs) for i in (0, 1))
+        return total([(x - mx) * (y - my) for x, y in pairs]) / below
+
+    return fold
+
+
+def _every(items: Items, types: list[DataType]) -> Value:
+    values = _present(items)
+    return all(values) if values else None
+
+
+def _some(items: Items, types: list[DataType]) -> Value:
+    values = _present(items)
+    return any(values) if values else None
+
+
+def _first(items: Items, types: list[DataType]) -> Value:
+    return items[0][0] if items else None
+
+
+def _last(items: Items, types: list[DataType]) -> Value:
+    return items[-1][0] if items else None
+
+
+def _collect(items: Items, types: list[DataType]) -> Any:
+    """The order of a collected list is open in SQL: sorted, so that equal bags are equal."""
+    return tuple(sorted(_present(items), key=order_key))
+
+
+def _collect_set(items: Items, types: list[DataType]) -> Any:
+    return _collect(list({row_key(item): item for item in items}.values()), types)
+
+
+def _percentile(items: Items, types: list[DataType]) -> Value:
+    values = sorted((float(v) for v in _present(items)), key=order_key)
+    if not values:
+        return None
+    fraction = float(items[0][1]) if len(types) > 1 else 0.5
+    position = fraction * (len(values) - 1)
+    low, high = math.floor(position), math.ceil(position)
+    return values[low] + (values[high] - values[low]) * (position - low)
+
+
+_FOLDS: dict[str, Fold] = {
+    "count": _count, "sum": _sum, "avg": _average, "mean": _average,
+    "count_if": lambda items, types: sum(item[0] is True for item in items),
+    "min": _extreme(-1), "max": _extreme(1), "min_by": _by(-1), "max_by": _by(1),
+    "stddev": _variance(sample=True, root=True), "std": _variance(sample=True, root=True),
+    "stddev_samp": _variance(sample=True, root=True),
+    "stddev_pop": _variance(sample=False, root=True),
+    "variance": _variance(sample=True, root=False), "var_samp": _variance(sample=True, root=False),
+    "var_pop": _variance(sample=False, root=False),
+    "covar_samp": _covariance(sample=True), "covar_pop": _covariance(sample=False),
+    "bool_and": _every, "every": _every, "bool_or": _some, "some": _some, "any": _some,
+    "first": _first, "first_value": _first, "any_value": _first, "last": _last,
+    "last_value": _last, "collect_list": _collect, "array_agg": _collect,
+    "collect_set": _collect_set, "median": _percentile, "percentile": _percentile,
+}  # fmt: skip
