@@ -18,7 +18,7 @@ from tests.oracles.values import Row, Value, order_key, row_key
 TOLERANCE = 1e-9
 
 
-class Difference(AssertionError):
+class DifferenceError(AssertionError):
     """Two bags differ; the message shows rows that only one of them has."""
 
 
@@ -45,7 +45,7 @@ def close(left: float, right: float, magnitude: float) -> bool:
 
 
 def compare_bags(expected: Sequence[Row], actual: Sequence[Row], magnitude: float = 1.0) -> None:
-    """Raise :class:`Difference` unless both hold the same rows equally often."""
+    """Raise :class:`DifferenceError` unless both hold the same rows equally often."""
     left, right = _grouped(expected), _grouped(actual)
     problems = []
     for key in {**left, **right}:
@@ -56,7 +56,7 @@ def compare_bags(expected: Sequence[Row], actual: Sequence[Row], magnitude: floa
             problems.append(f"doubles differ: expected {mine[:3]}, found {other[:3]}")
     if problems:
         head = f"{len(expected)} rows expected, {len(actual)} found\n"
-        raise Difference(head + "\n".join(problems[:8]))
+        raise DifferenceError(head + "\n".join(problems[:8]))
 
 
 def _grouped(rows: Sequence[Row]) -> dict[Any, list[Row]]:
@@ -109,7 +109,7 @@ def same_limited(
     expected = list(full[:count])
     of = lambda row: row_key(tuple(row[k] for k in keys))  # noqa: E731
     if Counter(map(of, expected)) != Counter(map(of, actual)):
-        raise Difference("the sort keys of the limited rows differ")
+        raise DifferenceError("the sort keys of the limited rows differ")
     if not expected or len(expected) == len(full):
         compare_bags(expected, actual)
         return
@@ -118,4 +118,6 @@ def same_limited(
     pool = Counter(exact_part(row) for row in full if of(row) == cut)
     drawn = Counter(exact_part(row) for row in actual if of(row) == cut)
     if drawn - pool:
-        raise Difference(f"rows at the cut that are not in the tie class: {list(drawn - pool)[:3]}")
+        raise DifferenceError(
+            f"rows at the cut that are not in the tie class: {list(drawn - pool)[:3]}"
+        )

@@ -12,16 +12,18 @@ from planner.algebra.types import DataType
 from tests.oracles.typing_rules import INTEGER_BITS
 from tests.oracles.values import (
     EXACT,
+    ArithmeticOverflowError,
     CastError,
     NotInterpretedError,
-    OverflowError_,
     Value,
 )
 
 _INTEGER = re.compile(r"^[+-]?\d+$")
 _NUMBER = re.compile(r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?$")
 _DATE = re.compile(r"^(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?$")
-_TIME = re.compile(r"^(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?$")
+_TIME = re.compile(
+    r"^(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?$"
+)
 _TRUE = frozenset({"t", "true", "y", "yes", "1"})
 _FALSE = frozenset({"f", "false", "n", "no", "0"})
 _SPECIAL = {
@@ -34,7 +36,7 @@ def to_integer(value: int, type_: DataType) -> int:
     """The value if it fits the integer type, else the overflow error."""
     limit = 1 << (INTEGER_BITS[type_.name] - 1)
     if not -limit <= value < limit:
-        raise OverflowError_(f"{value} does not fit {type_}")
+        raise ArithmeticOverflowError(f"{value} does not fit {type_}")
     return value
 
 
@@ -42,7 +44,7 @@ def to_decimal(value: Decimal, type_: DataType) -> Decimal:
     """Round HALF_UP to the type's scale; more digits than its precision are an error."""
     rounded = value.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP, EXACT)
     if len(rounded.as_tuple().digits) > type_.precision and rounded != 0:
-        raise OverflowError_(f"{value} does not fit {type_}")
+        raise ArithmeticOverflowError(f"{value} does not fit {type_}")
     return rounded + 0 if rounded == 0 else rounded
 
 
@@ -115,7 +117,7 @@ def _from_text(text: str, target: DataType) -> Value:
             raise CastError(f"{text!r} is not {target}")
         try:
             return to_integer(int(trimmed), target)
-        except OverflowError_ as error:
+        except ArithmeticOverflowError as error:
             raise CastError(str(error)) from None
     if target.is_floating or target.name == "DECIMAL":
         return _number_from_text(trimmed, target)
@@ -161,7 +163,7 @@ def _from_number(value: Value, source: DataType, target: DataType) -> Value:
     if target.is_floating:
         return to_float(float(value), target)
     if isinstance(value, float) and not math.isfinite(value):
-        raise OverflowError_(f"{value} does not fit {target}")
+        raise ArithmeticOverflowError(f"{value} does not fit {target}")
     if target.is_integer:
         return to_integer(_truncate(value), target)
     if target.name == "DECIMAL":
@@ -190,7 +192,7 @@ def cast(value: Value, source: DataType, target: DataType) -> Value:
         try:
             return _from_number(value, source, target)
         except InvalidOperation as error:
-            raise OverflowError_(str(error)) from None
+            raise ArithmeticOverflowError(str(error)) from None
     return _from_temporal(value, source, target)
 
 

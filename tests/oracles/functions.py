@@ -289,8 +289,7 @@ def _date_trunc(values: Values, types: Types, result: DataType) -> Value:
         return moment.replace(hour=0, minute=0, second=0, microsecond=0)
     if unit == "HOUR":
         return moment.replace(minute=0, second=0, microsecond=0)
-    start = _start_of(moment.replace(hour=0, minute=0, second=0, microsecond=0), unit)
-    return start
+    return _start_of(moment.replace(hour=0, minute=0, second=0, microsecond=0), unit)
 
 
 @_define("extract", "date_part", "datepart")

@@ -103,7 +103,8 @@ def _scan(node: Scan, visit: Visit, inputs: Inputs) -> Rows:
 
 def _state(node: StateRead, visit: Visit, inputs: Inputs) -> Rows:
     data = inputs.families[node.family]
-    places = [data.columns.index(name) for name in node.stored]
+    # The run that wrote a row is stored with it, as a last column that every family has.
+    places = [(*data.columns, "__run").index(name) for name in node.stored]
     current = inputs.run
     wanted: dict[Version, Callable[[int], bool]] = {
         Version.OLD: lambda run: run < current,
@@ -111,7 +112,7 @@ def _state(node: StateRead, visit: Visit, inputs: Inputs) -> Rows:
         Version.NEW: lambda run: run <= current,
     }
     keep = wanted[node.version]
-    return [tuple(row[p] for p in places) for run, row in data.rows if keep(run)]
+    return [tuple((*row, run)[p] for p in places) for run, row in data.rows if keep(run)]
 
 
 def _values(node: Values, visit: Visit, inputs: Inputs) -> Rows:

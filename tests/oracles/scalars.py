@@ -16,7 +16,7 @@ from tests.oracles.intervals import move, parse_interval
 from tests.oracles.typing_rules import common_type, numeric_type, type_of
 from tests.oracles.values import (
     EXACT,
-    DivideByZero,
+    DivideByZeroError,
     Evaluate,
     EvaluationError,
     Months,
@@ -260,7 +260,7 @@ def _arithmetic(name: str, call: Call, args: list[Evaluate]) -> Evaluate:
         if left is None or right is None:
             return None
         if name in ("/", "%") and right == 0:
-            raise DivideByZero(f"{left} {name} {right}")
+            raise DivideByZeroError(f"{left} {name} {right}")
         return _fit(compute(left, right, result), result)
 
     return evaluate

@@ -44,7 +44,7 @@ def bounded(precision: int, scale: int) -> DataType:
 
 
 def as_decimal(type_: DataType, operand: Scalar | None = None) -> DataType:
-    """The decimal type an integer operand is widened to; an integer literal takes its own digits."""
+    """The decimal type of an integer operand; an integer literal takes its own digits."""
     if type_.name == "DECIMAL":
         return type_
     if isinstance(operand, Literal) and operand.text is not None and type_.is_integer:
@@ -69,7 +69,7 @@ def arithmetic_type(name: str, left: DataType, right: DataType) -> DataType:
 
 def numeric_type(call: Call, left: DataType, right: DataType) -> DataType:
     """Result of an arithmetic call on numbers (strings count as DOUBLE or BIGINT, as in ANSI)."""
-    if left == NULL or right == NULL:
+    if NULL in (left, right):
         left, right = (right, right) if left == NULL else (left, left)
         if left == NULL:
             return DOUBLE
@@ -97,7 +97,7 @@ def common_type(types: list[DataType]) -> DataType:
 
 
 def _common_of_two(left: DataType, right: DataType) -> DataType:
-    if left == right or right == NULL:
+    if right in (left, NULL):
         return left
     if left == NULL:
         return right
@@ -160,4 +160,3 @@ def _arithmetic_call_type(call: Call) -> DataType:
     if DATE in (left, right) and (left.is_integer or right.is_integer):
         return DATE
     return call.type
-

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context
 from typing import Any
 
 Value = Any
@@ -28,11 +28,11 @@ class EvaluationError(Exception):
     condition = "INTERNAL"
 
 
-class OverflowError_(EvaluationError):
+class ArithmeticOverflowError(EvaluationError):
     condition = "ARITHMETIC_OVERFLOW"
 
 
-class DivideByZero(EvaluationError):
+class DivideByZeroError(EvaluationError):
     condition = "DIVIDE_BY_ZERO"
 
 

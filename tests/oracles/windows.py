@@ -81,7 +81,7 @@ _RANKS: dict[str, Callable[[list[int], list[int], int], list[Value]]] = {
     "row_number": lambda first, last, count: list(range(1, count + 1)),
     "rank": lambda first, last, count: [start + 1 for start in first],
     "dense_rank": _dense,
-    "percent_rank": lambda f, l, n: [start / (n - 1) if n > 1 else 0.0 for start in f],
+    "percent_rank": lambda first, last, n: [start / (n - 1) if n > 1 else 0.0 for start in first],
     "cume_dist": lambda first, last, count: [(end + 1) / count for end in last],
 }
 

@@ -1,0 +1,1 @@
+"""Properties: the delta laws, and generated cases against batch."""

@@ -1,0 +1,362 @@
+"""Every delta rule, on random histories: OLD + DELTA = NEW, as bags, in every run.
+
+The rules build algebra; the row interpreter evaluates it. No engine and no planner phase is
+involved, so a failure here names the rule.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    StateRead,
+    UnionAll,
+    Version,
+)
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
+from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Column, ColumnId
+from planner.rules.catalog import INCREMENTAL
+from planner.rules.incremental import aggregate, join, linear, outer_join
+from planner.rules.incremental.rule import Applies, Input, Rule, Stamped, View
+from planner.tvr.signed import ColumnIds, Signed, consolidate
+from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
+from tests.oracles.values import Row, row_key
+from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, REAL, History, random_history
+
+RUNS = 4
+CASES = 120
+WEIGHT = "__w"
+
+
+@dataclass
+class Kept:
+    """The versions of one input as kept rows with weights and the run that wrote them."""
+
+    history: History
+    run: int
+    ids: ColumnIds
+
+    @property
+    def changing(self) -> bool:
+        return self.history.changing
+
+    def _read(self, version: Version) -> Signed:
+        """Each read has the same data columns: a rule may not read one version twice in a join,
+        unless it renames; the weight is there only where the bag is signed."""
+        columns, names = self.history.columns, tuple(c.name for c in self.history.columns)
+        if not self.history.signed:
+            return Signed(StateRead(self.history.source, columns, names, version))
+        weight = self.ids.weight()
+        read = StateRead(self.history.source, (*columns, weight), (*names, WEIGHT), version)
+        return Signed(read, weight)
+
+    def delta(self) -> Signed:
+        return self._read(Version.DELTA)
+
+    def old(self) -> Signed:
+        return self._read(Version.OLD)
+
+    def new(self) -> Signed:
+        return self._read(Version.NEW)
+
+    def stamped(self) -> Stamped:
+        run = Column(self.ids.next_id(), "__run", INT)
+        columns = (*self.history.columns, run)
+        names = (*(c.name for c in self.history.columns), "__run")
+        return Stamped(StateRead(self.history.source, columns, names, Version.NEW), run, self.run)
+
+
+def data_of(histories: list[History], run: int) -> Inputs:
+    """Plain sources (what is held after ``run``) and families (weighted rows up to ``run``)."""
+    sources, families = {}, {}
+    for history in histories:
+        names = tuple(c.name for c in history.columns)
+        sources[history.source] = SourceData(names, history.rows(run))
+        rows = [
+            (i + 1, (*row, weight))
+            for i, delta in enumerate(history.deltas[:run])
+            for row, weight in delta
+        ]
+        families[history.source] = FamilyData((*names, WEIGHT), rows)
+    return Inputs(sources, families, run)
+
+
+def signed_rows(bag: Signed, inputs: Inputs) -> Counter[Any]:
+    """The multiplicities of a signed bag, consolidated here and not by the rule."""
+    order = [c.id for c in bag.relation.columns]
+    data = [order.index(c.id) for c in bag.columns]
+    total: Counter[Any] = Counter()
+    for row in evaluate(bag.relation, inputs):
+        weight = 1 if bag.weight is None else row[order.index(bag.weight.id)]
+        total[row_key(tuple(row[i] for i in data))] += weight
+    return Counter({row: n for row, n in total.items() if n})
+
+
+def plain(rows: list[Row]) -> Counter[Any]:
+    return Counter(row_key(row) for row in rows)
+
+
+def assert_law(rule: Rule, node: Relation, histories: list[History]) -> bool:
+    """Check the rule in every run; False where it does not cover the operator."""
+    facts = tuple(
+        Input(relation=h.scan, changing=h.changing, signed=h.signed and h.changing)
+        for h in histories
+    )
+    applies = rule.applies(node, facts)
+    if not isinstance(applies, Applies):
+        return False
+    ids = ColumnIds(5000)
+    if isinstance(rule.method, View):
+        _check_view(rule.method, node, histories, facts, ids)
+        return True
+    before = plain(evaluate(node, data_of(histories, 1)))
+    for run in range(2, RUNS + 1):
+        inputs = data_of(histories, run)
+        delta = rule.method(node, tuple(Kept(h, run, ids) for h in histories), ids)
+        assert [c.type for c in delta.columns] == [c.type for c in node.columns]
+        if not applies.signed:
+            assert delta.weight is None, "the rule said that its delta takes nothing back"
+        change = signed_rows(delta, inputs)
+        after = plain(evaluate(node, inputs))
+        assert _sum(before, change) == after, f"{rule.name}, run {run}"
+        assert plain(evaluate(consolidate(delta, ids), inputs)) == +change
+        before = after
+    return True
+
+
+def _sum(left: Counter[Any], right: Counter[Any]) -> Counter[Any]:
+    total = Counter(left)
+    for row, n in right.items():
+        total[row] += n
+    return Counter({row: n for row, n in total.items() if n})
+
+
+def _check_view(
+    view: View, node: Relation, histories: list[History], facts: tuple[Input, ...], ids: ColumnIds
+) -> None:
+    """States made run by run: merged they are the output, stamped they give its change."""
+    (history,), signed = histories, facts[0].signed
+    columns = view.columns(node, signed, ids)
+    names = tuple(f"{c.name}_{c.id}" for c in columns)
+    states: list[tuple[int, Row]] = []
+    before: Counter[Any] = Counter()
+    for run in range(1, RUNS + 1):
+        inputs = data_of(histories, run)
+        kept = Kept(history, run, ids)
+        partial = view.partial(node, kept.delta(), signed, columns, ids)
+        assert partial.columns == columns
+        states += [(run, row) for row in evaluate(partial, inputs)]
+        inputs.families["states"] = FamilyData(names, states)
+        read = StateRead("states", columns, names, Version.NEW)
+        merged = view.merge(node, read, signed, kept.new(), ids)
+        assert [c.type for c in merged.columns] == [c.type for c in node.columns]
+        after = plain(evaluate(node, inputs))
+        assert plain(evaluate(merged, inputs)) == after, f"merge, run {run}"
+        if view.delta is not None and run > 1:
+            change = view.delta(node, _States(columns, names, run, ids), signed, ids)
+            assert _sum(before, signed_rows(change, inputs)) == after, f"delta, run {run}"
+        before = after
+
+
+@dataclass
+class _States:
+    """The stamped states of a keyed view, as a rule's delta reads them."""
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    run: int
+    ids: ColumnIds
+    changing: bool = True
+
+    def stamped(self) -> Stamped:
+        run = Column(self.ids.next_id(), "__run", INT)
+        read = StateRead("states", (*self.columns, run), (*self.names, "__run"), Version.NEW)
+        return Stamped(read, run, self.run)
+
+    def delta(self) -> Signed:
+        return Signed(StateRead("states", self.columns, self.names, Version.DELTA))
+
+    def old(self) -> Signed:
+        return Signed(StateRead("states", self.columns, self.names, Version.OLD))
+
+    def new(self) -> Signed:
+        return Signed(StateRead("states", self.columns, self.names, Version.NEW))
+
+
+# Random operators
+
+
+def column(history: History, name: str) -> Column:
+    return next(c for c in history.columns if c.name == name)
+
+
+def random_predicate(rng: random.Random, history: History) -> Scalar:
+    number, group = column(history, NUMBER), column(history, GROUP)
+    return rng.choice(
+        (
+            Call(">", (Ref(number), Literal("0", BIGINT)), BOOLEAN),
+            Call("isnull", (Ref(group),), BOOLEAN),
+            Call("<>", (Ref(group), Literal("b", STRING)), BOOLEAN),
+            Call("<=", (Ref(column(history, REAL)), Literal("1.5", DOUBLE)), BOOLEAN),
+        )
+    )
+
+
+def random_filter(rng: random.Random, histories: list[History]) -> Relation:
+    return Filter(histories[0].scan, random_predicate(rng, histories[0]))
+
+
+def random_project(rng: random.Random, histories: list[History]) -> Relation:
+    (history,) = histories
+    number = Ref(column(history, NUMBER))
+    double = Call("*", (number, Literal("2", BIGINT)), BIGINT)
+    items = [
+        (column(history, GROUP), Ref(column(history, GROUP))),
+        (Column(ColumnId(900), "twice", BIGINT), double),
+        (Column(ColumnId(901), "one", INT), Literal("1", INT)),
+    ]
+    return Project(history.scan, tuple(rng.sample(items, rng.randint(1, 3))))
+
+
+def random_union(rng: random.Random, histories: list[History]) -> Relation:
+    merged = tuple(
+        Column(ColumnId(900 + i), c.name, c.type) for i, c in enumerate(histories[0].columns)
+    )
+    return UnionAll(tuple(h.scan for h in histories), merged)
+
+
+def join_of(kind: JoinKind, *, residual: bool, equality: bool = True) -> Any:
+    def build(rng: random.Random, histories: list[History]) -> Relation:
+        left, right = histories
+        parts: list[Scalar] = []
+        if equality:
+            parts.append(equals(column(left, KEY), column(right, KEY)))
+            if rng.random() < 0.3:
+                parts.append(equals(column(left, GROUP), column(right, GROUP)))
+        if residual:
+            numbers = Ref(column(left, NUMBER)), Ref(column(right, NUMBER))
+            parts.append(
+                rng.choice(
+                    (
+                        Call("<", numbers, BOOLEAN),
+                        random_predicate(rng, right),
+                        random_predicate(rng, left),
+                    )
+                )
+            )
+        mark = Column(ColumnId(990), "mark", BOOLEAN) if kind is JoinKind.MARK else None
+        return Join(kind, left.scan, right.scan, conjunction(tuple(parts)), mark)
+
+    return build
+
+
+def aggregate_of(*names: str, keys: bool = True) -> Any:
+    def build(rng: random.Random, histories: list[History]) -> Relation:
+        (history,) = histories
+        chosen = [column(history, GROUP), column(history, KEY)][: rng.randint(1, 2)]
+        calls = []
+        for position in range(rng.randint(1, 3)):
+            call = _random_call(rng, history, rng.choice(names))
+            type_ = aggregate.result_type(call.name, tuple(a.type for a in call.args))
+            calls.append((Column(ColumnId(800 + position), f"a{position}", type_), call))
+        return Aggregate(history.scan, tuple(chosen) if keys else (), tuple(calls))
+
+    return build
+
+
+def _random_call(rng: random.Random, history: History, name: str) -> AggregateCall:
+    where = random_predicate(rng, history) if rng.random() < 0.25 else None
+    if name == "count" and rng.random() < 0.4:
+        return AggregateCall("count", (), where=where)
+    if name == "count" and rng.random() < 0.3:
+        both = (Ref(column(history, NUMBER)), Ref(column(history, GROUP)))
+        return AggregateCall("count", both, where=where)
+    choices = [NUMBER, MONEY] if name in ("sum", "avg") else [NUMBER, MONEY, GROUP, REAL]
+    if name.endswith("_real"):
+        name, choices = name.removesuffix("_real"), [REAL]
+    return AggregateCall(name, (Ref(column(history, rng.choice(choices))),), where=where)
+
+
+ONE, TWO = (True,), (True, True)
+LAWS: list[tuple[str, Rule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
+    # name, rule, builder, which inputs change, which may take rows back
+    ("filter", linear.FILTER, random_filter, ONE, ONE),
+    ("project", linear.PROJECT, random_project, ONE, ONE),
+    ("union", linear.UNION_ALL, random_union, TWO, TWO),
+    ("union-static", linear.UNION_ALL, random_union, (True, False), (True, False)),
+    ("inner", join.INNER, join_of(JoinKind.INNER, residual=False), TWO, TWO),
+    ("inner-residual", join.INNER, join_of(JoinKind.INNER, residual=True), TWO, TWO),
+    ("inner-static-left", join.INNER, join_of(JoinKind.INNER, residual=True), (False, True), TWO),
+    *(
+        (
+            f"static-{kind}",
+            join.STATIC_RIGHT,
+            join_of(kind, residual=True, equality=kind is not JoinKind.ANTI),
+            (True, False),
+            (True, False),
+        )
+        for kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
+    ),
+    *(
+        (f"by-key-{kind}", outer_join.BY_KEY, join_of(kind, residual=False), change, (True, False))
+        for kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+        for change in (TWO, (False, True))
+    ),
+    *(
+        (f"touched-{kind}", outer_join.TOUCHED, join_of(kind, residual=r), change, (True, False))
+        for kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+        for change in (TWO, (False, True))
+        for r in (True, False)
+    ),
+    ("counts", aggregate.MERGED, aggregate_of("count", "sum", "avg"), ONE, ONE),
+    ("scalar", aggregate.MERGED, aggregate_of("count", "sum", "avg", keys=False), ONE, ONE),
+    ("extremes", aggregate.MERGED, aggregate_of("min", "max", "sum_real"), ONE, (False,)),
+    (
+        "scalar-extremes",
+        aggregate.MERGED,
+        aggregate_of("min", "max", "avg_real", keys=False),
+        ONE,
+        (False,),
+    ),
+    ("affected", aggregate.AFFECTED, aggregate_of("min", "max", "sum", "count"), ONE, ONE),
+    ("affected-reals", aggregate.AFFECTED, aggregate_of("sum_real", "avg_real"), ONE, ONE),
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "build", "changing", "signed"), LAWS)
+def test_old_plus_delta_is_new(name, rule, build, changing, signed):
+    covered = 0
+    for seed in range(CASES):
+        rng = random.Random(f"{name}-{seed}")
+        histories = [
+            random_history(
+                rng,
+                f"s{i}",
+                100 * (i + 1),
+                RUNS,
+                signed=signed[i] and rng.random() < 0.7,
+                changing=changing[i],
+            )
+            for i in range(len(changing))
+        ]
+        try:
+            covered += assert_law(rule, build(rng, histories), histories)
+        except AssertionError as error:
+            raise AssertionError(f"{name}, seed {seed}: {error}") from error
+    assert covered >= CASES // 4, f"{name}: only {covered} of {CASES} cases reached the rule"
+
+
+def test_every_rule_has_a_law():
+    assert {rule.name for _, rule, *_ in LAWS} == {rule.name for rule in INCREMENTAL}
