@@ -249,7 +249,8 @@ def _affected_partial(
     lost = AggregateCall("count", (Literal(None, BIGINT),))
     if delta.weight is not None:
         came = Call(">", (Ref(delta.weight), integer(0)), BOOLEAN)
-        lost = count_rows(Call("<", (Ref(delta.weight), integer(0)), BOOLEAN), None)
+        # A row that came more than once at a time is not what the states add up either.
+        lost = count_rows(Call("<>", (Ref(delta.weight), integer(1)), BOOLEAN), None)
     calls: list[tuple[Slot, AggregateCall]] = []
     for (_, call), state in zip(node.calls, _must(_states(node, False)), strict=True):
         where = tuple(part for part in (came, call.where) if part is not None)

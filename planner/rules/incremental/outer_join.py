@@ -80,8 +80,10 @@ def _by_key_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) 
     touched = _left_rows_with(join, left.old(), _appeared(join, right, ids))
     if join.kind is JoinKind.LEFT:
         parts.append(with_weight(_extend_by_nulls(join, touched), ids, sign=-1))
+    elif join.kind is JoinKind.SEMI:
+        parts.append(touched)  # nothing goes, so without L's own weights there are none
     else:
-        parts.append(with_weight(touched, ids, sign=1 if join.kind is JoinKind.SEMI else -1))
+        parts.append(with_weight(touched, ids, sign=-1))
     return plus(tuple(parts), join.columns, ids)
 
 
