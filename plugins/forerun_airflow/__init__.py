@@ -1,0 +1,47 @@
+"""Forerun for DAG authors: one import.
+
+    from forerun_airflow import ReportSpec, SourceSpec, progressive_dag
+
+Importing this reads no file and opens no connection; Spark, boto3 and the planner's search are
+imported by the tasks that use them.
+"""
+
+from __future__ import annotations
+
+from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag
+from include.expectations import Expectation, expect
+from include.report import (
+    AssetEvent,
+    ClockTime,
+    ExpectedCount,
+    MarkerFile,
+    PartitionFolder,
+    ReportSpec,
+    RunPolicy,
+    RunTime,
+    SourceSpec,
+    VersionedFolder,
+    decode_report,
+    encode_report,
+)
+from planner.contract.plan_v1 import ColumnSpec
+
+__all__ = [
+    "AssetEvent",
+    "ClockTime",
+    "ColumnSpec",
+    "Expectation",
+    "ExpectedCount",
+    "MarkerFile",
+    "PartitionFolder",
+    "ProgressiveTaskGroup",
+    "ReportSpec",
+    "RunPolicy",
+    "RunTime",
+    "SourceSpec",
+    "VersionedFolder",
+    "decode_report",
+    "encode_report",
+    "expect",
+    "progressive_dag",
+]

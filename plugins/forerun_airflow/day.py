@@ -1,0 +1,107 @@
+"""Which day a DAG run is about, and how it is to be run.
+
+A scheduled run is created when its day starts: its logical date is the day's midnight. A run that
+was triggered by hand has no logical date (and then no ``ds`` either), so the form's report date
+decides, else the day in which the run was created. All tasks of a DAG run read the answer of the
+first one, so that a day does not change under a run that goes past midnight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from include.clock import parse_day
+from include.report import ReportSpec
+from planner.errors import ForerunError, RequestError
+
+MODES = ("auto", "progressive", "batch")
+STORE_VARIABLE = "FORERUN_STORE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedDay:
+    """What the first task decided.
+
+    ``mode``: ``auto`` (every run at its time, early runs that would be late are skipped),
+    ``progressive`` (every run, late or not), ``single`` (straight to the final run) or ``batch``
+    (that, with the user's own text).
+    """
+
+    day: str
+    generation: str
+    mode: str
+    dry_run: bool
+
+    @property
+    def date(self) -> date:
+        return parse_day(self.day)
+
+
+def utc_now() -> datetime:
+    """The clock. The only place where these operators read it."""
+    return datetime.now(UTC)
+
+
+def store_uri(spec: ReportSpec) -> str:
+    """Where the report's state lives: the spec's store, else ``FORERUN_STORE``, else at home."""
+    from include.jvm import home_folder
+
+    return spec.store or os.environ.get(STORE_VARIABLE) or (home_folder() / "store").as_uri()
+
+
+def report_date(context: Any, spec: ReportSpec) -> date:
+    """The day that a DAG run is about, in the report's time zone."""
+    if named := (context.get("params") or {}).get("report_date"):
+        return parse_day(str(named))
+    run = context["dag_run"]
+    moment = run.logical_date or run.run_after
+    return date(*moment.astimezone(spec.zone).timetuple()[:3])
+
+
+def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: datetime) -> str:
+    """How to run the day. ``auto`` goes straight to the final run where all early runs would come
+    too late: in a backfill, and when the final run's time has passed."""
+    if asked not in MODES:
+        raise RequestError(f"mode {asked!r} is unknown", hint=f"Use one of {', '.join(MODES)}.")
+    if asked != "auto":
+        return asked
+    late = now >= spec.points(day)[-1]
+    return "single" if run_type == "backfill" or late else "auto"
+
+
+def trigger_of(context: Any) -> str:
+    """What is equal for all tasks of one attempt at a day and differs after a clear."""
+    run = context["dag_run"]
+    return f"{run.dag_id}/{run.run_id}/{run.clear_number or 0}"
+
+
+def opened_day(context: Any, task_id: str) -> OpenedDay:
+    """What the first task of the DAG run decided. Fails for good when there was none."""
+    record = context["ti"].xcom_pull(task_ids=task_id)
+    if not record:
+        raise AirflowFailException(f"the day was not opened: see the task {task_id}")
+    return OpenedDay(**record)
+
+
+def as_xcom(day: OpenedDay) -> dict[str, object]:
+    return asdict(day)
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Turn an error the user can act on into a task failure without a long traceback.
+
+    A store that does not answer is worth a retry; anything else fails the same way again.
+    """
+    try:
+        yield
+    except ForerunError as error:
+        kind = AirflowException if error.code == "store-down" else AirflowFailException
+        raise kind(f"[{error.code}] {error}") from None

@@ -1,0 +1,87 @@
+"""The Spark application of a run, through Airflow's own SparkSubmitOperator."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowNotFoundException,
+    AirflowSkipException,
+)
+
+from forerun_airflow.day import explained
+from include.jvm import spark_submit
+
+JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
+
+
+class SubmitRun(SparkSubmitOperator):
+    """Submits run ``run`` as its plan task planned it; skips when the plan gives it nothing to do.
+
+    Every try has its own attempt token: what an earlier try, perhaps still alive, writes is never
+    mixed with what this one writes, and only one of them can commit. ``durable`` is off: with it,
+    a cleared task would take the success of the old job for its own and submit nothing.
+
+    Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
+    worker. ``spark_conf`` is added to the configuration (sizes, queues).
+    """
+
+    ui_color = "#fdeee4"
+
+    def __init__(
+        self, *, plan_task: str, run: int, spark_conf: dict[str, str] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(
+            application=str(JOB),
+            conf=dict(spark_conf or {}),
+            application_args=[],
+            spark_binary=str(spark_submit()),
+            env_vars={
+                # This Python's Spark, whatever SPARK_HOME the worker has.
+                "SPARK_HOME": "",
+                "PYSPARK_PYTHON": sys.executable,
+                "PYSPARK_DRIVER_PYTHON": sys.executable,
+            },
+            durable=False,
+            **kwargs,
+        )
+        self.plan_task = plan_task
+        self.run = run
+
+    def execute(self, context: Any) -> None:
+        planned = context["ti"].xcom_pull(task_ids=self.plan_task)
+        if not planned:
+            raise AirflowFailException(f"run {self.run} was not planned: see {self.plan_task}")
+        if not planned["submit"]:
+            raise AirflowSkipException(planned["why"])
+        self._check_connection()
+        attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
+        self.application_args = [
+            *("--plan", str(planned["plan"])),
+            *("--run", str(self.run)),
+            *("--attempt", attempt),
+        ]
+        with explained():
+            from include.packaging import job_zip
+
+            self.py_files = str(job_zip())
+        self.conf = {**dict(planned["conf"]), **(self.conf or {})}
+        self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
+        super().execute(context)
+
+    def _check_connection(self) -> None:
+        """A connection that is missing would silently mean a YARN cluster."""
+        try:
+            BaseHook.get_connection(self._conn_id)
+        except AirflowNotFoundException:
+            raise AirflowFailException(
+                f"there is no Airflow connection {self._conn_id}, so nothing says which Spark to "
+                "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
+                '{"conn_type": "spark", "host": "local[2]"}'
+            ) from None

@@ -1,0 +1,98 @@
+"""The tasks around a Spark run that need no Spark: opening a day, planning a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import BaseOperator
+
+from forerun_airflow.day import (
+    OpenedDay,
+    as_xcom,
+    choose_mode,
+    explained,
+    opened_day,
+    report_date,
+    store_uri,
+    trigger_of,
+    utc_now,
+)
+from include.report import ReportSpec
+
+
+class OpenDay(BaseOperator):
+    """Decides which day the DAG run is about and how to run it, and opens its generation.
+
+    A DAG run that is cleared as a whole opens a new generation; clearing only later tasks goes on
+    in the one that is open.
+    """
+
+    ui_color = "#eef3ea"
+
+    def __init__(self, *, spec: ReportSpec, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+
+    def execute(self, context: Any) -> dict[str, object]:
+        from include.day import open_generation
+
+        params = context.get("params") or {}
+        with explained():
+            now, day = utc_now(), report_date(context, self.spec)
+            mode = choose_mode(
+                params.get("mode") or "auto", context["dag_run"].run_type, self.spec, day, now
+            )
+            generation = open_generation(
+                store_uri(self.spec), self.spec, day, trigger=trigger_of(context), now=now
+            )
+        opened = OpenedDay(
+            day=day.isoformat(),
+            generation=generation,
+            mode=mode,
+            dry_run=bool(params.get("dry_run")),
+        )
+        self.log.info("day %s, generation %s, mode %s", day, generation, mode)
+        return as_xcom(opened)
+
+
+class PlanRun(BaseOperator):
+    """Pins the sources, plans run ``run`` with what is committed, and stores the plan.
+
+    Returns what the run task needs: the plan's URI, the Spark configuration, and whether there is
+    anything to submit.
+    """
+
+    ui_color = "#eef3ea"
+
+    def __init__(self, *, spec: ReportSpec, run: int, day_task: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+        self.run = run
+        self.day_task = day_task
+        self.plan_uri = ""
+
+    def execute(self, context: Any) -> dict[str, object]:
+        from include.day import prepare_run
+        from include.jvm import submit_options
+
+        opened = opened_day(context, self.day_task)
+        with explained():
+            prepared = prepare_run(
+                store_uri(self.spec),
+                self.spec,
+                opened.date,
+                opened.generation,
+                self.run,
+                method="batch" if opened.mode == "batch" else "auto",
+                now=utc_now(),
+            )
+            conf = submit_options(store_uri(self.spec), tiny=prepared.tiny)
+        self.plan_uri = prepared.plan_uri
+        why = "a dry run computes nothing" if opened.dry_run else prepared.skip_reason
+        self.log.info("plan %s%s", prepared.plan_uri, f"; not submitted: {why}" if why else "")
+        return {
+            "plan": prepared.plan_uri,
+            "submit": not why,
+            "why": why,
+            "conf": [list(pair) for pair in conf],
+        }

@@ -1,0 +1,109 @@
+"""The wait before a run: for the clock, and before the final run also for the sources."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
+from forerun_airflow.triggers import SourcesTrigger
+from include.report import AssetEvent, ReportSpec, encode_report
+
+# Events of assets can be asked for by a worker only, not by the triggerer.
+_ASSET_POLL = timedelta(minutes=1)
+
+
+class WaitForRun(BaseOperator):
+    """Ends when run ``run`` may start; skips a run that is not wanted.
+
+    Returns what is still missing (one sentence per source): empty but for a final run that the
+    report lets go on incomplete. Every resume looks at the clock and the sources again and defers
+    again if it was woken too early (apache/airflow#65248).
+    """
+
+    ui_color = "#e8eef7"
+
+    def __init__(
+        self, *, spec: ReportSpec, run: int, day_task: str, poll: float = 30.0, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+        self.run = run
+        self.day_task = day_task
+        self.poll = poll
+
+    def execute(self, context: Any) -> list[str]:
+        with explained():
+            return self._wait(context, opened_day(context, self.day_task))
+
+    def resume(self, context: Any, event: Any = None) -> list[str]:  # noqa: ARG002
+        """After a wake-up call: whatever the event says, look again."""
+        return self.execute(context)
+
+    def _wait(self, context: Any, opened: OpenedDay) -> list[str]:
+        now, points = utc_now(), self.spec.points(opened.date)
+        final = self.run == self.spec.runs
+        if opened.dry_run:
+            if self.run != 1:
+                raise AirflowSkipException("a dry run plans the first run only")
+            return []
+        if not final:
+            self._skip_early(opened, now, points)
+        if now < points[self.run - 1]:
+            self.log.info("run %d starts at %s", self.run, points[self.run - 1])
+            self.defer(trigger=DateTimeTrigger(moment=points[self.run - 1]), method_name="resume")
+        return self._wait_for_sources(context, opened, now) if final else []
+
+    def _skip_early(self, opened: OpenedDay, now: datetime, points: tuple[datetime, ...]) -> None:
+        if opened.mode in ("single", "batch"):
+            raise AirflowSkipException(f"the day goes straight to the final run ({opened.mode})")
+        if opened.mode == "auto" and now >= points[self.run]:
+            raise AirflowSkipException("the time of the next run has come already")
+
+    def _wait_for_sources(self, context: Any, opened: OpenedDay, now: datetime) -> list[str]:
+        from include.completeness import missing_sources
+
+        missing = missing_sources(self.spec, opened.date, now, events=self._events(context, opened))
+        if not missing:
+            return []
+        safe = self.spec.latest_safe_start(opened.date)
+        if now >= safe and self.spec.on_incomplete == "fail":
+            raise AirflowFailException(
+                f"not complete at the latest safe start {safe}: {'; '.join(missing)}"
+            )
+        if now >= safe and self.spec.on_incomplete == "publish_with_warning":
+            self.log.warning("going on although not complete: %s", "; ".join(missing))
+            return list(missing)
+        self.log.info("not complete: %s", "; ".join(missing))
+        until = safe if now < safe else now + timedelta(days=1)
+        if self._assets():
+            until = min(until, now + _ASSET_POLL)
+        self.defer(
+            trigger=SourcesTrigger(
+                report=encode_report(self.spec).decode(),
+                day=opened.day,
+                until=until.isoformat(),
+                poll=self.poll,
+            ),
+            method_name="resume",
+        )
+        return []
+
+    def _assets(self) -> list[str]:
+        rules = (source.complete_when for source in self.spec.sources)
+        return [rule.uri for rule in rules if isinstance(rule, AssetEvent)]
+
+    def _events(self, context: Any, opened: OpenedDay) -> set[str]:
+        """The assets that had an event for this day."""
+        from airflow.sdk import Asset
+
+        return {
+            uri
+            for uri in self._assets()
+            for event in context["inlet_events"][Asset(uri=uri, name=uri)]
+            if (event.extra or {}).get("day") == opened.day
+        }
