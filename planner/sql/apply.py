@@ -82,10 +82,8 @@ def exists_as_value(binder: Binder, node: exp.Exists) -> Scalar:
     side = _side(binder, node, _read(binder, node.this), existential=True)
     if side.pulled is not None and side.pulled.defaults is not None:
         return TRUE
-    mark = _mark(binder, side.relation, conjunction(side.correlation))
-    if not side.correlation:
-        return Ref(mark)
-    return Call("coalesce", (Ref(mark), FALSE), BOOLEAN)
+    certain = tuple(_never_null(part) for part in side.correlation)
+    return Ref(_mark(binder, side.relation, conjunction(certain)))
 
 
 def in_as_value(binder: Binder, node: exp.In) -> Scalar:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
+    Filter,
     Join,
     JoinKind,
     Project,
@@ -32,6 +33,7 @@ from planner.algebra.scalar import (
     Ref,
     Scalar,
     conjunction,
+    conjuncts,
     references,
     substitute,
 )
@@ -83,11 +85,68 @@ def _joined_back(node: Join, answer: Relation, copies: Columns, mine: Columns) -
     return Join(JoinKind.LEFT, node.left, answer, same)
 
 
+def _not_false(part: Scalar) -> Scalar:
+    """True where ``part`` is true or unknown, in a form that can be a hash join if there is one."""
+    if isinstance(part, Call) and part.name == "<=>":
+        certain, truth = part.args
+        return certain if truth == TRUE else part
+    return Call("coalesce", (part, TRUE), BOOLEAN)
+
+
+def _membership(node: Join, mark: Column, new_id: NewId) -> Relation | None:
+    """``x IN (SELECT y FROM R)`` without correlation, by hash joins::
+
+    L left join (distinct y of R) on x = y, cross join (count(*), count(y)) of R
+    """
+    mine = frozenset(column.id for column in node.left.columns)
+    theirs = frozenset(column.id for column in node.right.columns)
+    condition = node.condition
+    if not isinstance(condition, Call) or condition.name != "=":
+        return None
+    x, y = condition.args
+    if not references(x) <= mine:
+        x, y = y, x
+    if not (references(x) <= mine and references(y) and references(y) <= theirs):
+        return None
+    value, key = (Column(new_id(), name, y.type) for name in ("value", "key"))
+    values = Project(node.right, ((value, y),))
+    known = Filter(Project(node.right, ((key, y),)), Call("isnotnull", (Ref(key),), BOOLEAN))
+    rows, present = (Column(new_id(), name, BIGINT) for name in ("rows", "present"))
+    facts = Aggregate(
+        values,
+        (),
+        ((rows, AggregateCall("count", ())), (present, AggregateCall("count", (Ref(value),)))),
+    )
+    found = Join(
+        JoinKind.LEFT, node.left, Aggregate(known, (key,), ()), Call("=", (x, Ref(key)), BOOLEAN)
+    )
+    joined = Join(JoinKind.INNER, found, facts, TRUE)
+    unknown = Call(
+        "or",
+        (Call("isnull", (x,), BOOLEAN), Call("<", (Ref(present), Ref(rows)), BOOLEAN)),
+        BOOLEAN,
+    )
+    answer = (
+        Call("isnotnull", (Ref(key),), BOOLEAN),
+        TRUE,
+        Call("=", (Ref(rows), Literal("0", BIGINT)), BOOLEAN),
+        FALSE,
+        unknown,
+        Literal(None, BOOLEAN),
+        FALSE,
+    )
+    kept = tuple((column, Ref(column)) for column in node.left.columns)
+    return Project(joined, (*kept, (mark, Call("case", answer, BOOLEAN))))
+
+
 def _mark(node: Join, new_id: NewId) -> Relation:
     if node.mark is None:
         raise ValueError("a MARK join has a mark")
+    membership = _membership(node, node.mark, new_id)
+    if membership is not None:
+        return membership
     domain, copies, mine, condition = _domain(node, new_id)
-    possible = Call("coalesce", (condition, TRUE), BOOLEAN)
+    possible = conjunction(tuple(_not_false(part) for part in conjuncts(condition)))
     strength = Column(new_id(), "__strength", INT)
     two, one, zero = (Literal(text, INT) for text in "210")
     score = Call("case", (condition, two, Call("isnull", (condition,), BOOLEAN), one, zero), INT)

@@ -1,16 +1,15 @@
-"""Algebra to Spark SQL text.
+"""From algebra to Spark SQL text that a person can read.
 
-Every operator becomes (part of) one SELECT. Scans, filters, projections and one grouping are
-merged into a SELECT as far as SQL's order of evaluation allows; whatever stands on top of that
-reads it as a derived table. A relation that occurs twice becomes one named common table
-expression. Columns are called by :func:`planner.sql.names.sql_name`, which is unique, so nothing
-needs a qualifier.
+Operators are merged into one SELECT as long as that means the same; a relation that is used more
+than once becomes a CTE. Names of columns are :func:`planner.sql.names.sql_name`, always quoted and,
+where they come from a table, always qualified.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from textwrap import indent
 
 from planner.algebra.relational import (
     Aggregate,
@@ -31,123 +30,88 @@ from planner.algebra.relational import (
     Window,
     walk,
 )
-from planner.algebra.scalar import TRUE, Ref, conjuncts
+from planner.algebra.scalar import (
+    TRUE,
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    conjuncts,
+    is_deterministic,
+    references,
+)
+from planner.algebra.scalar import walk as walk_scalar
 from planner.algebra.types import Column, ColumnId
 from planner.contract.plan_v1 import RUN_COLUMN
-from planner.sql import scalar_text
+from planner.sql.block import Block, reference, select_text
 from planner.sql.dependent import expand
 from planner.sql.names import quote, sql_name
+from planner.sql.scalar_sql import (
+    Piece,
+    aggregate_sql,
+    literal_sql,
+    scalar_sql,
+    sort_sql,
+    window_sql,
+)
 
-_JOINS = {
-    JoinKind.INNER: "JOIN",
-    JoinKind.LEFT: "LEFT JOIN",
-    JoinKind.RIGHT: "RIGHT JOIN",
-    JoinKind.FULL: "FULL JOIN",
-    JoinKind.SEMI: "LEFT SEMI JOIN",
-    JoinKind.ANTI: "LEFT ANTI JOIN",
-}
-_COMPARED = {Version.OLD: "<", Version.DELTA: "=", Version.NEW: "<="}
-
-
-def to_sql(relation: Relation, *, run: int = 0, names: tuple[str, ...] | None = None) -> str:
-    """One SELECT. ``run`` is the current run, for the versions of families; ``names`` are the
-    names of the output columns (their :func:`sql_name` if not given)."""
-    return _Printer(expand(relation), run).text(names)
-
-
-@dataclass
-class _Select:
-    """A SELECT that can still grow. ``columns`` maps each output column to its text in here."""
-
-    source: str
-    columns: dict[ColumnId, str]
-    order: tuple[Column, ...]
-    where: list[str] = field(default_factory=list)
-    group: list[str] | None = None
-    tail: str = ""
-    after_from: str = ""
-    plain: bool = True
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a filter or projection can still be merged in."""
-        return self.group is None and not self.tail and not self.after_from and self.plain
+_OUTER_WORDS = {
+    JoinKind.LEFT: "LEFT JOIN", JoinKind.RIGHT: "RIGHT JOIN", JoinKind.FULL: "FULL JOIN",
+    JoinKind.SEMI: "LEFT SEMI JOIN", JoinKind.ANTI: "LEFT ANTI JOIN",
+}  # fmt: skip
+_VIEW_SUFFIX = {Version.NEW: "", Version.DELTA: "__delta", Version.OLD: "__old"}
+_RUN_TEST = {Version.OLD: "<", Version.DELTA: "=", Version.NEW: "<="}
 
 
-class _Printer:
-    def __init__(self, relation: Relation, run: int) -> None:
-        self._root = relation
-        self._run = run
-        self._shared = _shared(relation)
-        self._named: dict[Relation, str] = {}
-        self._with: list[str] = []
-        self._tables = 0
+def to_sql(
+    relation: Relation,
+    *,
+    run: int = 0,
+    names: tuple[str, ...] | None = None,
+    hints: Mapping[Relation, str] | None = None,
+) -> str:
+    """The relation as one Spark SQL statement.
 
-    def text(self, names: tuple[str, ...] | None) -> str:
-        body = self._body(self._root, names)
-        if not self._with:
-            return body
-        return "WITH " + ",\n".join(self._with) + "\n" + body
+    ``run`` is the run for which versions of families are read. ``names`` are the output names
+    (default: ``sql_name`` of each column). ``hints`` gives a relation that is the right side of a
+    join Spark's hint for it, such as ``BROADCAST`` or ``SHUFFLE_HASH``.
+    """
+    relation = expand(relation)
+    printer = Printer(relation, run, hints or {})
+    body = select_text(printer.open(relation), relation.columns, names)
+    ctes = [f"{quote(name)} AS (\n{indent(text, '  ')}\n)" for name, text in printer.ctes]
+    return f"WITH {', '.join(ctes)}\n{body}" if ctes else body
 
-    # -- statements ---------------------------------------------------------------------------
 
-    def _body(self, relation: Relation, names: tuple[str, ...] | None = None) -> str:
-        """A whole query for a relation, its columns in order."""
-        if isinstance(relation, UnionAll | SetOperation) and relation not in self._named:
-            return self._set_text(relation, names)
-        return self._select_text(self._select(relation), names)
+class Printer:
+    """State of one statement: names that are taken, and CTEs that are written."""
 
-    def _set_text(self, node: UnionAll | SetOperation, names: tuple[str, ...] | None) -> str:
-        word = "UNION ALL"
-        if isinstance(node, SetOperation):
-            word = node.kind.value.upper() + (" ALL" if node.all else "")
-        labels = names or tuple(sql_name(column) for column in node.columns)
-        parts = [f"({self._body(branch, labels)})" for branch in node.inputs]
-        return f"\n{word}\n".join(parts)
+    def __init__(self, relation: Relation, run: int, hints: Mapping[Relation, str]) -> None:
+        self.run = run
+        self.hints = hints
+        self.ctes: list[tuple[str, str]] = []
+        self.made: dict[Relation, str] = {}
+        self.taken: Counter[str] = Counter()
+        self.shared = _shared(relation)
+        for node in walk(relation):
+            if isinstance(node, Scan | StateRead):
+                self.taken[_table(node).lower()] = 0
 
-    def _select_text(self, select: _Select, names: tuple[str, ...] | None) -> str:
-        labels = names or tuple(sql_name(column) for column in select.order)
-        items = []
-        for column, name in zip(select.order, labels, strict=True):
-            text = select.columns[column.id]
-            items.append(text if text == quote(name) else f"{text} AS {quote(name)}")
-        parts = [f"SELECT {', '.join(items) or '1 AS `__one`'}"]
-        if select.source:
-            parts.append(f"FROM {select.source}{select.after_from}")
-        if select.where:
-            parts.append("WHERE " + " AND ".join(select.where))
-        if select.group:
-            parts.append("GROUP BY " + ", ".join(select.group))
-        if select.tail:
-            parts.append(select.tail)
-        return "\n".join(parts)
+    def alias(self, wanted: str) -> str:
+        """A name that nothing else in the statement has, whatever its case."""
+        self.taken[wanted.lower()] += 1
+        count = self.taken[wanted.lower()]
+        if count == 1:
+            return wanted
+        return self.alias(f"{wanted}_{count}")
 
-    # -- relations to selects -----------------------------------------------------------------
-
-    def _select(self, node: Relation) -> _Select:
-        if node in self._shared and node is not self._root:
-            return self._from_shared(node)
-        return self._own(node)
-
-    def _from_shared(self, node: Relation) -> _Select:
-        if node not in self._named:
-            body = self._own_body(node)
-            name = f"`s{len(self._named) + 1}`"
-            self._named[node] = name
-            self._with.append(f"{name} AS (\n{body}\n)")
-        return self._over(self._named[node], node.columns)
-
-    def _own_body(self, node: Relation) -> str:
-        if isinstance(node, UnionAll | SetOperation):
-            return self._set_text(node, None)
-        return self._select_text(self._own(node), None)
-
-    def _own(self, node: Relation) -> _Select:
+    def open(self, node: Relation) -> Block:
+        """A block that computes the node and may still be extended."""
+        if node in self.shared:
+            return self.read(self.cte(node), "q", node.columns)
         match node:
-            case Scan():
-                return self._scan(node)
-            case StateRead():
-                return self._state(node)
+            case Scan() | StateRead():
+                return self._leaf(node)
             case Values():
                 return self._values(node)
             case Filter():
@@ -158,149 +122,230 @@ class _Printer:
                 return self._join(node)
             case Aggregate():
                 return self._aggregate(node)
-            case Sort() | Limit():
-                return self._ordered(node)
             case Window():
                 return self._window(node)
+            case Sort() | Limit():
+                return self._ordered(node)
+            case UnionAll() | SetOperation():
+                return self._set_operation(node)
             case Repeat():
                 return self._repeat(node)
-            case UnionAll() | SetOperation():
-                return self._wrapped(self._set_text(node, None), node.columns)
-        raise TypeError(f"no SQL text for {type(node).__name__}")
+        raise TypeError(f"no SQL for {type(node).__name__}")
 
-    def _over(self, table: str, columns: tuple[Column, ...]) -> _Select:
-        """Read a named table whose columns have their own names."""
-        return _Select(table, {c.id: quote(sql_name(c)) for c in columns}, columns)
+    def cte(self, node: Relation) -> str:
+        """The name of the CTE that computes the node."""
+        if node not in self.made:
+            self.shared = self.shared - {node}
+            text = select_text(self.open(node), node.columns, None)
+            self.shared = self.shared | {node}
+            name = self.alias(f"q{len(self.ctes) + 1}")
+            self.ctes.append((name, text))
+            self.made[node] = name
+        return self.made[node]
 
-    def _wrapped(self, body: str, columns: tuple[Column, ...]) -> _Select:
-        """A whole query as a derived table."""
-        self._tables += 1
-        indented = body.replace("\n", "\n  ")
-        return self._over(f"(\n  {indented}\n) AS t{self._tables}", columns)
+    def read(self, table: str, alias: str, columns: tuple[Column, ...]) -> Block:
+        """A block over a named table or CTE that has the columns under their SQL names."""
+        name = self.alias(alias)
+        shown = f"{quote(table)} AS {quote(name)}"
+        values = {column.id: reference(name, sql_name(column)) for column in columns}
+        return Block(shown, values, alias=name)
 
-    def _open(self, node: Relation) -> _Select:
-        """The relation as a SELECT that takes another clause."""
-        select = self._select(node)
-        if select.is_open:
-            return select
-        return self._wrapped(self._select_text(select, None), node.columns)
+    def nest(self, block: Block, columns: tuple[Column, ...]) -> Block:
+        """The block as a subquery in the FROM of a new one."""
+        alias = self.alias("t")
+        text = select_text(block, columns, None)
+        values = {column.id: reference(alias, sql_name(column)) for column in columns}
+        return Block(f"(\n{indent(text, '  ')}\n) AS {quote(alias)}", values, alias=alias)
 
-    def _scan(self, node: Scan) -> _Select:
-        suffix = {Version.NEW: "", Version.DELTA: "__delta", Version.OLD: "__old"}[node.version]
-        columns = {column.id: quote(column.name) for column in node.scanned}
-        return _Select(quote(node.source + suffix), columns, node.scanned)
+    def rows(self, node: Relation) -> Block:
+        """The node as a block of plain rows, nested if it is anything more."""
+        block = self.open(node)
+        return block if block.is_rows else self.nest(block, node.columns)
 
-    def _state(self, node: StateRead) -> _Select:
-        columns = {c.id: quote(name) for c, name in zip(node.read, node.stored, strict=True)}
-        versions = f"{quote(RUN_COLUMN)} {_COMPARED[node.version]} {self._run}"
-        return _Select(quote(node.family), columns, node.read, where=[versions])
+    def source(self, node: Relation) -> Block:
+        """The node as one item of a FROM clause, with plain columns."""
+        block = self.open(node)
+        bare = block.is_rows and not block.where and "\n" not in block.tables and block.tables
+        return block if bare and block.all_plain() else self.nest(block, node.columns)
 
-    def _values(self, node: Values) -> _Select:
-        if not node.listed:
-            rows = ", ".join("(1)" for _ in node.rows)
-            return _Select(f"VALUES {rows} AS v(`__one`)" if node.rows else "", {}, ())
-        rows = ", ".join(
-            "(" + ", ".join(scalar_text.scalar(value, {}) for value in row) + ")"
-            for row in node.rows
-        )
-        labels = ", ".join(quote(sql_name(column)) for column in node.listed)
-        if node.rows:
-            return self._over(f"VALUES {rows} AS v({labels})", node.listed)
-        empty = _Select("VALUES (1) AS v(`__one`)", {}, node.listed, where=["FALSE"])
-        empty.columns = {c.id: f"CAST(NULL AS {c.type.sql})" for c in node.listed}
-        empty.plain = False
-        return empty
-
-    def _filter(self, node: Filter) -> _Select:
-        select = self._open(node.input)
-        parts = [scalar_text.scalar(part, select.columns) for part in conjuncts(node.predicate)]
-        select.where.extend(parts)
-        return select
-
-    def _project(self, node: Project) -> _Select:
-        select = self._open(node.input)
-        columns = {c.id: scalar_text.scalar(value, select.columns) for c, value in node.items}
-        plain = all(isinstance(value, Ref) for _, value in node.items)
-        return _Select(
-            select.source, columns, node.columns, select.where, select.group, plain=plain
-        )
-
-    def _join(self, node: Join) -> _Select:
-        left, right = self._table(node.left), self._table(node.right)
-        if isinstance(node.right, Join) and "JOIN" in right and not right.startswith("("):
-            right = f"({right})"
-        columns = {c.id: quote(sql_name(c)) for c in (*node.left.columns, *node.right.columns)}
-        if node.kind not in _JOINS:
-            raise TypeError(f"{node.kind} joins are expanded before printing")
-        word = _JOINS[node.kind]
-        if node.condition == TRUE and node.kind is JoinKind.INNER:
-            source = f"{left}\nCROSS JOIN {right}"
+    def _leaf(self, node: Scan | StateRead) -> Block:
+        table = _table(node)
+        alias = self.alias(table)
+        shown = quote(table) if alias == table else f"{quote(table)} AS {quote(alias)}"
+        if isinstance(node, Scan):
+            names = tuple(column.name for column in node.columns)
         else:
-            source = f"{left}\n{word} {right}\n  ON {scalar_text.scalar(node.condition, columns)}"
-        visible = {c.id: columns[c.id] for c in node.columns}
-        return _Select(source, visible, node.columns)
+            names = node.stored
+        pairs = zip(node.columns, names, strict=True)
+        values = {column.id: reference(alias, name) for column, name in pairs}
+        block = Block(shown, values, alias=alias)
+        if isinstance(node, StateRead):
+            test = f"{reference(alias, RUN_COLUMN).text} {_RUN_TEST[node.version]} {self.run}"
+            block.where.append(test)
+        return block
 
-    def _table(self, node: Relation) -> str:
-        """The relation as one side of a join: a name, a derived table, or joins to go on from."""
-        select = self._select(node)
-        own_names = all(select.columns[c.id] == quote(sql_name(c)) for c in node.columns)
-        if select.is_open and own_names and not select.where:
-            return select.source
-        return self._wrapped(self._select_text(select, None), node.columns).source
+    def _values(self, node: Values) -> Block:
+        if not node.columns:
+            if len(node.rows) != 1:
+                raise ValueError("rows without columns can only be printed one at a time")
+            return Block("", {})
+        if not node.rows:
+            nulls = {c.id: literal_sql(Literal(None, c.type)) for c in node.columns}
+            return self.nest(Block("", nulls, where=["false"]), node.columns)
+        alias = self.alias("v")
+        rows = ",\n  ".join(
+            f"({', '.join(scalar_sql(cell, {}).text for cell in row)})" for row in node.rows
+        )
+        columns = ", ".join(quote(sql_name(column)) for column in node.columns)
+        values = {column.id: reference(alias, sql_name(column)) for column in node.columns}
+        text = f"VALUES\n  {rows}\nAS {quote(alias)}({columns})"
+        return Block(text, values, alias=alias)
 
-    def _aggregate(self, node: Aggregate) -> _Select:
-        select = self._open(node.input)
-        keys = [select.columns[key.id] for key in node.keys]
-        columns = dict(zip((key.id for key in node.keys), keys, strict=True))
-        for column, call in node.calls:
-            columns[column.id] = scalar_text.aggregate(call, select.columns)
-        return _Select(select.source, columns, node.columns, select.where, keys)
+    def _filter(self, node: Filter) -> Block:
+        block = self.open(node.input)
+        block.order = block.order if block.limit else []
+        scalar_aggregate = block.grouped and not block.group
+        if block.windowed or block.limit or scalar_aggregate:
+            block = self.nest(block, node.input.columns)
+        parts = [scalar_sql(part, block.values) for part in conjuncts(node.predicate)]
+        texts = [_conjunct(piece) for piece in parts]
+        (block.having if block.grouped else block.where).extend(texts)
+        return block
 
-    def _ordered(self, node: Sort | Limit) -> _Select:
-        """ORDER BY and LIMIT close a SELECT; a LIMIT right above a Sort is one with it."""
-        sort = node.input if isinstance(node, Limit) else node
-        if isinstance(sort, Sort) and sort not in self._shared:
-            select = self._fresh(sort.input)
-            keys = ", ".join(scalar_text.sort_key(key, select.columns) for key in sort.keys)
-            tail = [f"ORDER BY {keys}"]
+    def _project(self, node: Project) -> Block:
+        block = self.open(node.input)
+        if not _can_project(block, node):
+            block = self.nest(block, node.input.columns)
+        block.values = {c.id: scalar_sql(scalar, block.values) for c, scalar in node.items}
+        kept = {c.id for c, scalar in node.items if references(scalar) & block.calls}
+        block.calls = frozenset(kept)
+        sorted_by = {scalar.column.id: c.id for c, scalar in node.items if isinstance(scalar, Ref)}
+        block.order = [(sorted_by.get(i, i), text, way) for i, text, way in block.order]
+        return block
+
+    def _join(self, node: Join) -> Block:
+        left = self.rows(node.left)
+        nullable_left = node.kind in (JoinKind.RIGHT, JoinKind.FULL)
+        if not left.tables or (nullable_left and (left.where or not left.all_plain())):
+            left = self.nest(left, node.left.columns)
+        left.order = []
+        right = self.source(node.right)
+        values = left.values | right.values
+        condition = scalar_sql(node.condition, values).text
+        if node.kind is JoinKind.INNER:
+            word = "CROSS JOIN" if node.condition == TRUE else "JOIN"
         else:
-            select, tail = self._fresh(node.inputs[0]), []
-        if isinstance(node, Limit):
-            if node.count is not None:
-                tail.append(f"LIMIT {node.count}")
-            if node.offset:
-                tail.append(f"OFFSET {node.offset}")
-        select.tail = " ".join(tail)
-        return select
+            word = _OUTER_WORDS[node.kind]
+        if node.right in self.hints:
+            left.hints.append(f"{self.hints[node.right]}({quote(right.alias)})")
+        on = "" if word == "CROSS JOIN" else f" ON {condition}"
+        left.tables = f"{left.tables}\n{word} {right.tables}{on}"
+        if node.kind not in (JoinKind.SEMI, JoinKind.ANTI):
+            left.values = values
+        return left
 
-    def _fresh(self, node: Relation) -> _Select:
-        """A SELECT with nothing in it yet: ORDER BY names output columns, never source columns."""
-        select = self._select(node)
-        return self._wrapped(self._select_text(select, None), node.columns)
-
-    def _window(self, node: Window) -> _Select:
-        select = self._open(node.input)
-        columns = dict(select.columns)
+    def _aggregate(self, node: Aggregate) -> Block:
+        block = self.rows(node.input)
+        if any(not _can_group(block, key) for key in node.keys):
+            block = self.nest(block, node.input.columns)
+        block.order = []
+        values = {key.id: block.values[key.id] for key in node.keys}
+        block.group = [piece.text for piece in values.values()]
+        block.grouped = True
         for column, call in node.calls:
-            columns[column.id] = scalar_text.window(call, select.columns)
-        return _Select(select.source, columns, node.columns, select.where, plain=False)
+            values[column.id] = Piece(aggregate_sql(call, block.values), call.where is None)
+        block.values = values
+        block.calls = frozenset(column.id for column, _ in node.calls)
+        return block
 
-    def _repeat(self, node: Repeat) -> _Select:
-        select = self._fresh(node.input)
-        count = select.columns[node.count.id]
-        view = f"LATERAL VIEW explode(sequence(1, CAST({count} AS INT))) r AS `__copy`"
-        select.after_from = f"\n{view}"
-        select.order = node.columns
-        return self._wrapped(self._select_text(select, None), node.columns)
+    def _window(self, node: Window) -> Block:
+        block = self.rows(node.input)
+        block.order = []
+        computed = {c.id: Piece(window_sql(call, block.values)) for c, call in node.calls}
+        block.values = block.values | computed
+        block.windowed = True
+        return block
+
+    def _ordered(self, node: Sort | Limit) -> Block:
+        block = self.open(node.input)
+        if block.limit:
+            block = self.nest(block, node.input.columns)
+        if isinstance(node, Sort):
+            block.order = []
+            for key in node.keys:
+                text = block.values[key.column.id].text
+                direction = sort_sql(key, "").strip()
+                block.order.append((key.column.id, text, direction))
+            return block
+        parts = [] if node.count is None else [f"LIMIT {node.count}"]
+        if node.offset:
+            parts.append(f"OFFSET {node.offset}")
+        block.limit = " ".join(parts) or "LIMIT ALL"
+        return block
+
+    def _set_operation(self, node: UnionAll | SetOperation) -> Block:
+        word = "UNION ALL"
+        if isinstance(node, SetOperation):
+            word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
+        texts = []
+        for branch in node.inputs:
+            block = self.open(branch)
+            text = select_text(block, branch.columns, tuple(sql_name(c) for c in node.columns))
+            texts.append(f"({text})" if block.order or block.limit else text)
+        alias = self.alias("u")
+        inner = indent(f"\n{word}\n".join(texts), "  ")
+        values = {column.id: reference(alias, sql_name(column)) for column in node.columns}
+        return Block(f"(\n{inner}\n) AS {quote(alias)}", values, alias=alias)
+
+    def _repeat(self, node: Repeat) -> Block:
+        inner = self.source(node.input)
+        alias = self.alias("copy")
+        # array_repeat of a count below 1 is empty, so the row goes away.
+        count = f"CAST({inner.values[node.count.id].text} AS INT)"
+        inner.tables += f"\nLATERAL VIEW explode(array_repeat(1, {count})) {quote(alias)} AS `copy`"
+        return self.nest(inner, node.columns)
 
 
-def _shared(relation: Relation) -> set[Relation]:
+def _table(node: Scan | StateRead) -> str:
+    if isinstance(node, StateRead):
+        return node.family
+    return node.source + _VIEW_SUFFIX[node.version]
+
+
+def _conjunct(piece: Piece) -> str:
+    """AND binds stronger than OR only."""
+    return f"({piece.text})" if " OR " in piece.text else piece.text
+
+
+def _can_project(block: Block, node: Project) -> bool:
+    """May the items be written in place? Not if that computes something twice, or moves what is
+    not deterministic, or takes the last aggregate out of a SELECT that is one group."""
+    used: Counter[ColumnId] = Counter()
+    for _, scalar in node.items:
+        used.update(n.column.id for n in walk_scalar(scalar) if isinstance(n, Ref))
+    twice = [i for i, count in used.items() if count > 1]
+    if any(not block.values[i].plain and i not in block.calls for i in twice):
+        return False
+    if block.grouped and not block.group:
+        return any(references(scalar) & block.calls for _, scalar in node.items)
+    if block.grouped or block.windowed or block.limit:
+        return all(is_deterministic(scalar) for _, scalar in node.items)
+    return True
+
+
+def _can_group(block: Block, key: Column) -> bool:
+    """A constant in GROUP BY would be read as the number of a column."""
+    return block.values[key.id].plain
+
+
+def _shared(relation: Relation) -> frozenset[Relation]:
     """Relations that occur more than once and are worth a name."""
-    counts: Counter[Relation] = Counter()
-    for node in walk(relation):
-        counts[node] += 1
-    return {
-        node
-        for node, count in counts.items()
-        if count > 1 and not isinstance(node, Scan | StateRead | Values) and node.columns
-    }
+    uses: Counter[Relation] = Counter()
+    stack = [relation]
+    while stack:
+        node = stack.pop()
+        uses[node] += 1
+        if uses[node] == 1:
+            stack.extend(node.inputs)
+    leaves = (Scan, StateRead, Values)
+    return frozenset(n for n, count in uses.items() if count > 1 and not isinstance(n, leaves))

@@ -1,0 +1,217 @@
+"""Scalars as Spark SQL text. What Spark reads back has the same value and the same type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from planner.algebra.relational import AggregateCall, SortKey, WindowCall
+from planner.algebra.scalar import INFIX, Call, Literal, Ref, Scalar
+from planner.algebra.types import ColumnId, DataType
+from planner.sql.names import quote
+
+_ESCAPES = {
+    "\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\x1a": "\\Z",
+}  # fmt: skip
+_SUFFIX = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L"}
+_OPERATORS = INFIX | {"and", "or", "div", "&", "|", "^"}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text of a value. ``atomic``: it needs no parentheses as an operand. ``plain``: it is just
+    the name of a column, so writing it twice computes nothing twice."""
+
+    text: str
+    atomic: bool = False
+    plain: bool = False
+
+
+Names = Mapping[ColumnId, Piece]
+
+
+def string_literal(text: str) -> str:
+    """A string that Spark reads back as the same characters."""
+    return "'" + "".join(_ESCAPES.get(char, char) for char in text) + "'"
+
+
+def literal_sql(literal: Literal) -> Piece:
+    """A constant with exactly its type."""
+    text, type_ = literal.text, literal.type
+    if text is None:
+        known = type_.is_known and type_.name != "VOID"
+        return Piece(f"CAST(NULL AS {type_.sql})" if known else "NULL", atomic=True)
+    if type_.name == "STRING":
+        return Piece(string_literal(text), atomic=True)
+    if type_.name == "BOOLEAN":
+        return Piece(text, atomic=True)
+    if type_.name in _SUFFIX:
+        return Piece(text + _SUFFIX[type_.name], atomic=not text.startswith("-"))
+    if type_.name == "DECIMAL":
+        return _decimal(text, type_)
+    if type_.name == "DOUBLE" and re.fullmatch(r"-?[\d.]+([eE][+-]?\d+)?", text):
+        exponent = text if "e" in text.lower() else f"{text}E0"
+        return Piece(f"{exponent.upper()}D", atomic=not text.startswith("-"))
+    if type_.name in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+        return Piece(f"{type_.name}{string_literal(text)}", atomic=True)
+    if type_.name == "BINARY":
+        return Piece(f"X'{text}'", atomic=True)
+    if type_.name.startswith("INTERVAL "):
+        unit = type_.name.removeprefix("INTERVAL ")
+        return Piece(f"INTERVAL {string_literal(text)} {unit}", atomic=True)
+    return Piece(f"CAST({string_literal(text)} AS {type_.sql})", atomic=True)
+
+
+def _decimal(text: str, type_: DataType) -> Piece:
+    digits = Decimal(text).as_tuple()
+    scale = -digits.exponent if isinstance(digits.exponent, int) else 0
+    if "E" not in text.upper() and (max(len(digits.digits), scale), scale) == (
+        type_.precision,
+        type_.scale,
+    ):
+        return Piece(f"{text}BD", atomic=not text.startswith("-"))
+    return Piece(f"CAST('{text}' AS {type_.sql})", atomic=True)
+
+
+def scalar_sql(scalar: Scalar, names: Names) -> Piece:
+    """The text of an expression over columns whose texts are in ``names``."""
+    if isinstance(scalar, Ref):
+        return names[scalar.column.id]
+    if isinstance(scalar, Literal):
+        return literal_sql(scalar)
+    args = [scalar_sql(arg, names) for arg in scalar.args]
+    if scalar.name in _OPERATORS and len(args) == 2:
+        return Piece(_infix(scalar.name, args))
+    special = _SPECIAL.get(scalar.name)
+    if special is not None:
+        return special(scalar, args)
+    if scalar.name.endswith("_unit") and isinstance(scalar.args[0], Literal):
+        rest = ", ".join(arg.text for arg in args[1:])
+        name = scalar.name.removesuffix("_unit")
+        return Piece(f"{name}({scalar.args[0].text}, {rest})", atomic=True)
+    return Piece(_call(scalar.name, [arg.text for arg in args]), atomic=True)
+
+
+def _operand(piece: Piece) -> str:
+    return piece.text if piece.atomic else f"({piece.text})"
+
+
+def _infix(name: str, args: list[Piece]) -> str:
+    left, right = args
+    if name in ("and", "or"):
+        # Chains of one connector need no parentheses on their left spine.
+        separator = f" {name.upper()} "
+        first = left.text if _is_chain(left.text, separator) else _operand(left)
+        return f"{first}{separator}{_operand(right)}"
+    return f"{_operand(left)} {name.upper()} {_operand(right)}"
+
+
+def _is_chain(text: str, separator: str) -> bool:
+    """Is the text a chain of ``separator`` at its outermost level, outside of strings?"""
+    depth, quoted, found, i = 0, "", False, 0
+    other = " OR " if separator == " AND " else " AND "
+    while i < len(text):
+        char = text[i]
+        if quoted:
+            if char == "\\" and quoted == "'":
+                i += 1
+            elif char == quoted:
+                quoted = ""
+        elif char in "'`":
+            quoted = char
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+        elif depth == 0 and text.startswith(other, i):
+            return False
+        elif depth == 0 and text.startswith(separator, i):
+            found = True
+        i += 1
+    return found
+
+
+def _call(name: str, args: list[str]) -> str:
+    shown = name if re.fullmatch(r"[a-z_][a-z0-9_]*", name) else quote(name)
+    return f"{shown}({', '.join(args)})"
+
+
+def _cast(scalar: Call, args: list[Piece]) -> Piece:
+    return Piece(f"{scalar.name.upper()}({args[0].text} AS {scalar.type.sql})", atomic=True)
+
+
+def _case(_: Call, args: list[Piece]) -> Piece:
+    pairs = zip(args[0:-1:2], args[1:-1:2], strict=True)
+    branches = " ".join(f"WHEN {when.text} THEN {then.text}" for when, then in pairs)
+    return Piece(f"CASE {branches} ELSE {args[-1].text} END", atomic=True)
+
+
+def _in(_: Call, args: list[Piece]) -> Piece:
+    return Piece(f"{_operand(args[0])} IN ({', '.join(arg.text for arg in args[1:])})")
+
+
+def _like(scalar: Call, args: list[Piece]) -> Piece:
+    escape = f" ESCAPE {args[2].text}" if len(args) == 3 else ""
+    return Piece(f"{_operand(args[0])} {scalar.name.upper()} {_operand(args[1])}{escape}")
+
+
+def _is_null(_: Call, args: list[Piece]) -> Piece:
+    return Piece(f"isnull({args[0].text})", atomic=True)
+
+
+def _not(_: Call, args: list[Piece]) -> Piece:
+    return Piece(f"NOT {_operand(args[0])}")
+
+
+def _negative(_: Call, args: list[Piece]) -> Piece:
+    return Piece(f"-{_operand(args[0])}")
+
+
+def _bit_not(_: Call, args: list[Piece]) -> Piece:
+    return Piece(f"~{_operand(args[0])}")
+
+
+def _trim(scalar: Call, args: list[Piece]) -> Piece:
+    where = scalar.name.removeprefix("trim_").upper()
+    removed = f" {args[1].text}" if len(args) == 2 else ""
+    return Piece(f"trim({where}{removed} FROM {args[0].text})", atomic=True)
+
+
+_SPECIAL: dict[str, Callable[[Call, list[Piece]], Piece]] = {
+    "cast": _cast, "try_cast": _cast, "case": _case, "in": _in, "like": _like, "ilike": _like,
+    "rlike": _like, "isnull": _is_null, "not": _not, "neg": _negative, "~": _bit_not,
+    "trim_both": _trim, "trim_leading": _trim, "trim_trailing": _trim,
+}  # fmt: skip
+
+
+def aggregate_sql(call: AggregateCall, names: Names) -> str:
+    """``sum(DISTINCT x) FILTER (WHERE p)``."""
+    args = ", ".join(scalar_sql(arg, names).text for arg in call.args) or "*"
+    text = f"{call.name}({'DISTINCT ' if call.distinct else ''}{args})"
+    if call.where is None:
+        return text
+    return f"{text} FILTER (WHERE {scalar_sql(call.where, names).text})"
+
+
+def window_sql(call: WindowCall, names: Names) -> str:
+    """``f(x) OVER (PARTITION BY ... ORDER BY ... frame)``."""
+    args = ", ".join(scalar_sql(arg, names).text for arg in call.args)
+    if call.name == "count" and not args:
+        args = "*"
+    over = []
+    if call.partition:
+        over.append("PARTITION BY " + ", ".join(names[c.id].text for c in call.partition))
+    if call.order:
+        over.append("ORDER BY " + ", ".join(sort_sql(key, names[key.column.id].text)
+                                            for key in call.order))  # fmt: skip
+    if call.frame:
+        over.append(call.frame)
+    distinct = "DISTINCT " if call.distinct else ""
+    nulls = " IGNORE NULLS" if call.ignore_nulls else ""
+    return f"{call.name}({distinct}{args}){nulls} OVER ({' '.join(over)})"
+
+
+def sort_sql(key: SortKey, text: str) -> str:
+    """A sort key with its direction; the place of NULLs is always said."""
+    direction = "ASC" if key.ascending else "DESC"
+    return f"{text} {direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
