@@ -32,10 +32,8 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import (
     TRUE,
-    Call,
     Literal,
     Ref,
-    Scalar,
     conjuncts,
     is_deterministic,
     references,
