@@ -168,6 +168,9 @@ class StageBuilder:
     def _write(self, kept: Choice) -> None:
         operator = kept.operator
         family = self._families.family(operator, kept.key)
+        if any(family.id == other.id for other in self._written.values()):
+            self._written[operator.index] = family  # a common sub-plan: kept once, read twice
+            return
         rows = self._states(kept) if operator.view is not None else self._computed(kept)
         relation = self._in_stored_shape(rows, family)
         self._stages.append(
