@@ -12,6 +12,7 @@ import click
 import typer
 
 from forerun import console
+from forerun.doctor import doctor_command
 from forerun.planning import build_request, changing_tables, parse_points
 from forerun.tables import find_tables
 from planner.errors import ForerunError
@@ -96,6 +97,9 @@ def plan_command(
         console.say(sql.render(found.plan))
     else:
         console.say(tree.render(found))
+
+
+app.command("doctor")(doctor_command)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from include.settings import s3_settings
 from planner.errors import ForerunError
 
 HOME_VARIABLE = "FORERUN_HOME"
@@ -62,10 +63,10 @@ def home_folder(environ: Mapping[str, str] | None = None) -> Path:
     """
     environ = os.environ if environ is None else environ
     if named := environ.get(HOME_VARIABLE):
-        return Path(named).expanduser().absolute()
+        return Path(named).expanduser().resolve()
     checkout = Path(__file__).resolve().parents[1]
     if (checkout / "pyproject.toml").is_file():
-        return checkout / ".forerun"
+        return (checkout / ".forerun").resolve()
     cache = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(cache) / "forerun"
 
@@ -177,26 +178,22 @@ def s3a_options(jars: Path, environ: Mapping[str, str]) -> list[tuple[str, str]]
 
     ``s3://`` URIs go to S3A as well, so that one spelling serves Spark and boto3.
     """
-    endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
-    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+    settings = s3_settings(environ)
     pairs = [
         ("spark.driver.extraClassPath", f"{jars}/*"),
         ("spark.executor.extraClassPath", f"{jars}/*"),
         ("spark.hadoop.fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem"),
         # One object per pending commit less to write, list and delete.
         ("spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled", "true"),
+        ("spark.hadoop.fs.s3a.endpoint.region", settings.region),
+        ("spark.hadoop.fs.s3a.path.style.access", str(settings.path_style).lower()),
     ]
-    if endpoint:
+    if settings.endpoint:
+        encrypted = urlsplit(settings.endpoint).scheme != "http"
         pairs += [
-            ("spark.hadoop.fs.s3a.endpoint", endpoint),
-            ("spark.hadoop.fs.s3a.path.style.access", "true"),
-            (
-                "spark.hadoop.fs.s3a.connection.ssl.enabled",
-                "false" if urlsplit(endpoint).scheme == "http" else "true",
-            ),
+            ("spark.hadoop.fs.s3a.endpoint", settings.endpoint),
+            ("spark.hadoop.fs.s3a.connection.ssl.enabled", str(encrypted).lower()),
         ]
-    if region or endpoint:
-        pairs.append(("spark.hadoop.fs.s3a.endpoint.region", region or "us-east-1"))
     return pairs
 
 

@@ -1,0 +1,136 @@
+"""Imports go one way, heavy packages stay in their adapters, the planner stays pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.meta.sources import import_time, imports, is_below, modules, tracked, tree
+
+# What each package may import of the others; a package that is not named may import nothing.
+MAY_IMPORT = {
+    "planner": (),
+    "include": ("planner",),
+    "spark_jobs": ("planner.contract", "planner.errors", "include"),
+    "plugins": ("planner", "include", "forerun_airflow"),
+    "dags": ("planner", "include", "forerun_airflow"),
+    "forerun": ("planner", "include", "spark_jobs", "forerun_airflow"),
+    "scripts": ("planner", "include", "spark_jobs", "forerun"),
+}
+OWN = {
+    "planner",
+    "include",
+    "spark_jobs",
+    "forerun",
+    "forerun_airflow",
+    "forerun_plugin",
+    "scripts",
+    "dags",
+    "tests",
+}
+
+# Seconds to import, or a JVM: only these may do it when they are imported.
+HEAVY = {
+    "pyspark": ("spark_jobs", "scripts/class_data_job.py"),
+    "pysail": ("spark_jobs",),
+    "boto3": ("include/state/s3_store.py", "include/s3_sources.py"),
+    "botocore": ("include/state/s3_store.py", "include/s3_sources.py"),
+    "great_expectations": ("spark_jobs/checks.py", "spark_jobs/expectations.py"),
+    "airflow": ("plugins", "dags"),
+    "pandas": (),
+    "duckdb": (),
+}
+# In dags/ and plugins/: tasks have no metadata database in Airflow 3, though `dag.test` lets them.
+AIRFLOW_PRIVATE = ("airflow.models", "airflow.utils.session", "airflow.settings", "sqlalchemy")
+# The planner answers from its arguments alone.
+IMPURE = (
+    "os", "sys", "io", "time", "random", "secrets", "uuid", "socket", "subprocess", "pathlib",
+    "tempfile", "shutil", "glob", "threading", "asyncio", "multiprocessing", "logging", "urllib",
+    "http", "requests", "locale", "platform", "pickle", "sqlite3",
+)  # fmt: skip
+IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "now", "today", "utcnow"}
+
+
+def _package(path: Path) -> str:
+    return path.parts[0]
+
+
+def test_imports_go_one_way():
+    wrong = []
+    for path in modules():
+        package = _package(path)
+        for module, line in imports(tree(path)):
+            top = module.partition(".")[0]
+            if top not in OWN or top == package:
+                continue
+            if not any(is_below(module, allowed) for allowed in MAY_IMPORT[package]):
+                wrong.append(f"{path}:{line} imports {module}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_search_stays_out_of_dag_files():
+    found = [
+        f"{path}:{line} imports {module}"
+        for path in modules("dags")
+        for module, line in imports(tree(path))
+        if is_below(module, "planner") and not is_below(module, "planner.errors")
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("package", sorted(HEAVY))
+def test_heavy_packages_are_imported_late(package):
+    found = [
+        f"{path}:{line}"
+        for path in modules()
+        if not str(path).startswith(HEAVY[package])
+        for module, line in import_time(path)
+        if is_below(module, package)
+    ]
+    assert not found, f"{package} is imported at module level by " + ", ".join(found)
+
+
+def test_tasks_keep_away_from_the_metadata_database():
+    found = [
+        f"{path}:{line} imports {module}"
+        for path in modules("dags", "plugins", "planner", "include")
+        for module, line in imports(tree(path))
+        if any(is_below(module, private) for private in AIRFLOW_PRIVATE)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_the_planner_is_pure():
+    import ast
+
+    found = []
+    for path in modules("planner"):
+        for module, line in imports(tree(path)):
+            if any(is_below(module, impure) for impure in IMPURE):
+                found.append(f"{path}:{line} imports {module}")
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "id", "")
+                if name in IMPURE_CALLS:
+                    found.append(f"{path}:{node.lineno} calls {name}")
+    assert not found, "\n".join(found)
+
+
+def test_importing_the_planner_loads_nothing_heavy():
+    import subprocess
+    import sys
+
+    names = sorted(HEAVY)
+    code = (
+        "import sys, planner.contract, planner.request, planner.errors;"
+        f"print([n for n in {names} if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_there_is_something_to_check():
+    # A wrong root would make every test above pass.
+    assert len(modules("planner")) > 10
+    assert Path("pyproject.toml") in tracked()
