@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.parquet_types import spark_type
 from planner.contract import ColumnSpec
 from planner.errors import ForerunError
 
@@ -124,44 +125,3 @@ def _column(path: Path, field: pa.Field) -> ColumnSpec:
             hint="Cast the column when the file is written.",
         ) from None
     return ColumnSpec(name=field.name, type=kind, nullable=True)
-
-
-_TYPES = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.uint8(): "SMALLINT",
-    pa.uint16(): "INT",
-    pa.uint32(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "STRING",
-    pa.large_string(): "STRING",
-    pa.string_view(): "STRING",
-    pa.binary(): "BINARY",
-    pa.large_binary(): "BINARY",
-    pa.binary_view(): "BINARY",
-    pa.date32(): "DATE",
-}
-
-
-def spark_type(kind: pa.DataType) -> str:
-    """The Spark SQL type in which Spark reads a Parquet column. Raises TypeError for none."""
-    if kind in _TYPES:
-        return _TYPES[kind]
-    if pa.types.is_decimal(kind):
-        return f"DECIMAL({kind.precision},{kind.scale})"
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP"
-    if pa.types.is_dictionary(kind):
-        return spark_type(kind.value_type)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"ARRAY<{spark_type(kind.value_type)}>"
-    if pa.types.is_map(kind):
-        return f"MAP<{spark_type(kind.key_type)},{spark_type(kind.item_type)}>"
-    if pa.types.is_struct(kind):
-        inside = ",".join(f"{field.name}:{spark_type(field.type)}" for field in kind)
-        return f"STRUCT<{inside}>"
-    raise TypeError(str(kind))

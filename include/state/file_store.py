@@ -20,6 +20,7 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 from include.state.store import (
@@ -72,15 +73,32 @@ class FileStore:
         base = self._folder / check_key(prefix.rstrip("/"))
         with _explained("list", prefix):
             paths = [p for p in base.rglob("*") if not p.name.startswith(_PRIVATE)]
-            found = [(p, p.stat()) for p in sorted(paths) if p.is_file()]
-        return tuple(
-            StoredFile(
-                key=p.relative_to(self._folder).as_posix(),
-                size=s.st_size,
-                identity=f"{s.st_mtime_ns:x}",
-            )
-            for p, s in found
+            found = []
+            for path in sorted(paths):
+                with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+                    if path.is_file():
+                        found.append((path, path.stat()))
+        return tuple(self._stored(p, s) for p, s in found)
+
+    def _stored(self, path: Path, status: os.stat_result) -> StoredFile:
+        return StoredFile(
+            key=path.relative_to(self._folder).as_posix(),
+            size=status.st_size,
+            identity=f"{status.st_mtime_ns:x}",
+            modified=status.st_mtime,
         )
+
+    def stat(self, key: str) -> StoredFile | None:
+        path = self.path(key)
+        with _explained("read", key):
+            return self._stored(path, path.stat()) if path.is_file() else None
+
+    def open(self, key: str) -> BinaryIO:
+        with _explained("read", key):
+            try:
+                return self.path(key).open("rb")
+            except FileNotFoundError:
+                raise missing(key, self.root) from None
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         base = self._folder / check_key(prefix.rstrip("/"))

@@ -23,15 +23,18 @@ class ColumnFooter:
     """What the footer of one Parquet file says of one column, over all its row groups.
 
     ``minimum`` and ``maximum`` are Spark's text of the value; None where the footer has none (or
-    not for every row group). ``nulls`` is None when not known.
+    not for every row group). ``nulls`` is None when not known. ``distinct`` is a lower bound from
+    the dictionaries, 0 when a row group has none.
     """
 
     name: str
+    type: str
     minimum: str | None = None
     maximum: str | None = None
     nulls: int | None = None
     compressed: int = 0
     uncompressed: int = 0
+    distinct: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,10 @@ Every call is bounded in time with all its retries.
 from __future__ import annotations
 
 import contextlib
+import io
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import boto3
 from botocore.config import Config
@@ -34,6 +35,7 @@ from include.state.store import (
     check_key,
 )
 
+_TAIL = 1 << 16
 _LOST = {"PreconditionFailed", "412"}
 _CONFLICT = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
@@ -80,6 +82,35 @@ class S3Store:
             raise missing(key, self.root)
         return found.data
 
+    def stat(self, key: str) -> StoredFile | None:
+        with self._explained("read", key):
+            try:
+                head = self._client.head_object(**self._at(key))
+            except ClientError as error:
+                if _code(error) in _ABSENT:
+                    return None
+                raise
+            return StoredFile(
+                key=key,
+                size=head["ContentLength"],
+                identity=head["ETag"].strip('"'),
+                modified=head["LastModified"].timestamp(),
+            )
+
+    def open(self, key: str) -> BinaryIO:
+        found = self.stat(key)
+        if found is None:
+            raise missing(key, self.root)
+        return io.BufferedReader(_Ranges(self, found), buffer_size=_TAIL)
+
+    def read_range(self, key: str, start: int, end: int, identity: str) -> bytes:
+        """Bytes ``start`` up to ``end`` of a file, if it still is the one with this etag."""
+        with self._explained("read", key):
+            answer = self._client.get_object(
+                **self._at(key), Range=f"bytes={start}-{end - 1}", IfMatch=f'"{identity}"'
+            )
+            return bytes(answer["Body"].read())
+
     def list(self, prefix: str) -> tuple[StoredFile, ...]:
         base = f"{self._name(prefix.rstrip('/'))}/"
         found: list[StoredFile] = []
@@ -91,6 +122,7 @@ class S3Store:
                         key=item["Key"][len(self._prefix) :],
                         size=item["Size"],
                         identity=item["ETag"].strip('"'),
+                        modified=item["LastModified"].timestamp(),
                     )
                     for item in page.get("Contents", ())
                     if not item["Key"].endswith("/")
@@ -191,6 +223,46 @@ class S3Store:
         if code in _DOWN | _CONFLICT:
             return StoreDownError(message, hint="The server is overloaded: retry the task later.")
         return StoreError(message, hint="See the S3 server's log for this request.")
+
+
+class _Ranges(io.RawIOBase):
+    """A file in a bucket, read by ranges. The tail is fetched once: Parquet footers lie there."""
+
+    def __init__(self, store: S3Store, file: StoredFile) -> None:
+        self._store, self._file, self._at = store, file, 0
+        self._tail_start = max(0, file.size - _TAIL)
+        self._tail: bytes | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        end = min(self._at + len(buffer), self._file.size)
+        if end <= self._at:
+            return 0
+        data = self._read(self._at, end)
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def _read(self, start: int, end: int) -> bytes:
+        key, identity = self._file.key, self._file.identity
+        if start < self._tail_start:
+            return self._store.read_range(key, start, end, identity)
+        if self._tail is None:
+            self._tail = self._store.read_range(key, self._tail_start, self._file.size, identity)
+        return self._tail[start - self._tail_start : end - self._tail_start]
 
 
 def s3_client(settings: S3Settings) -> Any:

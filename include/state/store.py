@@ -7,7 +7,7 @@ exceptions: records that :meth:`StoreWriter.put_if_match` moves on, and what cle
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from planner.errors import ForerunError
 
@@ -53,12 +53,14 @@ class StoredFile:
     """A file as a listing shows it.
 
     ``identity`` changes when the file is written again: the etag on S3, the modification time in
-    nanoseconds on a local disk (where it proves nothing about equal content).
+    nanoseconds on a local disk (where it proves nothing about equal content). ``modified`` is in
+    seconds since the epoch, by the store's clock; only clean-up goes by it.
     """
 
     key: str
     size: int
     identity: str
+    modified: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,14 @@ class StoreReader(Protocol):
 
     def get(self, key: str) -> bytes:
         """The bytes under ``key``. Raises :class:`MissingKeyError` if there is nothing."""
+        ...
+
+    def stat(self, key: str) -> StoredFile | None:
+        """What a listing would show of one file, None if there is nothing."""
+        ...
+
+    def open(self, key: str) -> BinaryIO:
+        """Random access to a large file, for Parquet footers. The caller closes it."""
         ...
 
     def list(self, prefix: str) -> tuple[StoredFile, ...]:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.tables import TablesError, find_tables, spark_type
+from forerun.tables import TablesError, find_tables
+from include.parquet_types import spark_type
 
 
 def test_files_and_folders_are_tables(tmp_path: Path) -> None:
