@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from forerun import console
 from forerun.doctor import doctor_command
@@ -40,6 +40,11 @@ class Format(StrEnum):
     tree = "tree"
     sql = "sql"
     json = "json"
+
+
+@app.callback()
+def _root() -> None:
+    """Commands are named even while there is only one."""
 
 
 ReportFile = Annotated[Path, typer.Argument(metavar="REPORT.sql", help="The query, a text file.")]
@@ -113,10 +118,10 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(args=arguments, standalone_mode=False)
         return code if isinstance(code, int) else 0
-    except click.ClickException as error:
-        error.show()
+    except TyperException as error:
+        console.fail(_usage(error), as_json=as_json)
         return CANNOT
-    except click.Abort:
+    except typer.Abort:
         return CANNOT
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
@@ -138,3 +143,11 @@ def run(arguments: list[str]) -> int:
         )
         console.fail(wrong, as_json=as_json)
         return CANNOT
+
+
+def _usage(error: TyperException) -> ForerunError:
+    """A command line that does not fit, as an error like any other."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "forerun"
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return ForerunError(message, code="usage", hint=f"`{command} --help` shows the options.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.algebra.fingerprint import canonical
 from planner.algebra.relational import Scan
@@ -174,7 +174,7 @@ def _line(walk: _Walk, op: Operator, depth: int, text: str) -> tuple[Line, bool]
 def _batch_lines(walk: _Walk, op: Operator, depth: int, texts: dict[int, str]) -> Iterator[Line]:
     line, again = _line(walk, op, depth, texts[op.index])
     last = len(walk.found.plan.runs)
-    yield Line(**{**_fields(line), "rows": (walk.found.sizes.snapshot(op, last).rows,)})
+    yield replace(line, rows=(walk.found.sizes.snapshot(op, last).rows,))
     if not again:
         for given in op.inputs:
             yield from _batch_lines(walk, given, depth + 1, texts)
@@ -183,22 +183,18 @@ def _batch_lines(walk: _Walk, op: Operator, depth: int, texts: dict[int, str]) -
 def _chosen_lines(walk: _Walk, choice: Choice, depth: int, texts: dict[int, str]) -> Iterator[Line]:
     op = choice.operator
     line, again = _line(walk, op, depth, texts[op.index])
-    figures = {
-        "mode": choice.mode.value,
-        "kept": _kept(walk, choice),
-        "rows": _rows(walk.found, choice),
-        "cost": tuple(cost / MICRO for cost in choice.own),
-    }
-    if choice.mode in (Mode.EARLY, Mode.KEPT):
-        figures["reason"] = ""
-    yield Line(**{**_fields(line), **figures})
+    early = choice.mode in (Mode.EARLY, Mode.KEPT)
+    yield replace(
+        line,
+        mode=choice.mode.value,
+        kept=_kept(walk, choice),
+        reason="" if early else line.reason,
+        rows=_rows(walk.found, choice),
+        cost=tuple(cost / MICRO for cost in choice.own),
+    )
     if not again:
         for given in choice.inputs:
             yield from _chosen_lines(walk, given, depth + 1, texts)
-
-
-def _fields(line: Line) -> dict[str, object]:
-    return {name: getattr(line, name) for name in Line.__dataclass_fields__}
 
 
 def _rows(found: Found, choice: Choice) -> tuple[float, ...]:

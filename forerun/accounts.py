@@ -1,0 +1,204 @@
+"""What a day has cost, read from what its runs committed: the figures of everything that ran.
+
+The same account is made of a day that was simulated and of one that Airflow ran, because both
+leave the same commits. Nothing here is an estimate, except where a field says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from include.state.commits import read_chain, read_commit
+from include.state.layout import Generation
+from include.state.opening import split_uri
+from include.state.records import RunCommit, StageMetrics
+from include.state.store import StoreReader
+from planner.contract import FamilyInput, Plan, decode_plan
+from planner.errors import ForerunError
+from planner.explain import flow
+
+
+class AccountError(ForerunError):
+    """A day that has no account, because its final run is not committed."""
+
+    code = "account"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageAccount:
+    """One stage of a run, as it ran."""
+
+    id: str
+    title: str
+    sql: str
+    rows: int
+    cpu_s: float
+    wall_s: float
+    source_rows_read: int
+    state_rows_read: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAccount:
+    """One run. ``estimated_cost`` is in CPU seconds; ``rows_read`` counts rows of sources,
+    ``state_rows_read`` rows of artifacts, ``bytes_read`` both; ``state_bytes`` what it kept."""
+
+    index: int
+    weight: float
+    arrived: float
+    estimated_cost: float = 0.0
+    cpu_s: float = 0.0
+    process_cpu_s: float = 0.0
+    wall_s: float = 0.0
+    rows_read: int = 0
+    state_rows_read: int = 0
+    bytes_read: int = 0
+    state_bytes: int = 0
+    stages: tuple[StageAccount, ...] = ()
+    skipped: bool = True
+    plan_ms: float = 0.0
+    flow: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchAccount:
+    """The plain query over the complete data, in an application of its own."""
+
+    cpu_s: float
+    process_cpu_s: float
+    wall_s: float
+    rows_read: int
+    bytes_read: int
+    estimated_cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayAccount:
+    """A whole day beside batch. Ratios are of executor CPU seconds, both sides weighted with the
+    prices of their runs; None where batch used no measurable CPU."""
+
+    report: str
+    engine: str
+    equal: bool
+    result: str
+    rows: int
+    runs: tuple[RunAccount, ...]
+    batch: BatchAccount
+    weighted_ratio: float | None
+    final_ratio: float | None
+    early_work: bool
+    not_incremental: tuple[dict[str, str], ...]
+    plan_ms: float
+    kept: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    sql: str = ""
+    sample: tuple[dict[str, str], ...] = ()
+    arrivals: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def read_runs(
+    store: StoreReader, at: Generation, points: tuple[tuple[float, float], ...]
+) -> tuple[RunAccount, ...]:
+    """The runs of a day; ``points`` are weight and arrived fraction of each."""
+    commits = {commit.run: commit for commit in read_chain(store, at)}
+    return tuple(
+        _run(store, commits[index], weight, arrived)
+        if index in commits
+        else RunAccount(index=index, weight=weight, arrived=arrived)
+        for index, (weight, arrived) in enumerate(points, 1)
+    )
+
+
+def read_batch(store: StoreReader, at: Generation) -> BatchAccount:
+    """The account of a day that was planned as batch."""
+    commit = next(iter(read_chain(store, at)[-1:]), None)
+    if commit is None:
+        raise AccountError(
+            f"the plain query of {at.report} was not committed", hint="Look at the log of its run."
+        )
+    plan = read_plan(store, commit)
+    used = commit.metrics
+    return BatchAccount(
+        cpu_s=used.executor_cpu_s,
+        process_cpu_s=used.process_cpu_s,
+        wall_s=used.wall_s,
+        rows_read=used.source_rows_read,
+        bytes_read=used.bytes_read,
+        estimated_cost=plan.batch_cost / 1e6,
+    )
+
+
+def read_plan(store: StoreReader, commit: RunCommit) -> Plan:
+    """The plan by which a committed run worked."""
+    key = split_uri(commit.plan)[1] if "://" in commit.plan else commit.plan
+    return decode_plan(store.get(key))
+
+
+def final_commit(store: StoreReader, at: Generation, runs: int) -> RunCommit:
+    """The commit with the result. Raises :class:`AccountError` if there is none."""
+    commit = read_commit(store, at, runs)
+    if commit is None or commit.result is None:
+        raise AccountError(
+            f"the final run of {at.report} was not committed", hint="Look at the log of its run."
+        )
+    return commit
+
+
+def is_early_work(store: StoreReader, commit: RunCommit, arrived_rows: int) -> bool:
+    """Did the final run read fewer source rows than had arrived, because of an artifact?"""
+    plan = read_plan(store, commit)
+    reads_kept = any(isinstance(i, FamilyInput) for s in plan.run.stages for i in s.inputs)
+    has_base = commit.base > 0 and reads_kept
+    return has_base and commit.metrics.source_rows_read < arrived_rows
+
+
+def ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole > 0 else None
+
+
+def weighted_cpu(runs: tuple[RunAccount, ...]) -> float:
+    """Executor CPU seconds of all runs, each times its weight."""
+    return sum(run.weight * run.cpu_s for run in runs)
+
+
+def _run(store: StoreReader, commit: RunCommit, weight: float, arrived: float) -> RunAccount:
+    plan = read_plan(store, commit)
+    used = commit.metrics
+    run = plan.runs[commit.run - 1]
+    metrics = {metric.stage: metric for metric in used.stages}
+    return RunAccount(
+        index=commit.run,
+        weight=weight,
+        arrived=arrived,
+        estimated_cost=run.estimated_cost / 1e6,
+        cpu_s=used.executor_cpu_s,
+        process_cpu_s=used.process_cpu_s,
+        wall_s=used.wall_s,
+        rows_read=used.source_rows_read,
+        state_rows_read=used.state_rows_read,
+        bytes_read=used.bytes_read,
+        state_bytes=sum(artifact.bytes for artifact in commit.artifacts),
+        stages=tuple(
+            _stage(stage.title, stage.sql, metrics.get(stage.id, StageMetrics(stage=stage.id)))
+            for stage in run.stages
+        ),
+        skipped=False,
+        flow=flow.render(plan, run),
+    )
+
+
+def _stage(title: str, sql: str, used: StageMetrics) -> StageAccount:
+    return StageAccount(
+        id=used.stage,
+        title=title,
+        sql=sql,
+        rows=used.rows,
+        cpu_s=used.executor_cpu_s,
+        wall_s=used.wall_s,
+        source_rows_read=used.source_rows_read,
+        state_rows_read=used.state_rows_read,
+    )

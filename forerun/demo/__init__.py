@@ -1,0 +1,1 @@
+"""A day of a small shop, reported progressively: the data, the runs, the page."""
