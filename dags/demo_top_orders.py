@@ -1,0 +1,34 @@
+"""The ten orders of the building segment with the highest revenue. Three runs on the demo's day."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from forerun_airflow import ReportSpec, expect, progressive_dag
+from forerun_airflow.arrivals import demo_arrivals
+from include.demo import POLICY, demo_sources
+
+REPORT = ReportSpec(
+    name="top_orders",
+    description="The ten orders of the building segment with the highest revenue.",
+    owner="demo",
+    sql_file="top_orders.sql",
+    sources=demo_sources("top_orders", "customer", "orders", "lineitem"),
+    policy=POLICY,
+    deadline="26:00",
+    expectations=(
+        expect("expect_table_row_count_to_be_between", min_value=1, max_value=10),
+        expect("expect_column_values_to_be_unique", column="o_orderkey"),
+    ),
+)
+
+dag = progressive_dag(
+    REPORT,
+    dag_id="demo_top_orders",
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    schedule=None,
+    # The demo's day is over: without this the early runs, too late, would be skipped.
+    mode="progressive",
+    before_run=demo_arrivals(REPORT),
+    tags=("demo",),
+)

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+from airflow.sdk.exceptions import (
+    AirflowFailException,
+    AirflowSkipException,
+    TaskDeferred,
+)
+from forerun_airflow import day as day_module
+from forerun_airflow import triggers, wait
+from forerun_airflow.day import choose_mode, report_date, trigger_of
+from forerun_airflow.triggers import SourcesTrigger
+from forerun_airflow.wait import WaitForRun
+
+from include.clock import parse_day
+from include.report import AssetEvent, ExpectedCount, MarkerFile, encode_report
+from planner.errors import RequestError
+from tests.airflow.reports import sales_report, sales_source
+
+DAY = "2026-03-01"
+
+
+def at(hour, minute=0, day=1):
+    return datetime(2026, 3, day, hour, minute, tzinfo=UTC)
+
+
+def context(mode="auto", dry_run=False, events=None):
+    opened = {"day": DAY, "generation": "1", "mode": mode, "dry_run": dry_run}
+
+    class Events(dict):
+        def __getitem__(self, asset):
+            return (events or {}).get(asset.uri, [])
+
+    return {
+        "ti": SimpleNamespace(xcom_pull=lambda task_ids: opened),
+        "inlet_events": Events(),
+    }
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    def set_to(moment):
+        monkeypatch.setattr(wait, "utc_now", lambda: moment)
+        monkeypatch.setattr(triggers, "utc_now", lambda: moment)
+
+    return set_to
+
+
+def waiting(run, spec=None):
+    return WaitForRun(task_id="wait", spec=spec or sales_report(), run=run, day_task="open_day")
+
+
+def marked(tmp_path, **changes):
+    """A report whose one source is complete when its marker is there."""
+    return sales_report(
+        sources=(sales_source(str(tmp_path), complete_when=MarkerFile()),), **changes
+    )
+
+
+def mark(tmp_path):
+    folder = tmp_path / "sales" / DAY
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "_SUCCESS").touch()
+
+
+def test_an_early_run_whose_time_has_come_starts_at_once(clock):
+    clock(at(10, 5))
+    assert waiting(1).execute(context()) == []
+
+
+def test_a_run_waits_for_its_time(clock):
+    clock(at(9))
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting(1).execute(context())
+    assert isinstance(deferred.value.trigger, DateTimeTrigger)
+    assert deferred.value.trigger.moment == at(10)
+    assert deferred.value.method_name == "resume"
+
+
+def test_woken_too_early_it_waits_again(clock):
+    clock(at(9, 59))
+    with pytest.raises(TaskDeferred):
+        waiting(1).resume(context(), event=at(10))
+    clock(at(10))
+    assert waiting(1).resume(context(), event=at(10)) == []
+
+
+def test_an_early_run_is_skipped_when_the_next_one_is_due(clock):
+    clock(at(16))
+    with pytest.raises(AirflowSkipException):
+        waiting(1).execute(context())
+    assert waiting(2).execute(context()) == []
+    assert waiting(1).execute(context(mode="progressive")) == []
+
+
+@pytest.mark.parametrize("mode", ["single", "batch"])
+def test_early_runs_are_skipped_when_the_day_goes_straight_to_the_end(clock, mode):
+    clock(at(10))
+    with pytest.raises(AirflowSkipException):
+        waiting(1).execute(context(mode=mode))
+
+
+def test_a_dry_run_plans_the_first_run_without_waiting(clock):
+    clock(at(1))
+    assert waiting(1).execute(context(dry_run=True)) == []
+    with pytest.raises(AirflowSkipException):
+        waiting(3).execute(context(dry_run=True))
+
+
+def test_the_final_run_waits_for_the_sources(clock, tmp_path):
+    clock(at(0, 5, day=2))
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting(3, marked(tmp_path)).execute(context())
+    assert isinstance(deferred.value.trigger, SourcesTrigger)
+    assert deferred.value.trigger.until == at(5, day=2).isoformat()
+    mark(tmp_path)
+    assert waiting(3, marked(tmp_path)).resume(context(), event={"missing": ["x"]}) == []
+
+
+def test_a_complete_day_still_waits_for_the_time_of_the_final_run(clock, tmp_path):
+    mark(tmp_path)
+    clock(at(22))
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting(3, marked(tmp_path)).execute(context())
+    assert isinstance(deferred.value.trigger, DateTimeTrigger)
+
+
+def test_at_the_latest_safe_start_the_report_decides(clock, tmp_path):
+    clock(at(5, day=2))
+    with pytest.raises(TaskDeferred):
+        waiting(3, marked(tmp_path)).execute(context())
+    with pytest.raises(AirflowFailException, match="no _SUCCESS in"):
+        waiting(3, marked(tmp_path, on_incomplete="fail")).execute(context())
+    warned = marked(tmp_path, on_incomplete="publish_with_warning")
+    assert "sales: no _SUCCESS" in waiting(3, warned).execute(context())[0]
+
+
+def test_an_expected_count_of_files(clock, tmp_path):
+    clock(at(0, 5, day=2))
+    folder = tmp_path / "sales" / DAY
+    folder.mkdir(parents=True)
+    rule = ExpectedCount(files=2)
+    spec = sales_report(sources=(sales_source(str(tmp_path), complete_when=rule),))
+    for name in ("a.parquet", "_b.parquet", "c.txt"):
+        (folder / name).touch()
+    with pytest.raises(TaskDeferred):
+        waiting(3, spec).execute(context())
+    (folder / "d.parquet").touch()
+    assert waiting(3, spec).execute(context()) == []
+
+
+def test_an_asset_event_counts_for_its_own_day_only(clock, tmp_path):
+    clock(at(0, 5, day=2))
+    spec = sales_report(sources=(sales_source("/d", complete_when=AssetEvent(uri="s3://b/s")),))
+    other = [SimpleNamespace(extra={"day": "2026-02-28"})]
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting(3, spec).execute(context(events={"s3://b/s": other}))
+    assert deferred.value.trigger.until == at(0, 6, day=2).isoformat()
+    mine = [*other, SimpleNamespace(extra={"day": DAY})]
+    assert waiting(3, spec).execute(context(events={"s3://b/s": mine})) == []
+
+
+def test_without_an_opened_day_it_fails():
+    broken = {"ti": SimpleNamespace(xcom_pull=lambda task_ids: None)}
+    with pytest.raises(AirflowFailException, match="open_day"):
+        waiting(1).execute(broken)
+
+
+def _first_event(trigger):
+    async def first():
+        async for event in trigger.run():
+            return event
+
+    return asyncio.run(asyncio.wait_for(first(), 10))
+
+
+def test_the_trigger_fires_when_the_sources_are_complete(clock, tmp_path):
+    clock(at(1, day=2))
+    spec = encode_report(marked(tmp_path)).decode()
+    trigger = SourcesTrigger(report=spec, day=DAY, until=at(5, day=2).isoformat(), poll=0.05)
+    path, arguments = trigger.serialize()
+    assert path == "forerun_airflow.triggers.SourcesTrigger"
+
+    async def arrive_while_waiting():
+        waiting_for = asyncio.ensure_future(anext(SourcesTrigger(**arguments).run()))
+        await asyncio.sleep(0.2)
+        assert not waiting_for.done()
+        mark(tmp_path)
+        return await asyncio.wait_for(waiting_for, 10)
+
+    assert asyncio.run(arrive_while_waiting()).payload == {"missing": []}
+
+
+def test_the_trigger_fires_at_the_latest_safe_start(clock, tmp_path):
+    clock(at(5, day=2))
+    spec = encode_report(marked(tmp_path)).decode()
+    event = _first_event(SourcesTrigger(report=spec, day=DAY, until=at(5, day=2).isoformat()))
+    assert len(event.payload["missing"]) == 1
+
+
+def _run(logical_date=None, run_after=None, **more):
+    values = {"logical_date": logical_date, "run_after": run_after, "dag_id": "d", "run_id": "r"}
+    return SimpleNamespace(**{**values, "clear_number": 0, **more})
+
+
+def test_the_report_date_is_that_of_the_report_s_zone():
+    tokyo = sales_report(timezone="Asia/Tokyo")
+    midnight = datetime(2026, 2, 28, 15, tzinfo=UTC)
+    assert report_date({"dag_run": _run(midnight)}, tokyo).isoformat() == DAY
+    assert report_date({"dag_run": _run(None, midnight)}, tokyo).isoformat() == DAY
+    named = {"dag_run": _run(midnight), "params": {"report_date": "2026-01-01"}}
+    assert report_date(named, tokyo).isoformat() == "2026-01-01"
+
+
+def test_modes():
+    spec, day = sales_report(), parse_day(DAY)
+    assert choose_mode("auto", "scheduled", spec, day, at(1)) == "auto"
+    assert choose_mode("auto", "manual", spec, day, at(0, day=2)) == "single"
+    assert choose_mode("auto", "backfill", spec, day, at(1)) == "single"
+    assert choose_mode("progressive", "backfill", spec, day, at(1)) == "progressive"
+    assert choose_mode("batch", "scheduled", spec, day, at(1)) == "batch"
+    with pytest.raises(RequestError, match="unknown"):
+        choose_mode("fast", "scheduled", spec, day, at(1))
+
+
+def test_a_clear_gives_another_trigger():
+    assert trigger_of({"dag_run": _run()}) != trigger_of({"dag_run": _run(clear_number=1)})
+
+
+def test_the_store_is_the_spec_s_or_the_environment_s(monkeypatch):
+    monkeypatch.setenv("FORERUN_STORE", "s3://env/store")
+    assert day_module.store_uri(sales_report()) == "s3://env/store"
+    assert day_module.store_uri(sales_report(store="/spec")) == "/spec"
