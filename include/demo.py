@@ -26,30 +26,23 @@ POLICY = RunPolicy(
     )
 )
 
+# Table: its key, then its columns.
 _TABLES = {
-    "customer": (
-        "c_custkey BIGINT, c_name STRING, c_address STRING, c_nationkey BIGINT, c_phone STRING, "
-        "c_acctbal DECIMAL(15;2), c_mktsegment STRING, c_comment STRING",
-        ("c_custkey",),
-    ),
-    "orders": (
-        "o_orderkey BIGINT, o_custkey BIGINT, o_orderstatus STRING, o_totalprice DECIMAL(15;2), "
-        "o_orderdate DATE, o_orderpriority STRING, o_clerk STRING, o_shippriority INT, "
-        "o_comment STRING",
-        ("o_orderkey",),
-    ),
-    "lineitem": (
-        "l_orderkey BIGINT, l_partkey BIGINT, l_suppkey BIGINT, l_linenumber INT, "
-        "l_quantity DECIMAL(15;2), l_extendedprice DECIMAL(15;2), l_discount DECIMAL(15;2), "
-        "l_tax DECIMAL(15;2), l_returnflag STRING, l_linestatus STRING, l_shipdate DATE, "
-        "l_commitdate DATE, l_receiptdate DATE, l_shipinstruct STRING, l_shipmode STRING, "
-        "l_comment STRING",
-        ("l_orderkey", "l_linenumber"),
-    ),
-    "returns": (
-        "r_orderkey BIGINT, r_linenumber INT, r_cost DECIMAL(15;2)",
-        ("r_orderkey", "r_linenumber"),
-    ),
+    "customer": """c_custkey
+        c_custkey BIGINT, c_name STRING, c_address STRING, c_nationkey BIGINT, c_phone STRING,
+        c_acctbal DECIMAL(15;2), c_mktsegment STRING, c_comment STRING""",
+    "orders": """o_orderkey
+        o_orderkey BIGINT, o_custkey BIGINT, o_orderstatus STRING, o_totalprice DECIMAL(15;2),
+        o_orderdate DATE, o_orderpriority STRING, o_clerk STRING, o_shippriority INT,
+        o_comment STRING""",
+    "lineitem": """l_orderkey l_linenumber
+        l_orderkey BIGINT, l_partkey BIGINT, l_suppkey BIGINT, l_linenumber INT,
+        l_quantity DECIMAL(15;2), l_extendedprice DECIMAL(15;2), l_discount DECIMAL(15;2),
+        l_tax DECIMAL(15;2), l_returnflag STRING, l_linestatus STRING, l_shipdate DATE,
+        l_commitdate DATE, l_receiptdate DATE, l_shipinstruct STRING, l_shipmode STRING,
+        l_comment STRING""",
+    "returns": """r_orderkey r_linenumber
+        r_orderkey BIGINT, r_linenumber INT, r_cost DECIMAL(15;2)""",
 }
 
 
@@ -64,15 +57,13 @@ def demo_sources(report: str, *tables: str) -> tuple[SourceSpec, ...]:
 
 
 def _source(report: str, table: str) -> SourceSpec:
-    columns, key = _TABLES[table]
-    pairs = (column.split() for column in columns.split(", "))
+    key, _, columns = _TABLES[table].partition("\n")
+    pairs = (column.split() for column in columns.split(","))
     return SourceSpec(
         name=table,
         path=f"{data_uri()}/arrived/{report}/{{ds}}/{table}",
-        columns=tuple(
-            ColumnSpec(name=name, type=kind.replace(";", ",")) for name, kind in pairs
-        ),
-        key=key,
+        columns=tuple(ColumnSpec(name=name, type=kind.replace(";", ",")) for name, kind in pairs),
+        key=tuple(key.split()),
         complete_when=MarkerFile(name=MARKER),
     )
 

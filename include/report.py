@@ -265,7 +265,7 @@ def _check_report(spec: ReportSpec) -> None:
     _check_name(spec.name, "the report")
     if bool(spec.sql.strip()) == bool(spec.sql_file):
         raise SpecError(
-            f"report {spec.name} has {'both sql and sql_file' if spec.sql else 'no SQL'}",
+            f"report {spec.name} has {'both sql and sql_file' if spec.sql_file else 'no SQL'}",
             hint="Give exactly one: sql (the text) or sql_file (the path of a file with it).",
         )
     if not spec.sources:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import BaseOperator
+
 from forerun_airflow.builder import BeforeRun
 from forerun_airflow.day import explained, opened_day
 from include.report import ReportSpec

@@ -77,9 +77,10 @@ def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: dat
 
 
 def trigger_of(context: Any) -> str:
-    """What is equal for all tasks of one attempt at a day and differs after a clear."""
+    """What one opening of a day is known by: a new one for every try of the first task, so for
+    every clear, and for the same date run again by hand."""
     run = context["dag_run"]
-    return f"{run.dag_id}/{run.run_id}/{run.clear_number or 0}"
+    return f"{run.dag_id}/{run.run_id}/{context['ti'].id}"
 
 
 def opened_day(context: Any, task_id: str) -> OpenedDay:

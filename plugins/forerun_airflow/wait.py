@@ -37,14 +37,18 @@ class WaitForRun(BaseOperator):
         self.poll = poll
 
     def execute(self, context: Any) -> list[str]:
-        with explained():
-            return self._wait(context, opened_day(context, self.day_task))
+        return self._wait(context)
 
     def resume(self, context: Any, event: Any = None) -> list[str]:  # noqa: ARG002
         """After a wake-up call: whatever the event says, look again."""
-        return self.execute(context)
+        return self._wait(context)
 
-    def _wait(self, context: Any, opened: OpenedDay) -> list[str]:
+    def _wait(self, context: Any) -> list[str]:
+        opened = opened_day(context, self.day_task)
+        with explained():
+            return self._look(context, opened)
+
+    def _look(self, context: Any, opened: OpenedDay) -> list[str]:
         now, points = utc_now(), self.spec.points(opened.date)
         final = self.run == self.spec.runs
         if opened.dry_run:

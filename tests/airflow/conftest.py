@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
-def airflow_environment(home: Path, dags: Path) -> dict[str, str]:
-    """What every Airflow process of the tests needs, in this process and in children."""
-    return {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
-        "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
-        "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[2]"}',
-        "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}",
-        "PATH": f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}",
-    }
+# Airflow reads its configuration, and writes a new one, when it is first imported: all of this has
+# to be in place before any test module is.
+HOME = Path(tempfile.mkdtemp(prefix="forerun-airflow-"))
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+ENVIRONMENT = {
+    "AIRFLOW_HOME": str(HOME),
+    "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    "AIRFLOW__CORE__DAGS_FOLDER": str(HOME / "dags"),
+    "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+    "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
+    "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[2]"}',
+    "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}",
+    "PATH": f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}",
+}
+os.environ.update(ENVIRONMENT)
 
 
 @pytest.fixture(scope="session")
-def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder with a migrated database; this process uses it from now on."""
-    home = tmp_path_factory.mktemp("airflow")
-    dags = home / "dags"
-    dags.mkdir()
-    os.environ.update(airflow_environment(home, dags))
-    subprocess.run(
+def airflow_home() -> Path:
+    """The home folder, with a migrated database and an empty DAG folder."""
+    (HOME / "dags").mkdir(exist_ok=True)
+    migrated = subprocess.run(
         [str(Path(sys.prefix) / "bin" / "airflow"), "db", "migrate"],
-        check=True,
+        check=False,
         capture_output=True,
+        text=True,
     )
-    return home
+    if migrated.returncode:
+        pytest.fail(f"airflow db migrate: {migrated.stderr[-2000:]}")
+    return HOME

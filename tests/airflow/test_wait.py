@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from types import SimpleNamespace
+from uuid import uuid4
 
 import pytest
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
@@ -11,12 +12,12 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
     TaskDeferred,
 )
+
 from forerun_airflow import day as day_module
 from forerun_airflow import triggers, wait
 from forerun_airflow.day import choose_mode, report_date, trigger_of
 from forerun_airflow.triggers import SourcesTrigger
 from forerun_airflow.wait import WaitForRun
-
 from include.clock import parse_day
 from include.report import AssetEvent, ExpectedCount, MarkerFile, encode_report
 from planner.errors import RequestError
@@ -173,10 +174,9 @@ def test_without_an_opened_day_it_fails():
 
 def _first_event(trigger):
     async def first():
-        async for event in trigger.run():
-            return event
+        return await asyncio.wait_for(anext(trigger.run()), 10)
 
-    return asyncio.run(asyncio.wait_for(first(), 10))
+    return asyncio.run(first())
 
 
 def test_the_trigger_fires_when_the_sources_are_complete(clock, tmp_path):
@@ -229,7 +229,11 @@ def test_modes():
 
 
 def test_a_clear_gives_another_trigger():
-    assert trigger_of({"dag_run": _run()}) != trigger_of({"dag_run": _run(clear_number=1)})
+    first, second = (
+        trigger_of({"dag_run": _run(), "ti": SimpleNamespace(id=uuid4())}) for _ in range(2)
+    )
+    assert first != second
+    assert first.startswith("d/r/")
 
 
 def test_the_store_is_the_spec_s_or_the_environment_s(monkeypatch):
