@@ -1,1 +1,1 @@
-"""Rewrites that are always good: they fire wherever they can and leave no alternatives."""
+"""Rewrites that are always good: they have no alternatives and no cost, and run to a fixpoint."""

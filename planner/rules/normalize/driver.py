@@ -1,21 +1,149 @@
-"""Runs the normalizing passes, in order."""
+"""The driver: explicit passes in order, rules to a fixpoint, a budget counted in firings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from planner.algebra.relational import Relation
+from planner.algebra.relational import Relation, rewrite
 from planner.request import Source
+from planner.rules.normalize import (
+    constants,
+    implied,
+    join,
+    outer_join,
+    project,
+)
+from planner.rules.normalize import (
+    filter as filters,
+)
+from planner.rules.normalize.identity import with_unique_columns
+from planner.rules.normalize.join_order import reorder_blocks
+from planner.rules.normalize.prune import prune_columns
+from planner.rules.normalize.rule import Context, Rule, reordered
+from planner.rules.normalize.sort import without_inner_sorts
+from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
 
-Pass = Callable[[Relation, tuple[Source, ...], ColumnIds], Relation]
+Observer = Callable[[str, Relation, Relation], None]
+"""Told of each rewrite: the rule or pass, the relation before and after. Tests check invariants."""
 
-PASSES: tuple[Pass, ...] = ()
+FIRINGS_PER_NODE = 200
+"""Budget of a rule set, per node of the query it starts from. TPC-H needs fewer than 10."""
+
+PUSH: tuple[Rule, ...] = (
+    constants.SIMPLIFY_FILTER,  # first: fewer and plainer conjuncts for all that follows
+    constants.SIMPLIFY_CONDITION,
+    outer_join.TURN_RIGHT_JOIN,  # one kind less for the rules below
+    outer_join.OUTER_BELOW_FILTER,  # before filters leave the join: they are the evidence
+    outer_join.OUTER_BELOW_JOIN,
+    filters.MERGE_FILTERS,
+    filters.BELOW_PROJECT,
+    filters.BELOW_JOIN,
+    filters.BELOW_AGGREGATE,
+    filters.BELOW_WINDOW,
+    filters.BELOW_UNION,
+    filters.BELOW_SET_OPERATION,
+    filters.BELOW_SORT,
+    join.CONDITION_TO_INPUTS,
+    join.ABOVE_RENAMING,  # joins become neighbours
+    project.MERGE_PROJECTS,
+    project.DROP_IDENTITY,
+    project.DROP_DISTINCT,
+)
+IMPLY: tuple[Rule, ...] = (
+    # Once, not to a fixpoint: what they add moves away, and they would add it again.
+    implied.CONSTANTS_THROUGH_EQUALITY,
+    implied.SIDES_OF_DISJUNCTION,
+)
+KEYS: tuple[Rule, ...] = (
+    join.KEYS_TO_COLUMNS,  # after ordering: only then it is known which equalities meet where
+)
+CLEAN: tuple[Rule, ...] = (
+    project.MERGE_PROJECTS,
+    project.DROP_IDENTITY,
+)
 
 
-def normalize(relation: Relation, sources: Iterable[Source], ids: ColumnIds) -> Relation:
-    """The relation after all passes."""
-    given = tuple(sources)
-    for one in PASSES:
-        relation = one(relation, given, ids)
-    return relation
+@dataclass
+class _Run:
+    """One normalization: the context, who watches, and how often rules have fired."""
+
+    context: Context
+    observer: Observer | None
+
+    def once(self, name: str, change: Callable[[Relation], Relation], r: Relation) -> Relation:
+        after = change(r)
+        if self.observer is not None and after is not r:
+            self.observer(name, r, after)
+        return after
+
+    def sweep(self, rules: Iterable[Rule], relation: Relation, budget: list[int]) -> Relation:
+        """Each rule at each node, inputs first; at a node again while one fires."""
+        table = tuple(rules)
+
+        def at_node(node: Relation) -> Relation:
+            fired = True
+            while fired and budget[0] > 0:
+                fired = False
+                for rule in table:
+                    if isinstance(node, rule.operator):
+                        after = rule.apply(node, self.context)
+                        if after is not None:
+                            budget[0] -= 1
+                            if self.observer is not None:
+                                self.observer(rule.name, node, after)
+                            node, fired = after, True
+            return node
+
+        return rewrite(relation, at_node)
+
+    def fixpoint(self, rules: Iterable[Rule], relation: Relation) -> Relation:
+        """Sweeps until none changes anything. A spent budget leaves a right plan, if not the
+        best: every single rewrite keeps the meaning."""
+        table = tuple(rules)
+        budget = [FIRINGS_PER_NODE * (1 + sum(1 for _ in _nodes(relation)))]
+        while budget[0] > 0:
+            before = budget[0]
+            relation = self.sweep(table, relation, budget)
+            if budget[0] == before:
+                break
+        return relation
+
+
+def _nodes(relation: Relation) -> Iterable[Relation]:
+    stack = [relation]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(node.inputs)
+
+
+def normalize(
+    relation: Relation,
+    sources: Iterable[Source],
+    ids: ColumnIds,
+    observer: Observer | None = None,
+) -> Relation:
+    """An equivalent relation with the same output columns, in normal form.
+
+    Of the result: column ids are unique in the tree; filters are as low as they may be; there are
+    no RIGHT joins; equalities between the sides of a join are of plain columns of one type where
+    their types agree; blocks of inner joins are left-deep, without needless cross products; only
+    needed columns flow; sorts are under limits or on top. Pure and deterministic.
+    """
+    context = Context(ids, Estimator(sources))
+    run = _Run(context, observer)
+    columns = relation.columns
+    result = run.once("UniqueColumns", lambda r: with_unique_columns(r, context), relation)
+    columns = result.columns
+    result = run.once("DropInnerSorts", without_inner_sorts, result)
+    result = run.fixpoint(PUSH, result)
+    result = run.sweep(IMPLY, result, [len(IMPLY) * FIRINGS_PER_NODE])
+    result = run.fixpoint(PUSH, result)
+    result = run.once("ReorderJoins", lambda r: reorder_blocks(r, context), result)
+    result = run.fixpoint(KEYS, result)
+    result = run.fixpoint(CLEAN, result)
+    result = run.once("PruneColumns", prune_columns, result)
+    result = run.fixpoint(CLEAN, result)
+    return reordered(result, columns)

@@ -1,0 +1,59 @@
+"""What a normalization rule is, and what rules may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from planner.algebra.relational import Filter, Project, Relation
+from planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts
+from planner.algebra.types import Column, ColumnId, DataType
+from planner.stats.estimate import Estimator
+from planner.tvr.signed import ColumnIds
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a rule may use besides the match: fresh column ids, and estimates for join orders."""
+
+    ids: ColumnIds
+    estimator: Estimator
+
+    def fresh(self, name: str, type_: DataType) -> Column:
+        return Column(self.ids.next_id(), name, type_)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``apply`` answers an equivalent relation with the same output columns in the same order,
+    or None where the rule does not apply. Its docstring is the rule's page."""
+
+    name: str
+    operator: type[Relation] | tuple[type[Relation], ...]
+    apply: Callable[[Relation, Context], Relation | None]
+
+
+def ids_of(relation: Relation) -> frozenset[ColumnId]:
+    return frozenset(column.id for column in relation.columns)
+
+
+def filtered(relation: Relation, parts: Iterable[Scalar]) -> Relation:
+    """The relation with a filter on top, without conjuncts that are there already."""
+    known = conjuncts(relation.predicate) if isinstance(relation, Filter) else ()
+    new = tuple(part for part in dict.fromkeys(parts) if part not in known)
+    if not new:
+        return relation
+    below = relation.input if isinstance(relation, Filter) else relation
+    return Filter(below, conjunction((*known, *new)))
+
+
+def reordered(relation: Relation, columns: tuple[Column, ...]) -> Relation:
+    """The relation with exactly these of its columns, in this order."""
+    if relation.columns == columns:
+        return relation
+    return Project(relation, tuple((column, Ref(column)) for column in columns))
+
+
+def is_renaming(project: Project) -> bool:
+    """True if every item is a plain column."""
+    return all(isinstance(scalar, Ref) for _, scalar in project.items)

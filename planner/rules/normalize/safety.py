@@ -1,0 +1,86 @@
+"""Which expressions may be evaluated on more rows than the query says.
+
+Where plain Spark succeeds, so must we: an expression that can raise an error (a division, a cast
+of a string, an overflow under ANSI) stays above whatever could have removed the row that it would
+fail on. Conservative: what is not known to be total can fail.
+"""
+
+from __future__ import annotations
+
+from planner.algebra.scalar import (
+    COMPARISONS,
+    Call,
+    Literal,
+    Scalar,
+    is_deterministic,
+    references,
+    walk,
+)
+from planner.algebra.types import DataType
+
+_TOTAL = COMPARISONS | frozenset({
+    "and", "or", "not", "isnull", "isnotnull", "in", "like", "case", "coalesce", "||", "concat",
+    "substring", "substr", "upper", "lower", "trim", "ltrim", "rtrim", "length", "char_length",
+    "startswith", "endswith", "contains", "try_cast", "isnan", "nullif", "ifnull", "nvl", "if",
+    "greatest", "least", "left", "right", "replace",
+})  # fmt: skip
+_OF_DATES = frozenset({
+    "year", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "quarter", "weekofyear",
+    "hour", "minute", "second", "date_add", "date_sub", "datediff", "add_months", "trunc",
+    "date_trunc", "last_day",
+})  # fmt: skip
+_DECIMAL_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+_TIMES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ"})
+
+
+def is_movable(predicate: Scalar) -> bool:
+    """True if the predicate may be evaluated on rows that it would not have been evaluated on."""
+    return is_deterministic(predicate) and not can_fail(predicate)
+
+
+def can_fail(scalar: Scalar) -> bool:
+    """True unless evaluation is known to succeed for every row."""
+    return any(isinstance(node, Call) and _call_can_fail(node) for node in walk(scalar))
+
+
+def _call_can_fail(call: Call) -> bool:
+    if call.name in _TOTAL:
+        return False
+    if not references(call):
+        # A constant fails for every row or for none, and Spark folds it before it reads a row.
+        return False
+    types = tuple(arg.type for arg in call.args)
+    if call.name == "cast":
+        return not _is_total_cast(types[0], call.type)
+    if call.name in _OF_DATES:
+        return any(not (t.name in _TIMES or t.is_integer or isinstance(arg, Literal))
+                   for t, arg in zip(types, call.args, strict=True))  # fmt: skip
+    if call.name in ("+", "-", "*", "neg", "abs"):
+        return not _is_total_arithmetic(call.type, types)
+    return True
+
+
+def _is_total_cast(source: DataType, target: DataType) -> bool:
+    if source == target or target.name == "STRING":
+        return True
+    if target.is_floating:
+        return source.is_numeric
+    if source.is_integer and target.is_integer:
+        return _INTEGERS.index(source.name) <= _INTEGERS.index(target.name)
+    if target.name == "DECIMAL":
+        whole = target.precision - target.scale
+        if source.name == "DECIMAL":
+            return source.precision - source.scale <= whole
+        return source.is_integer and _DECIMAL_DIGITS[source.name] <= whole
+    return source.name in _TIMES and target.name in _TIMES
+
+
+def _is_total_arithmetic(result: DataType, operands: tuple[DataType, ...]) -> bool:
+    if result.is_floating:
+        return True
+    if result.name == "DECIMAL":
+        # Below 38 digits Spark's result types hold every result.
+        return result.precision < 38
+    # A date plus an interval or days overflows only 290,000 years from now.
+    return any(t.name in _TIMES for t in operands)
