@@ -100,6 +100,7 @@ class Families:
 
 
 def _title(operator: Operator, key: tuple[Column, ...]) -> str:
+    if operator.view is not None:
+        return f"states of {label(operator.relation)}"
     by = f" by {', '.join(column.name for column in key)}" if key else ""
-    what = "states of" if operator.view is not None else "rows of"
-    return f"{what} {label(operator.relation)}{by}"
+    return f"rows of {label(operator.relation)}{by}"

@@ -1,0 +1,88 @@
+"""Golden plans of the delta rules: which rule covers what, what is kept, what the SQL is.
+
+``rules`` prints every operator with its rule or the reason why it has none; ``stages`` what run 2
+writes and reads with everything early that can be; ``sql`` the text of its stages.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.api import PlanResult, plan
+from planner.algebra.types import parse_type
+from planner.contract import FamilyInput
+from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.temporal.annotate import Operator, label
+from tests.datadriven import Block, run_file
+
+FILES = sorted(Path(__file__).parent.glob("*.test"))
+POINTS = (
+    TimePoint(weight=0.25, arrived=0.5),
+    TimePoint(weight=0.3, arrived=0.8),
+    TimePoint(weight=1.0),
+)
+
+
+def table(name: str, columns: str, *, changing: bool, rows: int) -> Source:
+    parsed = tuple(part.split(" ", 1) for part in columns.split(", "))
+    return Source(
+        name=name,
+        columns=tuple(SourceColumn(name=c, type=parse_type(t)) for c, t in parsed),
+        changing=changing,
+        rows=rows,
+    )
+
+
+SOURCES = (
+    table("sales", "id bigint, g string, x decimal(12,2), f double", changing=True, rows=10**7),
+    table("returns", "id bigint, cost decimal(12,2), n int", changing=True, rows=10**6),
+    table("names", "g string, label string", changing=False, rows=100),
+)
+
+
+def planned(sql: str) -> PlanResult:
+    settings = Settings(temporal="early", run_cost=0.0)
+    return plan(
+        PlanRequest(report="golden", sql=sql, sources=SOURCES, points=POINTS, settings=settings)
+    )
+
+
+def rules(root: Operator) -> list[str]:
+    lines = []
+    stack = [(root, 0)]
+    while stack:
+        operator, depth = stack.pop()
+        how = "static"
+        if operator.changing:
+            how = operator.rule.name if operator.rule else str(operator.reason or "source")
+        lines.append(f"{'  ' * depth}{label(operator.relation)}: {how}")
+        stack.extend((i, depth + 1) for i in reversed(operator.inputs))
+    return lines
+
+
+def run(block: Block) -> str:
+    result = planned(block.input)
+    fired = {op.rule.name for op in result.root.walk() if op.rule}
+    assert set(block.listed("expect")) <= fired, f"line {block.line}: {sorted(fired)}"
+    assert not set(block.listed("expect-not")) & fired, f"line {block.line}: {sorted(fired)}"
+    if block.directive == "rules":
+        return "\n".join(rules(result.root))
+    stages = result.plan.runs[int(block.options.get("run", "2")) - 1].stages
+    if block.directive == "sql":
+        return "\n".join(f"-- {stage.title}\n{stage.sql}" for stage in stages)
+    assert block.directive == "stages", block.directive
+    titles = {family.id: family.title for family in result.plan.families}
+    lines = []
+    for stage in stages:
+        lines.append(stage.title)
+        for given in stage.inputs:
+            what = titles[given.family] if isinstance(given, FamilyInput) else given.view
+            lines.append(f"  from {what}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_golden(path: Path, accept: bool) -> None:
+    run_file(path, run, accept=accept)
