@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import PlanResult, plan
 from planner.algebra.types import parse_type
+from planner.api import PlanResult, plan
 from planner.contract import FamilyInput
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.temporal.annotate import Operator, label
