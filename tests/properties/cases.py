@@ -1,0 +1,191 @@
+"""A generated case: tables with their deliveries, and a query in clauses that can be dropped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from planner.algebra.types import parse_type
+from planner.request import Source, SourceColumn
+from tests.oracles.values import Row, Value
+
+
+@dataclass(frozen=True)
+class TableCase:
+    """``deliveries[i]`` arrive before run i + 1. A table that does not change has one."""
+
+    columns: tuple[tuple[str, str], ...]
+    changing: bool
+    deliveries: tuple[tuple[Row, ...], ...]
+
+    def rows(self, run: int) -> list[Row]:
+        """What is there at run ``run``; a static table is whole from the start."""
+        parts = self.deliveries[:run] if self.changing else self.deliveries
+        return [row for part in parts for row in part]
+
+    def source(self, name: str) -> Source:
+        return Source(
+            name=name,
+            columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in self.columns),
+            changing=self.changing,
+            rows=100_000,
+            bytes=10_000_000,
+        )
+
+
+@dataclass(frozen=True)
+class JoinClause:
+    kind: str
+    table: str
+    on: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Select:
+    """One SELECT as lists of clauses, each of which can be dropped while shrinking."""
+
+    items: tuple[str, ...]
+    table: str
+    joins: tuple[JoinClause, ...] = ()
+    where: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+    having: tuple[str, ...] = ()
+    distinct: bool = False
+
+    @property
+    def sql(self) -> str:
+        text = "SELECT " + ("DISTINCT " if self.distinct else "")
+        text += ", ".join(f"{e} AS c{i}" for i, e in enumerate(self.items))
+        text += f" FROM {self.table}"
+        for join in self.joins:
+            text += f" {join.kind} {join.table} ON " + " AND ".join(join.on or ("true",))
+        if self.where:
+            text += " WHERE " + " AND ".join(self.where)
+        if self.group:
+            text += " GROUP BY " + ", ".join(self.group)
+        if self.having:
+            text += " HAVING " + " AND ".join(self.having)
+        return text
+
+
+@dataclass(frozen=True)
+class QueryCase:
+    """Selects combined by a set operator, under an optional outer template (``{0}``, ``{1}``)."""
+
+    selects: tuple[Select, ...]
+    combine: str = "UNION ALL"
+    outer: str = "{0}"
+    order: str = ""
+    limit: int | None = None
+    sort_keys: tuple[int, ...] = ()
+
+    @property
+    def unlimited(self) -> str:
+        inner = f" {self.combine} ".join(s.sql for s in self.selects)
+        return self.outer.replace("{0}", inner)
+
+    @property
+    def ordered(self) -> str:
+        return self.unlimited + (f" ORDER BY {self.order}" if self.order else "")
+
+    @property
+    def sql(self) -> str:
+        return self.ordered + (f" LIMIT {self.limit}" if self.limit is not None else "")
+
+
+@dataclass(frozen=True)
+class Case:
+    """``early``: force every delta rule to be used early, else choose by cost."""
+
+    name: str
+    tables: dict[str, TableCase]
+    query: QueryCase
+    runs: int
+    early: bool
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return tuple(table.source(name) for name, table in self.tables.items())
+
+
+# JSON, for regressions
+
+
+def _encode(value: Value) -> Any:
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, date):
+        return {"date": value.isoformat()}
+    return {"double": repr(value)} if isinstance(value, float) else value
+
+
+def _decode(value: Any) -> Value:
+    if not isinstance(value, dict):
+        return value
+    ((kind, text),) = value.items()
+    convert = {"decimal": Decimal, "date": date.fromisoformat, "double": float}[kind]
+    return convert(text)
+
+
+def to_json(case: Case) -> str:
+    tables = {
+        name: {
+            "columns": table.columns,
+            "changing": table.changing,
+            "deliveries": [
+                [[_encode(v) for v in row] for row in part] for part in table.deliveries
+            ],
+        }
+        for name, table in case.tables.items()
+    }
+    record = {
+        "name": case.name,
+        "sql": case.query.sql,
+        "runs": case.runs,
+        "early": case.early,
+        "tables": tables,
+        "query": asdict(case.query),
+    }
+    return json.dumps(record, indent=1) + "\n"
+
+
+def from_json(text: str) -> Case:
+    raw = json.loads(text)
+    tables = {
+        name: TableCase(
+            tuple((n, t) for n, t in table["columns"]),
+            table["changing"],
+            tuple(
+                tuple(tuple(_decode(v) for v in row) for row in part)
+                for part in table["deliveries"]
+            ),
+        )
+        for name, table in raw["tables"].items()
+    }
+    query = raw["query"]
+    selects = tuple(_select(s) for s in query["selects"])
+    rest = {k: v for k, v in query.items() if k not in ("selects", "sort_keys")}
+    keys = tuple(query["sort_keys"])
+    return Case(
+        raw["name"],
+        tables,
+        QueryCase(selects, sort_keys=keys, **rest),
+        raw["runs"],
+        raw["early"],
+    )
+
+
+def _select(raw: dict[str, Any]) -> Select:
+    joins = tuple(JoinClause(j["kind"], j["table"], tuple(j["on"])) for j in raw["joins"])
+    return Select(
+        tuple(raw["items"]),
+        raw["table"],
+        joins,
+        tuple(raw["where"]),
+        tuple(raw["group"]),
+        tuple(raw["having"]),
+        raw["distinct"],
+    )

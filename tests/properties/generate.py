@@ -1,0 +1,317 @@
+"""Random queries in the supported subset, as Spark SQL text in droppable clauses.
+
+Every case is a function of its seed. Doubles are dyadic fractions, so their sums are exact and no
+comparison hangs on rounding; LIMIT orders by all columns, or is checked as a choice among ties.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.properties.cases import Case, JoinClause, QueryCase, Select
+from tests.properties.data import random_tables
+
+NUMBERS, ALL = ("k", "n", "m", "x"), ("k", "g", "n", "m", "x", "d")
+EXACT = ("k", "g", "n", "m", "d")
+
+
+def random_case(seed: int, family: str = "") -> Case:
+    """The case with this seed; ``family`` restricts the kind of query."""
+    rng = random.Random(f"case-{seed}")
+    runs = rng.choice((2, 3, 3, 4))
+    tables = random_tables(rng, rng.choice((1, 2, 2, 3, 3, 4)), runs)
+    kind = family or rng.choice(tuple(KINDS))
+    query = KINDS[kind](rng, sorted(tables))
+    return Case(f"{kind}-{seed}", tables, query, runs, early=rng.random() < 0.5)
+
+
+def _value(rng: random.Random, alias: str) -> str:
+    """A deterministic expression over one row that cannot fail."""
+    return rng.choice(
+        (
+            *(f"{alias}.{c}" for c in ALL),
+            f"{alias}.n + 1",
+            f"{alias}.n * {alias}.n",
+            f"{alias}.m * 2",
+            f"1 - {alias}.m",
+            f"coalesce({alias}.n, -1)",
+            f"CASE WHEN {alias}.n > 1 THEN 'big' WHEN {alias}.n IS NULL THEN NULL ELSE 'small' END",
+            f"upper({alias}.g)",
+            f"concat({alias}.g, 'z')",
+            f"substring({alias}.g, 1, 1)",
+            f"year({alias}.d)",
+            f"{alias}.d + INTERVAL 1 DAY",
+            f"abs({alias}.n)",
+            f"CAST({alias}.n AS DECIMAL(12,3))",
+            f"CAST({alias}.m AS DOUBLE)",
+            f"if({alias}.x > 0, {alias}.k, NULL)",
+        )
+    )
+
+
+def _predicate(rng: random.Random, alias: str) -> str:
+    return rng.choice(
+        (
+            f"{alias}.n > {rng.randint(-2, 4)}",
+            f"{alias}.m >= {rng.choice(('0', '1.10', '-2.35'))}",
+            f"{alias}.x <= 1.5",
+            f"{alias}.x = double('NaN')",
+            f"{alias}.x <> 0",
+            f"{alias}.g IN ('a', 'b')",
+            f"{alias}.g NOT IN ('c', '')",
+            f"{alias}.g LIKE 'a%'",
+            f"{alias}.k IS NOT NULL",
+            f"{alias}.n IS NULL",
+            f"{alias}.d BETWEEN DATE '2024-01-30' AND DATE '2024-02-01'",
+            f"({alias}.n > 2 OR {alias}.g = 'a')",
+            f"NOT ({alias}.n = 1)",
+            f"{alias}.n <=> {alias}.k",
+        )
+    )
+
+
+def _pair(rng: random.Random, left: str, right: str) -> str:
+    """A condition between two aliases that is no equality."""
+    return rng.choice(
+        (
+            f"{left}.n < {right}.n",
+            f"{left}.n <> {right}.n",
+            f"{left}.m >= {right}.m",
+            f"{left}.d <= {right}.d",
+            f"{left}.n + {right}.n > 2",
+        )
+    )
+
+
+def _from(
+    rng: random.Random, tables: list[str], kinds: tuple[str, ...], most: int = 3
+) -> tuple[str, tuple[JoinClause, ...], list[str]]:
+    """A chain of joins over aliases a, b, c, d; tables may repeat (self-joins)."""
+    aliases = ["a", "b", "c", "d"][: rng.randint(1, most + 1)]
+    first = rng.choice(tables)
+    joins = []
+    for i, alias in enumerate(aliases[1:], 1):
+        other = rng.choice(aliases[:i])
+        key = rng.choice(("k", "k", "k", "n", "g"))
+        on = [f"{other}.{key} = {alias}.{key}"]
+        if rng.random() < 0.15:
+            on.append(f"{other}.g = {alias}.g")
+        if rng.random() < 0.35:
+            on.append(_pair(rng, other, alias))
+        if rng.random() < 0.25:
+            on.append(_predicate(rng, rng.choice((other, alias))))
+        joins.append(JoinClause(rng.choice(kinds), f"{rng.choice(tables)} {alias}", tuple(on)))
+    return f"{first} a", tuple(joins), aliases
+
+
+def _where(rng: random.Random, aliases: list[str]) -> tuple[str, ...]:
+    return tuple(_predicate(rng, rng.choice(aliases)) for _ in range(rng.choice((0, 0, 1, 1, 2))))
+
+
+def _items(rng: random.Random, aliases: list[str], most: int = 4) -> tuple[str, ...]:
+    return tuple(_value(rng, rng.choice(aliases)) for _ in range(rng.randint(1, most)))
+
+
+def _flat(rng: random.Random, tables: list[str], kinds: tuple[str, ...]) -> Select:
+    table, joins, aliases = _from(rng, tables, kinds)
+    return Select(_items(rng, aliases), table, joins, _where(rng, aliases))
+
+
+def _aggregate(rng: random.Random, aliases: list[str], *, distinct: bool = True) -> str:
+    alias = rng.choice(aliases)
+    number = f"{alias}.{rng.choice(NUMBERS)}"
+    anything = f"{alias}.{rng.choice(ALL)}"
+    choices = [
+        "count(*)", f"count({anything})", f"sum({number})", f"avg({number})", f"min({anything})",
+        f"max({anything})", f"sum({alias}.n) + count(*)", f"sum({alias}.m * (1 - {alias}.m))",
+        f"sum(CASE WHEN {alias}.g = 'a' THEN {alias}.n ELSE 0 END)",
+        f"count(*) FILTER (WHERE {alias}.n > 0)", f"sum({alias}.m) FILTER (WHERE {alias}.g = 'b')",
+        f"coalesce(sum({number}), 0)", f"avg({alias}.n) * 2", f"max({alias}.n) - min({alias}.n)",
+    ]  # fmt: skip
+    if distinct:
+        choices += [f"count(DISTINCT {anything})", f"sum(DISTINCT {alias}.n)"]
+    if rng.random() < 0.05:
+        return f"stddev({alias}.n)"
+    return rng.choice(choices)
+
+
+def _grouped(rng: random.Random, tables: list[str], kinds: tuple[str, ...]) -> Select:
+    table, joins, aliases = _from(rng, tables, kinds)
+    group = tuple(
+        dict.fromkeys(
+            rng.choice((f"{a}.{rng.choice(ALL)}", f"substring({a}.g, 1, 1)"))
+            for a in rng.choices(aliases, k=rng.choice((0, 1, 1, 1, 2)))
+        )
+    )
+    calls = tuple(_aggregate(rng, aliases) for _ in range(rng.randint(1, 3)))
+    having = ()
+    if rng.random() < 0.3:
+        alias = rng.choice(aliases)
+        having = (
+            rng.choice(
+                ("count(*) > 1", f"sum({alias}.n) > 2", f"min({alias}.n) < 3", "count(*) < 4")
+            ),
+        )
+    return Select((*group, *calls), table, joins, _where(rng, aliases), group, having)
+
+
+INNER = ("JOIN",)
+OUTER = ("LEFT JOIN", "LEFT JOIN", "JOIN")
+
+
+def _kind_flat(rng: random.Random, tables: list[str]) -> QueryCase:
+    return QueryCase((_flat(rng, tables, INNER),))
+
+
+def _kind_outer(rng: random.Random, tables: list[str]) -> QueryCase:
+    return QueryCase((_flat(rng, tables, OUTER),))
+
+
+def _kind_grouped(rng: random.Random, tables: list[str]) -> QueryCase:
+    return QueryCase((_grouped(rng, tables, INNER),))
+
+
+def _kind_outer_grouped(rng: random.Random, tables: list[str]) -> QueryCase:
+    return QueryCase((_grouped(rng, tables, OUTER),))
+
+
+def _kind_distinct(rng: random.Random, tables: list[str]) -> QueryCase:
+    flat = _flat(rng, tables, rng.choice((INNER, OUTER)))
+    return QueryCase((Select(flat.items, flat.table, flat.joins, flat.where, distinct=True),))
+
+
+def _typed_select(rng: random.Random, tables: list[str], columns: tuple[str, ...]) -> Select:
+    """A select whose output has the types of the given columns, so that branches fit."""
+    table, joins, aliases = _from(rng, tables, rng.choice((INNER, OUTER)), most=1)
+    items = tuple(f"{rng.choice(aliases)}.{c}" for c in columns)
+    if rng.random() < 0.3:
+        return Select(items, table, joins, _where(rng, aliases), items)
+    return Select(items, table, joins, _where(rng, aliases))
+
+
+def _kind_union(rng: random.Random, tables: list[str]) -> QueryCase:
+    columns = tuple(rng.sample(ALL, rng.randint(1, 3)))
+    selects = tuple(_typed_select(rng, tables, columns) for _ in range(rng.randint(2, 3)))
+    outer = "{0}"
+    if rng.random() < 0.5:
+        call = rng.choice(("count(*)", "count(c0)", "min(c0)", "max(c0)"))
+        outer = f"SELECT c0, {call} AS r FROM ({{0}}) u GROUP BY c0"
+    return QueryCase(selects, rng.choice(("UNION ALL", "UNION ALL", "UNION")), outer)
+
+
+def _kind_set(rng: random.Random, tables: list[str]) -> QueryCase:
+    columns = tuple(rng.sample(EXACT, rng.randint(1, 2)))
+    selects = tuple(_typed_select(rng, tables, columns) for _ in range(2))
+    operator = rng.choice(("INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"))
+    return QueryCase(selects, operator)
+
+
+def _subquery(rng: random.Random, tables: list[str], alias: str) -> str:
+    """A predicate on ``alias`` with a subquery over ``z``."""
+    table, where = rng.choice(tables), ""
+    if rng.random() < 0.5:
+        where = f" AND {_predicate(rng, 'z')}"
+    match = f"z.k = {alias}.k"
+    extra = f" AND {_pair(rng, alias, 'z')}" if rng.random() < 0.25 else ""
+    negated = rng.choice(("", "NOT "))
+    plain = f" WHERE {_predicate(rng, 'z')}" if rng.random() < 0.5 else ""
+    return rng.choice(
+        (
+            f"{negated}EXISTS (SELECT 1 FROM {table} z WHERE {match}{extra}{where})",
+            f"{negated}EXISTS (SELECT 1 FROM {table} z WHERE {match}{where})",
+            f"{alias}.k {negated}IN (SELECT z.k FROM {table} z{plain})",
+            f"{alias}.n {negated}IN (SELECT z.n FROM {table} z WHERE {match}{where})",
+            f"{alias}.n > (SELECT avg(z.n) FROM {table} z{plain})",
+            f"{alias}.n >= (SELECT max(z.n) FROM {table} z WHERE {match}{where})",
+            f"(SELECT count(*) FROM {table} z WHERE {match}{where}) > 1",
+            f"{alias}.m < (SELECT sum(z.m) FROM {table} z WHERE {match})",
+        )
+    )
+
+
+def _kind_subquery(rng: random.Random, tables: list[str]) -> QueryCase:
+    make = rng.choice((_flat, _grouped))
+    select = make(rng, tables, rng.choice((INNER, OUTER)))
+    alias = "a"
+    where = (*select.where, _subquery(rng, tables, alias))
+    return QueryCase(
+        (Select(select.items, select.table, select.joins, where, select.group, select.having),)
+    )
+
+
+def _kind_nested(rng: random.Random, tables: list[str]) -> QueryCase:
+    """An aggregate of an aggregate, as the distribution of customers by their orders."""
+    select = _grouped(rng, tables, rng.choice((INNER, OUTER)))
+    last = len(select.items) - 1
+    outer = rng.choice(
+        (
+            f"SELECT c{last}, count(*) AS r FROM ({{0}}) q GROUP BY c{last}",
+            f"SELECT count(*) AS r, min(c{last}) AS lo, max(c{last}) AS hi FROM ({{0}}) q",
+            f"SELECT c0, count(*) AS r, max(c{last}) AS s FROM ({{0}}) q GROUP BY c0",
+            f"SELECT c0 AS r, c{last} AS s FROM ({{0}}) q WHERE c{last} IS NOT NULL",
+        )
+    )
+    if "avg(" in select.items[last] or "stddev" in select.items[last]:
+        outer = f"SELECT count(*) AS r, count(c{last}) AS s FROM ({{0}}) q"
+    return QueryCase((select,), outer=outer)
+
+
+def _kind_limit(rng: random.Random, tables: list[str]) -> QueryCase:
+    make = rng.choice((_flat, _grouped))
+    select = make(rng, tables, rng.choice((INNER, OUTER)))
+    # Doubles that are computed may differ in the last bit and decide a cut: sort by the rest.
+    usable = [i for i, item in enumerate(select.items) if not _is_double(item)]
+    if not usable:
+        return QueryCase((select,))
+    keys = tuple(rng.sample(usable, rng.randint(1, len(usable))))
+    directions = [rng.choice(("", " DESC", " NULLS LAST", " DESC NULLS FIRST")) for _ in keys]
+    order = ", ".join(f"c{k}{d}" for k, d in zip(keys, directions, strict=True))
+    limit = rng.choice((None, 0, 1, 3, 5, 10))
+    return QueryCase((select,), order=order, limit=limit, sort_keys=keys)
+
+
+def _is_double(item: str) -> bool:
+    return "avg(" in item or ".x" in item or "DOUBLE" in item or "stddev" in item
+
+
+def _kind_window(rng: random.Random, tables: list[str]) -> QueryCase:
+    select = _flat(rng, tables, rng.choice((INNER, OUTER)))
+    keys = f"PARTITION BY a.{rng.choice(ALL)}" if rng.random() < 0.7 else ""
+    call = rng.choice(
+        (
+            f"rank() OVER ({keys} ORDER BY a.n)",
+            f"dense_rank() OVER ({keys} ORDER BY a.m DESC)",
+            f"sum(a.n) OVER ({keys})",
+            f"sum(a.m) OVER ({keys} ORDER BY a.n)",
+            f"count(*) OVER ({keys})",
+            f"max(a.d) OVER ({keys} ORDER BY a.k)",
+            f"avg(a.m) OVER ({keys})",
+        )
+    )
+    return QueryCase((Select((*select.items, call), select.table, select.joins, select.where),))
+
+
+def _kind_shared(rng: random.Random, tables: list[str]) -> QueryCase:
+    """A common table expression that is used twice."""
+    table = rng.choice(tables)
+    call = rng.choice(("sum(a.n)", "count(*)", "max(a.m)", "sum(a.m)"))
+    inner = Select(("a.k", call), f"{table} a", (), _where(rng, ["a"]), ("a.k",))
+    outer = rng.choice(
+        (
+            "WITH w AS ({0}) SELECT c0, c1 FROM w WHERE c1 = (SELECT max(c1) FROM w)",
+            "WITH w AS ({0}) SELECT p.c0, p.c1, q.c1 AS other FROM w p JOIN w q ON p.c0 = q.c0",
+            "WITH w AS ({0}) SELECT c0 AS r FROM w WHERE c1 > 1 UNION ALL SELECT c1 FROM w",
+        )
+    )
+    if "m" in call and "UNION" in outer:
+        outer = "WITH w AS ({0}) SELECT c0, c1 FROM w WHERE c1 = (SELECT max(c1) FROM w)"
+    return QueryCase((inner,), outer=outer)
+
+
+KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
+    "flat": _kind_flat, "outer": _kind_outer, "grouped": _kind_grouped,
+    "outer-grouped": _kind_outer_grouped, "distinct": _kind_distinct, "union": _kind_union,
+    "set": _kind_set, "subquery": _kind_subquery, "nested": _kind_nested, "limit": _kind_limit,
+    "window": _kind_window, "shared": _kind_shared,
+}  # fmt: skip
