@@ -218,12 +218,16 @@ def _times_weight(value: Scalar, weight: Column) -> Scalar:
 
 
 def _quotient(total: Scalar, count: Scalar, result: DataType) -> Scalar:
-    """Sum over count as Spark's AVG has it; NULL over nothing."""
+    """Sum over count as Spark's AVG has it; NULL over nothing.
+
+    The divisor is at least 1: an engine may compute a branch of CASE ahead of its condition.
+    """
     some = Call(">", (count, _ZERO), BOOLEAN)
+    rows = Call("greatest", (count, _ONE), BIGINT)
     if result.name == "DECIMAL":
-        divisor = Call("cast", (count,), decimal(20, 0))
+        divisor = Call("cast", (rows,), decimal(20, 0))
         value: Scalar = Call("cast", (Call("/", (total, divisor), UNKNOWN),), result)
     else:
         numerator = total if total.type == DOUBLE else Call("cast", (total,), DOUBLE)
-        value = Call("/", (numerator, Call("cast", (count,), DOUBLE)), DOUBLE)
+        value = Call("/", (numerator, Call("cast", (rows,), DOUBLE)), DOUBLE)
     return Call("case", (some, value, Literal(None, result)), result)

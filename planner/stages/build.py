@@ -88,12 +88,11 @@ class StageBuilder:
             if self._span.base:
                 raise ValueError("a static input has no delta after the first run")
             return Signed(operator.relation)
-        if choice.mode is Mode.KEPT:
-            if operator.index in self._written and operator.view is None:
-                return self._read(choice, Version.DELTA)
-            return self._computed(choice)
         if operator.view is not None:
-            return self._view_delta(choice)
+            # The states are kept either way; a rule that needs the output reads them as well.
+            return self._view_delta(choice if choice.mode is Mode.KEPT else choice.inputs[0])
+        if choice.mode is Mode.KEPT and operator.index in self._written:
+            return self._read(choice, Version.DELTA)
         return self._computed(choice)
 
     def snapshot(self, choice: Choice) -> Relation:
@@ -141,15 +140,15 @@ class StageBuilder:
         inputs = []
         for given in choice.inputs:
             delta = self.delta(given)
-            if delta.weight is not None:
-                raise ValueError("a first delta takes nothing back")
-            inputs.append(delta.relation)
+            relation = delta.relation
+            if delta.weight is not None:  # read back from a signed family: each row counts once
+                relation = Project(relation, tuple((c, Ref(c)) for c in delta.columns))
+            inputs.append(relation)
         return Signed(choice.operator.relation.with_inputs(tuple(inputs)))
 
-    def _view_delta(self, choice: Choice) -> Signed:
+    def _view_delta(self, kept: Choice) -> Signed:
         """The change of a keyed view's output, from its states, which are written by now."""
-        operator, (kept,) = choice.operator, choice.inputs
-        view = operator.view
+        operator, view = kept.operator, kept.operator.view
         if view is None or view.delta is None:
             raise ValueError("the view gives no delta")
         if self._span.base == 0:

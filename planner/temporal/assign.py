@@ -159,6 +159,8 @@ class Assignment:
         chosen = []
         for position, given in enumerate(operator.inputs):
             need = needs.get(position)
+            if need is not None and given.view is not None and given.view.delta is None:
+                return None  # its states can be kept, but a rule reads its delta too
             choice = self._flow(given) if need is None else self._keep(given, need.key)
             if choice is None:
                 return None

@@ -55,9 +55,9 @@ def _predicate(rng: random.Random, alias: str) -> str:
         (
             f"{alias}.n > {rng.randint(-2, 4)}",
             f"{alias}.m >= {rng.choice(('0', '1.10', '-2.35'))}",
-            f"{alias}.x <= 1.5",
+            f"{alias}.x <= 1.5D",
             f"{alias}.x = double('NaN')",
-            f"{alias}.x <> 0",
+            f"{alias}.x <> 0D",
             f"{alias}.g IN ('a', 'b')",
             f"{alias}.g NOT IN ('c', '')",
             f"{alias}.g LIKE 'a%'",
