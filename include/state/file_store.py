@@ -84,7 +84,7 @@ class FileStore:
         return StoredFile(
             key=path.relative_to(self._folder).as_posix(),
             size=status.st_size,
-            identity=f"{status.st_mtime_ns:x}",
+            identity=str(status.st_mtime_ns),
             modified=status.st_mtime,
         )
 

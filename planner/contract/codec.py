@@ -90,6 +90,8 @@ def _union(args: tuple[Any, ...], raw: Any, path: str) -> Any:
     records = {a.__name__: a for a in args if isinstance(a, type) and is_dataclass(a)}
     if not records:
         return _first_fit([a for a in args if a is not type(None)], raw, path)
+    if len(records) == 1:  # optional: not tagged either, see _is_union
+        return _record(next(iter(records.values())), raw, path)
     if not isinstance(raw, dict) or raw.get(_TAG) not in records:
         raise _wrong(path, f"a record of kind {' or '.join(sorted(records))}", raw)
     return _record(records[raw[_TAG]], {k: v for k, v in raw.items() if k != _TAG}, path)

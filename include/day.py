@@ -1,0 +1,300 @@
+"""A day outside of Spark: open a generation, plan each run, publish. What Airflow and the CLI call.
+
+Every function may be repeated after a kill at any moment: what was decided is put if absent and
+read back, so a retried task goes on with the first decision.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Literal
+
+from include.clock import parse_time
+from include.history import read_history, record_history
+from include.pins import delivery, pin_source, read_pin, verify_pin
+from include.publishing import (
+    FailedCheck,
+    NotPublishedError,
+    publish_result,
+    read_findings,
+    read_pointer,
+)
+from include.report import ReportSpec, SourceSpec
+from include.state.commits import read_chain, read_commit
+from include.state.layout import Generation, day_folder
+from include.state.opening import open_store
+from include.state.probe import probe
+from include.state.records import (
+    GenerationRecord,
+    Manifest,
+    ManifestSource,
+    Pin,
+    RunCommit,
+    decode,
+    encode,
+)
+from include.state.store import Store, StoreReader, put_or_get
+from include.statistics import forecast, time_points, to_source
+from planner.api import PlanResult, plan
+from planner.contract import decode_plan, encode_plan
+from planner.errors import ForerunError, RequestError
+from planner.request import Committed, PlanRequest, Settings, TimePoint
+
+__all__ = [
+    "DayClosedError",
+    "FailedCheck",
+    "NotPublishedError",
+    "PreparedRun",
+    "latest_generation",
+    "open_generation",
+    "prepare_run",
+    "publish_result",
+    "read_findings",
+    "read_pointer",
+]
+
+_TINY_BYTES = 16 << 20
+"""Below this the JVM's first compiler alone is cheaper: about 7 CPU seconds of data work."""
+
+
+class DayClosedError(ForerunError):
+    """A run is asked for after a later one, such as the final run, has been committed."""
+
+    code = "day-closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedRun:
+    """A run that is planned. ``skip_reason`` is empty if there is something to submit.
+
+    ``tiny``: it reads so little that the fixed cost of its JVM decides. ``result`` is what explain
+    shows, None if the run is committed already and was not planned again.
+    """
+
+    at: Generation
+    run: int
+    plan_key: str
+    plan_uri: str
+    skip_reason: str = ""
+    tiny: bool = False
+    result: PlanResult | None = None
+
+
+def open_generation(
+    store_uri: str, spec: ReportSpec, day: date, *, trigger: str, now: datetime
+) -> str:
+    """Open a generation of a day, or find the one that ``trigger`` has opened; return its name.
+
+    ``trigger`` is equal for all tasks and retries of one attempt at the day and new after a clear.
+    At the first use of a store this proves that its conditional puts hold.
+    """
+    store = open_store(store_uri)
+    probe(store)
+    while True:
+        folder = day_folder(spec.name, day.isoformat())
+        known = sorted((int(n) for n in store.folders(folder) if n.isdigit()), reverse=True)
+        for number in known:
+            at = Generation(spec.name, day.isoformat(), str(number))
+            found = store.find(at.record)
+            if found and decode(GenerationRecord, found.data, at.record).trigger == trigger:
+                return at.generation
+        pointer = read_pointer(store, spec.name, day)
+        number = max([*known, pointer.generation if pointer else 0]) + 1
+        record = GenerationRecord(
+            number=number,
+            trigger=trigger,
+            started_at=now.astimezone(UTC).isoformat(),
+            spec=spec.digest,
+        )
+        at = Generation(spec.name, day.isoformat(), str(number))
+        if store.put_if_absent(at.record, encode(record)):
+            return at.generation
+
+
+def latest_generation(store: StoreReader, report: str, day: date) -> Generation | None:
+    """The newest generation of a day, None if it was never started."""
+    folder = day_folder(report, day.isoformat())
+    known = [int(name) for name in store.folders(folder) if name.isdigit()]
+    return Generation(report, day.isoformat(), str(max(known))) if known else None
+
+
+def prepare_run(  # noqa: PLR0913 - the last two are for simulations
+    store_uri: str,
+    spec: ReportSpec,
+    day: date,
+    generation: str,
+    run: int,
+    *,
+    now: datetime,
+    method: Literal["auto", "batch"] = "auto",
+    points: Sequence[TimePoint] | None = None,
+    settings: Settings | None = None,
+) -> PreparedRun:
+    """Pin the sources, plan run ``run`` with what is committed, store manifest and plan.
+
+    A retry gets the first manifest, hence the same pins and base. ``points`` replaces the forecast
+    of what arrives when. Raises :class:`DayClosedError` after a later run was committed, and what
+    pinning and planning raise.
+    """
+    store = open_store(store_uri)
+    at = Generation(spec.name, day.isoformat(), generation)
+    if not 1 <= run <= spec.runs:
+        raise RequestError(
+            f"report {spec.name} has no run {run}", hint=f"Its runs are 1 to {spec.runs}."
+        )
+    done = _committed_before(store, at, run)
+    if done is not None:
+        return PreparedRun(
+            at=at,
+            run=run,
+            plan_key=done.plan,
+            plan_uri=f"{store.root}/{done.plan}",
+            skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
+        )
+    manifest, pins = _manifest(store, spec, day, at, run, now)
+    chain = read_chain(store, at, tip=manifest.base)
+    record_history(store, at, chain)
+    times = tuple(points) if points is not None else _forecast(store, spec, day)
+    request = PlanRequest(
+        report=spec.name,
+        sql=_sql(spec),
+        sources=tuple(
+            to_source(s, pins[s.name], times[run - 1].fraction(s.name)) for s in spec.sources
+        ),
+        points=times,
+        current=run,
+        committed=tuple(_families(store, commit) for commit in chain),
+        method=method,
+        settings=settings or Settings(),
+    )
+    result = plan(request)
+    key = at.plan(run, uuid.uuid4().hex[:12])
+    store.put(key, encode_plan(result.plan))
+    idle = not result.plan.run.opened or not result.plan.run.stages
+    return PreparedRun(
+        at=at,
+        run=run,
+        plan_key=key,
+        plan_uri=f"{store.root}/{key}",
+        skip_reason="the plan gives this run nothing to do" if idle else "",
+        tiny=_bytes_at_hand(pins, chain) < _TINY_BYTES,
+        result=result,
+    )
+
+
+def _committed_before(store: Store, at: Generation, run: int) -> RunCommit | None:
+    """The commit of ``run``, if it has one. Raises if a later run is committed and this is not."""
+    done = read_commit(store, at, run)
+    chain = read_chain(store, at)
+    if done is None and chain and chain[-1].run > run:
+        raise DayClosedError(
+            f"run {run} of {at.report}, {at.day}, comes after run {chain[-1].run} was committed",
+            hint="Nothing is lost: the later run has read what this one would have. To compute the "
+            "day again, clear it: a new generation starts.",
+        )
+    return done
+
+
+def _manifest(
+    store: Store, spec: ReportSpec, day: date, at: Generation, run: int, now: datetime
+) -> tuple[Manifest, dict[str, Pin]]:
+    """The manifest of the run and its pins by source; a retry gets those of the first try."""
+    key = at.manifest(run)
+    found = store.find(key)
+    if found is not None:
+        manifest = decode(Manifest, found.data, key)
+        pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
+        _check_sources(spec, manifest)
+        for pin in pins.values():
+            verify_pin(pin)
+        return manifest, pins
+    chain = read_chain(store, at)
+    base = chain[-1].run if chain else 0
+    before = _pins_of(store, at, base)
+    sources = tuple(_pinned(store, source, day, now, before) for source in spec.sources)
+    manifest = Manifest(
+        report=at.report,
+        day=at.day,
+        generation=at.generation,
+        run=run,
+        base=base,
+        final=run == spec.runs,
+        created_at=now.astimezone(UTC).isoformat(),
+        sources=sources,
+        expectations=spec.expectations,
+    )
+    data, _ = put_or_get(store, key, encode(manifest))
+    manifest = decode(Manifest, data, key)
+    return manifest, {s.name: read_pin(store, s.pin) for s in manifest.sources}
+
+
+def _check_sources(spec: ReportSpec, manifest: Manifest) -> None:
+    declared = {source.name: source.columns for source in spec.sources}
+    if declared != {source.name: source.columns for source in manifest.sources}:
+        raise RequestError(
+            f"the sources of {spec.name} were edited after run {manifest.run} was pinned",
+            hint="Clear the day: a new generation starts with the report as it is now.",
+        )
+
+
+def _pins_of(store: Store, at: Generation, run: int) -> dict[str, str]:
+    """The keys of the pins that a committed run has read."""
+    if not run:
+        return {}
+    manifest = decode(Manifest, store.get(at.manifest(run)), at.manifest(run))
+    return {source.name: source.pin for source in manifest.sources}
+
+
+def _pinned(
+    store: Store, source: SourceSpec, day: date, now: datetime, before: dict[str, str]
+) -> ManifestSource:
+    key, pin = pin_source(store, source, day, now)
+    growing = source.arrival == "growing"
+    base_pin = before.get(source.name, "")
+    if base_pin:
+        delivery(pin, read_pin(store, base_pin), growing=growing)
+    return ManifestSource(
+        name=source.name,
+        pin=key,
+        base_pin=base_pin,
+        columns=source.columns,
+        changing=growing,
+        format=source.format,
+        expectations=source.expectations,
+    )
+
+
+def _forecast(store: StoreReader, spec: ReportSpec, day: date) -> tuple[TimePoint, ...]:
+    midnight = parse_time("00:00", "the start of the day").on(day, spec.zone)
+    growing = [source.name for source in spec.sources if source.arrival == "growing"]
+    fractions = forecast(spec.points(day), midnight, growing, read_history(store, spec.name))
+    return time_points(spec.weights, fractions)
+
+
+def _families(store: StoreReader, commit: RunCommit) -> Committed:
+    """The families of which a committed run holds a partition, as its plan describes them."""
+    held = {artifact.family for artifact in commit.artifacts}
+    planned = decode_plan(store.get(commit.plan))
+    return Committed(index=commit.run, families=tuple(f for f in planned.families if f.id in held))
+
+
+def _bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:
+    """All that a run could read."""
+    kept = sum(artifact.bytes for commit in chain for artifact in commit.artifacts)
+    return kept + sum(pin.bytes for pin in pins.values())
+
+
+def _sql(spec: ReportSpec) -> str:
+    if spec.sql:
+        return spec.sql
+    try:
+        return Path(spec.sql_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(
+            f"the SQL of report {spec.name} cannot be read: {error}",
+            hint=f"Correct sql_file, which is {spec.sql_file}.",
+        ) from None

@@ -1,0 +1,48 @@
+"""The ledger: what each committed run was estimated to cost, what it did cost, what had arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from include.pins import read_pin
+from include.state.layout import Generation, history_folder, history_key
+from include.state.records import LedgerEntry, Manifest, RunCommit, decode, encode
+from include.state.store import Store, StoreReader
+from planner.contract import decode_plan
+
+_ENTRIES = 200
+"""How many of the newest entries are read: a fortnight of days with up to 14 runs."""
+
+
+def record_history(store: Store, at: Generation, chain: Sequence[RunCommit]) -> None:
+    """Enter the runs of a chain that are not entered yet. An entry never changes."""
+    for commit in chain:
+        key = history_key(at, commit.run)
+        if store.find(key) is None:
+            store.put_if_absent(key, encode(_entry(store, at, commit)))
+
+
+def read_history(store: StoreReader, report: str) -> tuple[LedgerEntry, ...]:
+    """The newest entries of a report, oldest first."""
+    keys = [file.key for file in store.list(history_folder(report))][-_ENTRIES:]
+    return tuple(decode(LedgerEntry, store.get(key), key) for key in keys)
+
+
+def _entry(store: StoreReader, at: Generation, commit: RunCommit) -> LedgerEntry:
+    planned = decode_plan(store.get(commit.plan))
+    manifest = decode(Manifest, store.get(at.manifest(commit.run)), at.manifest(commit.run))
+    return LedgerEntry(
+        report=at.report,
+        day=at.day,
+        generation=at.generation,
+        run=commit.run,
+        weight=planned.run.weight,
+        estimated_cost=planned.run.estimated_cost,
+        batch_cost=planned.batch_cost,
+        executor_cpu_s=commit.metrics.executor_cpu_s,
+        process_cpu_s=commit.metrics.process_cpu_s,
+        wall_s=commit.metrics.wall_s,
+        arrived=tuple((s.name, read_pin(store, s.pin).rows) for s in manifest.sources),
+        state_bytes=sum(artifact.bytes for artifact in commit.artifacts),
+        committed_at=commit.committed_at,
+    )

@@ -1,0 +1,227 @@
+"""From the final run's commit to what readers see.
+
+The result is copied to a folder of its own, then one conditional put moves the pointer: readers of
+the pointer see the old version or the new one, whole. An older generation never replaces a newer
+one. A partition folder of a table gets the files instead; there a version is whole when
+``_forerun.json`` names it, and replacing one that is published is not atomic (no plain folder can
+do that), so readers that must not see the change go by the pointer.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from include.history import record_history
+from include.report import PartitionFolder, ReportSpec
+from include.source_files import Location, locate
+from include.state.commits import read_chain, verify_partition
+from include.state.layout import Generation, pointer_key, version_folder
+from include.state.opening import open_store
+from include.state.records import (
+    ArtifactFile,
+    ArtifactPartition,
+    Pointer,
+    RunCommit,
+    decode,
+    encode,
+)
+from include.state.store import Store, StoreReader, is_hidden
+from planner.errors import ForerunError
+
+_MARKER = "_forerun.json"
+_SAMPLE = 3
+
+
+class NotPublishedError(ForerunError):
+    """A result cannot be published: it is not there, it failed its checks, or a newer one is."""
+
+    code = "not-published"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCheck:
+    """An expectation that did not hold: its severity, and one line with a sample of the rows."""
+
+    severity: str
+    text: str
+
+
+def read_pointer(store: StoreReader, report: str, day: date) -> Pointer | None:
+    """What is published for a day, None for nothing."""
+    key = pointer_key(report, day.isoformat())
+    found = store.find(key)
+    return decode(Pointer, found.data, key) if found else None
+
+
+def read_findings(
+    store_uri: str, spec: ReportSpec, day: date, generation: str
+) -> tuple[FailedCheck, ...]:
+    """Every expectation that did not hold in any committed run of the day, oldest run first.
+
+    Raises :class:`NotPublishedError` if the final run is not committed: then nothing is known.
+    """
+    store = open_store(store_uri)
+    chain, _ = _final(store, spec, Generation(spec.name, day.isoformat(), generation))
+    return tuple(
+        finding
+        for commit in chain
+        for check in commit.checks
+        if check.critical or check.warnings
+        for finding in _failed(store, commit.run, check.target, check.key)
+    )
+
+
+def _failed(store: StoreReader, run: int, target: str, key: str) -> list[FailedCheck]:
+    failed = []
+    for finding in json.loads(store.get(key))["findings"]:
+        if finding["outcome"] == "passed":
+            continue
+        text = f"run {run}, {target}: {finding['sentence']}"
+        if rows := finding.get("rows"):
+            sample = "; ".join(json.dumps(row, ensure_ascii=False) for row in rows[:_SAMPLE])
+            text += f"; such as {sample}"
+        failed.append(FailedCheck(finding["severity"], text))
+    return failed
+
+
+def publish_result(
+    store_uri: str, spec: ReportSpec, day: date, generation: str, *, now: datetime
+) -> Pointer:
+    """Publish the final run's result; return the pointer. Repeating it changes nothing.
+
+    Raises :class:`NotPublishedError` if the final run is not committed, a critical expectation
+    did not hold, or a newer generation is published.
+    """
+    store = open_store(store_uri)
+    at = Generation(spec.name, day.isoformat(), generation)
+    chain, result = _final(store, spec, at)
+    _refuse_critical(spec, chain)
+    commit = chain[-1]
+    version = f"{at.generation}-{commit.run}-{commit.attempt}"
+    number = int(at.generation)
+    there = read_pointer(store, spec.name, day)
+    if there is not None and there.version == version:
+        return there
+    _refuse_older(there, number)
+    verify_partition(store, result)
+    if isinstance(spec.sink, PartitionFolder):
+        folder, files = _to_partition(store, result, spec.sink, day, version)
+    else:
+        folder, files = _to_version(store, result, spec.name, day, version)
+    pointer = Pointer(
+        report=spec.name,
+        day=day.isoformat(),
+        version=version,
+        generation=number,
+        run=commit.run,
+        folder=folder,
+        files=files,
+        rows=result.rows,
+        published_at=now.astimezone(UTC).isoformat(),
+    )
+    moved = _move(store, pointer)
+    record_history(store, at, chain)
+    return moved
+
+
+def _final(
+    store: StoreReader, spec: ReportSpec, at: Generation
+) -> tuple[list[RunCommit], ArtifactPartition]:
+    chain = read_chain(store, at)
+    if not chain or chain[-1].run != spec.runs or chain[-1].result is None:
+        raise NotPublishedError(
+            f"the final run of {at.report}, {at.day}, generation {at.generation}, has not made a "
+            "result",
+            hint=f"Let run {spec.runs} finish first; a failed one can be retried.",
+        )
+    return chain, chain[-1].result
+
+
+def _refuse_critical(spec: ReportSpec, chain: list[RunCommit]) -> None:
+    failed = [c for commit in chain for c in commit.checks if c.critical]
+    if failed:
+        targets = ", ".join(dict.fromkeys(check.target for check in failed))
+        raise NotPublishedError(
+            f"{sum(c.critical for c in failed)} critical expectations of {spec.name} did not hold "
+            f"({targets}); nothing is published",
+            hint=f"See {failed[0].key.removesuffix('.json')}.html in the store. Correct the data "
+            "and clear the day.",
+        )
+
+
+def _refuse_older(there: Pointer | None, number: int) -> None:
+    if there is not None and there.generation > number:
+        raise NotPublishedError(
+            f"generation {there.generation} of {there.report}, {there.day}, is published; "
+            f"generation {number} is older",
+            hint="Nothing to do. To publish again, clear the day: a new generation starts.",
+        )
+
+
+def _move(store: Store, pointer: Pointer) -> Pointer:
+    """Move the pointer, unless somebody has moved it to a newer generation or to this version."""
+    key = pointer_key(pointer.report, pointer.day)
+    data = encode(pointer)
+    while not store.put_if_absent(key, data):
+        found = store.find(key)
+        if found is None:
+            continue
+        there = decode(Pointer, found.data, key)
+        if there.version == pointer.version:
+            return there
+        _refuse_older(there, pointer.generation)
+        if store.put_if_match(key, data, found.tag):
+            break
+    return pointer
+
+
+def _to_version(
+    store: Store, result: ArtifactPartition, report: str, day: date, version: str
+) -> tuple[str, tuple[ArtifactFile, ...]]:
+    folder = version_folder(report, day.isoformat(), version)
+    for file in result.files:
+        store.copy(f"{result.folder}/{file.name}", f"{folder}/{file.name}")
+    return store.uri(folder), _published(store, folder, result)
+
+
+def _published(store: Store, folder: str, result: ArtifactPartition) -> tuple[ArtifactFile, ...]:
+    """The copies, which must be as large as what they were copied from."""
+    files = []
+    for file in result.files:
+        stored = store.stat(f"{folder}/{file.name}")
+        if stored is None or stored.size != file.size:
+            raise NotPublishedError(
+                f"{folder}/{file.name} was changed while it was published",
+                hint="Retry the task; let nothing else write to the results folder.",
+            )
+        # A copy has an etag of its own on S3; on a local disk the checksum stays true.
+        identity = "" if file.checksum else stored.identity
+        files.append(
+            ArtifactFile(name=file.name, size=file.size, identity=identity, checksum=file.checksum)
+        )
+    return tuple(files)
+
+
+def _to_partition(
+    store: Store, result: ArtifactPartition, sink: PartitionFolder, day: date, version: str
+) -> tuple[str, tuple[ArtifactFile, ...]]:
+    """New files first, then the old ones go, then the marker names what is there."""
+    target = locate(f"{sink.path.rstrip('/')}/{sink.column}={day.isoformat()}")
+    files = []
+    for number, file in enumerate(result.files):
+        name = f"part-{number:05d}-{version}.parquet"
+        target.store.put(f"{target.key}/{name}", store.get(f"{result.folder}/{file.name}"))
+        files.append(ArtifactFile(name=name, size=file.size, checksum=file.checksum))
+    _clear(target, {file.name for file in files})
+    body = {"version": version, "rows": result.rows, "files": [file.name for file in files]}
+    target.store.put(f"{target.key}/{_MARKER}", (json.dumps(body, indent=1) + "\n").encode())
+    return target.store.uri(target.key), tuple(files)
+
+
+def _clear(target: Location, keep: set[str]) -> None:
+    start = len(target.key) + 1
+    for file in target.store.list(target.key):
+        if file.key[start:] not in keep and not is_hidden(file.key[start:]):
+            target.store.delete(file.key)
