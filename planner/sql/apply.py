@@ -69,9 +69,7 @@ def in_condition(binder: Binder, node: exp.In, *, negated: bool) -> None:
     """
     side, equalities = _membership(binder, node)
     if negated:
-        equalities = tuple(
-            Call("or", (e, Call("isnull", (e,), BOOLEAN)), BOOLEAN) for e in equalities
-        )
+        equalities = tuple(_or_unknown(equality) for equality in equalities)
     kind = JoinKind.ANTI if negated else JoinKind.SEMI
     condition = conjunction((*side.correlation, *equalities))
     binder.relation = Join(kind, binder.relation, side.relation, condition)
@@ -86,12 +84,26 @@ def exists_as_value(binder: Binder, node: exp.Exists) -> Scalar:
     return Ref(_mark(binder, side.relation, conjunction(certain)))
 
 
-def in_as_value(binder: Binder, node: exp.In) -> Scalar:
-    """IN inside an expression: a MARK join, with IN's own three-valued answer."""
+def in_as_value(binder: Binder, node: exp.In, *, negated: bool) -> Scalar:
+    """``[NOT] IN`` inside an expression: a MARK join.
+
+    Spark never answers NULL here: IN is true where some value is equal, NOT IN is true where every
+    value is certainly different, and what is unknown makes either of them false.
+    """
     side, equalities = _membership(binder, node)
+    if negated:
+        equalities = tuple(_or_unknown(equality) for equality in equalities)
+    else:
+        equalities = tuple(_never_null(equality) for equality in equalities)
     # A correlated condition that is NULL takes the row out of the subquery: it must be false.
     certain = tuple(_never_null(part) for part in side.correlation)
-    return Ref(_mark(binder, side.relation, conjunction((*certain, *equalities))))
+    mark = Ref(_mark(binder, side.relation, conjunction((*certain, *equalities))))
+    return Call("not", (mark,), BOOLEAN) if negated else mark
+
+
+def _or_unknown(equality: Scalar) -> Call:
+    """True unless the two sides are certainly different, in the form Spark itself uses."""
+    return Call("or", (equality, Call("isnull", (equality,), BOOLEAN)), BOOLEAN)
 
 
 def _never_null(part: Scalar) -> Scalar:

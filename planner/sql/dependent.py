@@ -94,49 +94,56 @@ def _not_false(part: Scalar) -> Scalar:
 
 
 def _membership(node: Join, mark: Column, new_id: NewId) -> Relation | None:
-    """``x IN (SELECT y FROM R)`` without correlation, by hash joins::
+    """Whether ``x`` is among the ``y`` of R, without correlation, by hash joins::
 
-    L left join (distinct y of R) on x = y, cross join (count(*), count(y)) of R
+    (x = y) <=> true:           L left join (distinct y of R) on x = y
+    (x = y) or isnull(x = y):   the same, cross join (count(*), count(y)) of R
     """
-    mine = frozenset(column.id for column in node.left.columns)
-    theirs = frozenset(column.id for column in node.right.columns)
-    condition = node.condition
-    if not isinstance(condition, Call) or condition.name != "=":
+    sides = _compared(node)
+    if sides is None:
         return None
-    x, y = condition.args
-    if not references(x) <= mine:
-        x, y = y, x
-    if not (references(x) <= mine and references(y) and references(y) <= theirs):
-        return None
-    value, key = (Column(new_id(), name, y.type) for name in ("value", "key"))
-    values = Project(node.right, ((value, y),))
+    x, y, or_unknown = sides
+    key = Column(new_id(), "key", y.type)
     known = Filter(Project(node.right, ((key, y),)), Call("isnotnull", (Ref(key),), BOOLEAN))
-    rows, present = (Column(new_id(), name, BIGINT) for name in ("rows", "present"))
-    facts = Aggregate(
-        values,
-        (),
-        ((rows, AggregateCall("count", ())), (present, AggregateCall("count", (Ref(value),)))),
-    )
-    found = Join(
+    joined: Relation = Join(
         JoinKind.LEFT, node.left, Aggregate(known, (key,), ()), Call("=", (x, Ref(key)), BOOLEAN)
     )
-    joined = Join(JoinKind.INNER, found, facts, TRUE)
-    unknown = Call(
-        "or",
-        (Call("isnull", (x,), BOOLEAN), Call("<", (Ref(present), Ref(rows)), BOOLEAN)),
-        BOOLEAN,
-    )
-    answer = (
-        Call("isnotnull", (Ref(key),), BOOLEAN),
-        TRUE,
-        Call("=", (Ref(rows), Literal("0", BIGINT)), BOOLEAN),
-        FALSE,
-        unknown,
-        Literal(None, BOOLEAN),
-        FALSE,
-    )
+    found: Scalar = Call("isnotnull", (Ref(key),), BOOLEAN)
+    if or_unknown:
+        value, rows, present = (
+            Column(new_id(), name, type_)
+            for name, type_ in (("value", y.type), ("rows", BIGINT), ("present", BIGINT))
+        )
+        counts = (
+            (rows, AggregateCall("count", ())),
+            (present, AggregateCall("count", (Ref(value),))),
+        )
+        facts = Aggregate(Project(node.right, ((value, y),)), (), counts)
+        joined = Join(JoinKind.INNER, joined, facts, TRUE)
+        some = Call(">", (Ref(rows), Literal("0", BIGINT)), BOOLEAN)
+        no_x = Call("and", (some, Call("isnull", (x,), BOOLEAN)), BOOLEAN)
+        no_y = Call("<", (Ref(present), Ref(rows)), BOOLEAN)
+        found = Call("or", (Call("or", (found, no_x), BOOLEAN), no_y), BOOLEAN)
     kept = tuple((column, Ref(column)) for column in node.left.columns)
-    return Project(joined, (*kept, (mark, Call("case", answer, BOOLEAN))))
+    return Project(joined, (*kept, (mark, found)))
+
+
+def _compared(node: Join) -> tuple[Scalar, Scalar, bool] | None:
+    """The left and the right side of the one comparison, and whether unknown counts as equal."""
+    condition = node.condition
+    if not isinstance(condition, Call) or condition.name not in ("<=>", "or"):
+        return None
+    equality, rest = condition.args
+    or_unknown = condition.name == "or"
+    expected = Call("isnull", (equality,), BOOLEAN) if or_unknown else TRUE
+    if not isinstance(equality, Call) or equality.name != "=" or rest != expected:
+        return None
+    mine = frozenset(column.id for column in node.left.columns)
+    theirs = frozenset(column.id for column in node.right.columns)
+    for x, y in (equality.args, equality.args[::-1]):
+        if references(x) <= mine and references(y) and references(y) <= theirs:
+            return x, y, or_unknown
+    return None
 
 
 def _mark(node: Join, new_id: NewId) -> Relation:

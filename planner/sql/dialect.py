@@ -25,10 +25,9 @@ _KEPT_FUNCTION_PARSERS = (
 
 
 class ForerunSparkParser(SparkParser):
-    """Keeps function calls as written; CAST is strict; commas and JOINs stay apart."""
+    """Keeps function calls as written; CAST is strict."""
 
     STRICT_CAST = True
-    JOINS_HAVE_EQUAL_PRECEDENCE = False
     ADD_JOIN_ON_TRUE = False
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
@@ -57,7 +56,7 @@ class ForerunSpark(Spark):
     Parser = ForerunSparkParser
 
 
-def parse(text: QueryText) -> exp.Query:
+def parse(text: QueryText) -> exp.Expr:
     """The one query in the text as a sqlglot tree; a :class:`SqlError` if there is none."""
     dialect = ForerunSpark()
     try:
@@ -79,7 +78,7 @@ def parse(text: QueryText) -> exp.Query:
         raise _parse_error(text, error) from None
     except RecursionError:
         raise text.error_at(0, "the query is nested too deeply to be read") from None
-    if not isinstance(tree, exp.Query):
+    if not isinstance(tree, exp.Query | exp.Values):
         raise text.error_at(
             tokens[0].start, "this is not a query", "a report is one SELECT statement"
         )

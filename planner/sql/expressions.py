@@ -84,6 +84,9 @@ def _negation(binder: Binder, node: exp.Expr) -> Scalar:
 
 
 def _not(binder: Binder, node: exp.Expr) -> Scalar:
+    inner = node.this.unnest()
+    if isinstance(inner, exp.In) and inner.args.get("query") is not None:
+        return apply.in_as_value(binder, inner, negated=True)
     return Call("not", (binder.predicate(node.this),), BOOLEAN)
 
 
@@ -185,7 +188,7 @@ def _between(binder: Binder, node: exp.Expr) -> Scalar:
 def _in(binder: Binder, node: exp.Expr) -> Scalar:
     require_only(binder.text, node, "this", "expressions", "query")
     if node.args.get("query") is not None:
-        return apply.in_as_value(binder, _as(exp.In, node))
+        return apply.in_as_value(binder, _as(exp.In, node), negated=False)
     if isinstance(node.this, exp.Tuple):
         raise binder.text.unsupported(node.this, "a row value in an IN list")
     values = [binder.bind(part) for part in (node.this, *node.expressions)]

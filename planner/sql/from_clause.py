@@ -40,24 +40,12 @@ def bind_from(context: Context, clause: exp.Expr | None, joins: list[exp.Join]) 
     if clause is None:
         return Tables(Values((), ((),)), ())
     require_only(context.text, clause, "this")
-    # A comma binds looser than JOIN: a, b JOIN c is a, (b JOIN c).
-    parts: list[tuple[exp.Expr, list[exp.Join]]] = [(clause.this, [])]
+    # A comma is a cross join like any other, from left to right: unlike standard SQL, in Spark
+    # "a, b JOIN c" is "(a, b) JOIN c".
+    result = _joined(context, clause.this, [])
     for join in joins:
-        if _is_comma(join):
-            parts.append((join.this, []))
-        else:
-            parts[-1][1].append(join)
-    tables = [_joined(context, table, its_joins) for table, its_joins in parts]
-    result = tables[0]
-    for right in tables[1:]:
-        product = Join(JoinKind.INNER, result.relation, right.relation, TRUE)
-        result = Tables(product, result.fields + right.fields)
+        result = _join(context, result, join)
     return result
-
-
-def _is_comma(join: exp.Join) -> bool:
-    names = ("on", "using", "side", "kind", "method")
-    return not any(join.args.get(name) for name in names)
 
 
 def _joined(context: Context, table: exp.Expr, joins: list[exp.Join]) -> Tables:

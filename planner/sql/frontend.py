@@ -62,7 +62,7 @@ def read_query(sql: str, sources: Iterable[Source]) -> Query:
     return Query(bound.relation, bound.names, bound.ordered, session.columns.last_id)
 
 
-def _require_distinct_names(text: QueryText, tree: exp.Query, bound: Bound) -> None:
+def _require_distinct_names(text: QueryText, tree: exp.Expr, bound: Bound) -> None:
     counts = Counter(name.lower() for name in bound.names)
     twice = [name for name in bound.names if counts[name.lower()] > 1]
     if twice:

@@ -214,12 +214,23 @@ class Printer:
         block = self.open(node.input)
         if not _can_project(block, node):
             block = self.nest(block, node.input.columns)
+        elif (block.grouped or block.windowed) and _hides_sort_key(block, node):
+            block = self._resorted(block, node.input)
         block.values = {c.id: scalar_sql(scalar, block.values) for c, scalar in node.items}
         kept = {c.id for c, scalar in node.items if references(scalar) & block.calls}
         block.calls = frozenset(kept)
         sorted_by = {scalar.column.id: c.id for c, scalar in node.items if isinstance(scalar, Ref)}
         block.order = [(sorted_by.get(i, i), text, way) for i, text, way in block.order]
         return block
+
+    def _resorted(self, block: Block, node: Relation) -> Block:
+        """The block nested, with its order and limit outside of the parentheses."""
+        order, limit = block.order, block.limit
+        block.order, block.limit = [], ""
+        nested = self.nest(block, node.columns)
+        nested.order = [(i, nested.values[i].text, direction) for i, _, direction in order]
+        nested.limit = limit
+        return nested
 
     def _join(self, node: Join) -> Block:
         left = self.rows(node.left)
@@ -329,6 +340,12 @@ def _can_project(block: Block, node: Project) -> bool:
     if block.grouped or block.windowed or block.limit:
         return all(is_deterministic(scalar) for _, scalar in node.items)
     return True
+
+
+def _hides_sort_key(block: Block, node: Project) -> bool:
+    """Does the projection drop a column that the block sorts by?"""
+    kept = {scalar.column.id for _, scalar in node.items if isinstance(scalar, Ref)}
+    return any(i not in kept for i, _, _ in block.order)
 
 
 def _can_group(block: Block, key: Column) -> bool:
