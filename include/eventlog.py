@@ -108,21 +108,36 @@ class _Log:
     scans: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
 
 
-def read_event_log(path: Path) -> ApplicationUse:
-    """Parse a plain, single-file event log. Raises :class:`EventLogError` if it is not there."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return parse_event_log(lines)
-    except OSError as error:
-        raise EventLogError(
-            f"the event log {path} cannot be read: {error.strerror}",
-            hint="Set spark.eventLog.compress=false and spark.eventLog.rolling.enabled=false.",
-        ) from None
+class EventLogReader:
+    """Follows the event log of an application that is still running, or reads one that ended.
+
+    Every :meth:`read` goes on where the one before stopped, so it is cheap to ask after each stage.
+    A last line that is not whole yet (or was cut short by a kill) is left for later.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._log = _Log()
+
+    def read(self) -> ApplicationUse:
+        """Everything up to now. Raises :class:`EventLogError` if there is no plain log here."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError as error:
+            raise EventLogError(
+                f"the event log {self._path} cannot be read: {error.strerror}",
+                hint="Set spark.eventLog.compress=false and spark.eventLog.rolling.enabled=false.",
+            ) from None
+        whole = data.rfind(b"\n") + 1
+        self._offset += whole
+        _gather(self._log, data[:whole].decode("utf-8", "replace").splitlines())
+        return _totals(self._log)
 
 
-def parse_event_log(lines: Iterable[str]) -> ApplicationUse:
-    """Sum up the events. A last line that a kill cut short is left out."""
-    log = _Log()
+def _gather(log: _Log, lines: Iterable[str]) -> None:
     for event in _events(lines):
         kind = event["Event"]
         if kind == "SparkListenerJobStart":
@@ -138,16 +153,12 @@ def parse_event_log(lines: Iterable[str]) -> ApplicationUse:
         elif "sparkPlanInfo" in event:
             for family, rows, size in _scans(event["sparkPlanInfo"]):
                 log.scans[event["executionId"], rows] = (family, size)
-    return _totals(log)
 
 
 def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     for line in lines:
         if line.startswith(_WANTED):
-            try:
-                yield json.loads(line)
-            except ValueError:
-                return
+            yield json.loads(line)
 
 
 def _job_start(log: _Log, event: dict[str, Any]) -> None:

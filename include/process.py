@@ -1,0 +1,141 @@
+"""CPU time of whole process trees, for the price of a run.
+
+Executor figures leave out the driver, the JIT compiler, garbage collection and Python. What a run
+costs is the CPU of its process tree: a cpuacct control group where one can be made, else what the
+kernel adds up for a child that is waited for (which misses descendants that nobody reaped).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from planner.errors import ForerunError
+
+_CPUACCT = Path("/sys/fs/cgroup/cpuacct")
+_ENTER = 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"'
+
+
+class ProcessError(ForerunError):
+    """A command cannot be started."""
+
+    code = "process"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How a command ended. A negative ``exit_code`` is the signal that killed it."""
+
+    exit_code: int
+    process_cpu_s: float
+    wall_s: float
+
+
+def run_measured(
+    command: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    *,
+    cwd: Path | None = None,
+    stdout: IO[bytes] | int | None = None,
+    stderr: IO[bytes] | int | None = None,
+) -> Measured:
+    """Run a command to its end and measure it with all its descendants.
+
+    An interrupt kills the whole tree. Raises :class:`ProcessError` if it cannot be started.
+    """
+    group = _make_group()
+    entered = ["sh", "-c", _ENTER, "sh", str(group), *command] if group else list(command)
+    started = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            entered, env=env, cwd=cwd, stdout=stdout, stderr=stderr, start_new_session=True
+        )
+    except OSError as error:
+        raise ProcessError(
+            f"cannot start {command[0]}: {error.strerror}", hint="Run `forerun doctor`."
+        ) from None
+    try:
+        _, status, used = os.wait4(process.pid, 0)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    process.returncode = os.waitstatus_to_exitcode(status)
+    wall = time.monotonic() - started
+    cpu = used.ru_utime + used.ru_stime
+    if group:
+        cpu = max(cpu, _close_group(group))
+    return Measured(process.returncode, cpu, wall)
+
+
+def tree_cpu_s() -> float:
+    """CPU seconds up to now of this process, its reaped children, and the JVM that started it.
+
+    A driver that spark-submit started is a child of the JVM; one that started the JVM itself is
+    its parent, and then the JVM is found among the children.
+    """
+    own = os.times()
+    total = own.user + own.system + own.children_user + own.children_system
+    parent = os.getppid()
+    if _name(parent) == "java":
+        total += _cpu_of(parent)
+    return total + sum(_cpu_of(child) for child in _children() if _name(child) == "java")
+
+
+def _children() -> list[int]:
+    found: list[int] = []
+    for task in Path("/proc/self/task").glob("*/children"):
+        try:
+            found += [int(pid) for pid in task.read_text().split()]
+        except OSError:
+            continue
+    return found
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _cpu_of(pid: int) -> float:
+    """User and system seconds of a running process; 0 if it is gone or this is not Linux."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _make_group() -> Path | None:
+    group = _CPUACCT / f"forerun-{uuid.uuid4().hex[:12]}"
+    try:
+        group.mkdir()
+    except OSError:
+        return None
+    if (group / "cpuacct.usage").is_file() and os.access(group / "cgroup.procs", os.W_OK):
+        return group
+    _remove(group)
+    return None
+
+
+def _close_group(group: Path) -> float:
+    """Seconds used in a group, which is then removed unless something still runs in it."""
+    used = int((group / "cpuacct.usage").read_text()) / 1e9
+    _remove(group)
+    return used
+
+
+def _remove(group: Path) -> None:
+    try:
+        group.rmdir()
+    except OSError:
+        return  # a descendant outlives the command; the empty group goes with the next boot

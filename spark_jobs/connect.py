@@ -1,0 +1,138 @@
+"""The small engine: a Spark Connect session, by default of a Sail server inside this process.
+
+Families are plain views over the committed files with a literal run column: there are no buckets,
+so nothing is said about shuffles. CPU time is that of this process, which is also the server.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from include.eventlog import ApplicationUse, StageUse
+from planner.contract import ColumnSpec, Family
+from planner.contract.plan_v1 import RUN_COLUMN
+from spark_jobs.engine import EngineError, Frame, Partition, Session, ddl, schema_of, with_run
+from spark_jobs.footers import count_rows
+
+_MODE = "SPARK_CONNECT_MODE_ENABLED"
+_ALL_ROWS = 2**31 - 1
+_SAFE = "/:@!$&'()+,;=~-._"
+
+
+class ConnectEngine:
+    """Implements :class:`spark_jobs.engine.Engine` on a Spark Connect session."""
+
+    name = "sail"
+    reports_scans = False
+    has_buckets = False
+
+    def __init__(self, session: Session, server: object | None = None) -> None:
+        self.session = session
+        self._server = server
+        self._partitions: dict[str, list[Partition]] = {}
+        self._cpu: dict[str, float] = {}
+
+    def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
+        for key, value in pairs:
+            self.session.conf.set(key, value)
+
+    def read(self, files: Sequence[str], columns: Sequence[ColumnSpec]) -> Frame:
+        if not files:
+            return self.session.createDataFrame([], ddl(columns))
+        reader = self.session.read.schema(schema_of(self.session, columns))
+        return reader.parquet(*map(_encoded, files))
+
+    def bind_view(self, name: str, frame: Frame) -> None:
+        frame.createOrReplaceTempView(name)
+
+    def open_family(self, family: Family, folder: str) -> None:  # noqa: ARG002 - no table here
+        self._partitions[family.id] = []
+        self._bind(family)
+
+    def add_partition(self, family: Family, partition: Partition) -> None:
+        self._partitions[family.id].append(partition)
+        self._bind(family)
+
+    def _bind(self, family: Family) -> None:
+        from pyspark.sql.connect.functions import lit
+
+        bound: Frame | None = None
+        for partition in self._partitions[family.id]:
+            if partition.files:
+                rows = self.read(partition.files, family.columns)
+                rows = rows.withColumn(RUN_COLUMN, lit(partition.run).cast("int"))
+                bound = rows if bound is None else bound.unionByName(rows)
+        if bound is None:
+            bound = self.session.createDataFrame([], ddl(with_run(family.columns)))
+        self.bind_view(family.id, bound)
+
+    @contextmanager
+    def plan_for(self, family: Family | None) -> Iterator[None]:  # noqa: ARG002 - no buckets here
+        yield
+
+    def write_artifact(self, frame: Frame, family: Family, folder: str) -> None:  # noqa: ARG002
+        frame.write.mode("overwrite").parquet(_encoded(folder))
+
+    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> None:
+        # Sail spreads rows over files before it writes, also after ORDER BY and coalesce(1): only a
+        # limit at the top keeps them together and in order.
+        rows = frame.limit(_ALL_ROWS) if ordered else frame
+        rows.write.mode("overwrite").parquet(_encoded(folder))
+
+    def count_rows(self, files: Sequence[str]) -> int:
+        return count_rows(self.session, files)
+
+    @contextmanager
+    def working_on(self, stage: str) -> Iterator[None]:
+        before = time.process_time()
+        # This is what pyspark.sql.functions asks to know which kind of column to build; opening
+        # the session would set it for good, and break a classic session of the same process.
+        mode = os.environ.get(_MODE)
+        os.environ[_MODE] = "1"
+        try:
+            yield
+        finally:
+            if mode is None:
+                os.environ.pop(_MODE, None)
+            self._cpu[stage] = self._cpu.get(stage, 0.0) + time.process_time() - before
+
+    def used(self) -> ApplicationUse:
+        return ApplicationUse(
+            tuple(StageUse(name, cpu, 0, 0, 0, 0, ()) for name, cpu in sorted(self._cpu.items()))
+        )
+
+    def stop(self) -> None:
+        self.session.stop()
+        if self._server is not None:
+            self._server.stop()  # type: ignore[attr-defined]
+
+
+def start_sail() -> ConnectEngine:
+    """Start a Sail server on a free port of this machine and open a session on it.
+
+    Raises :class:`EngineError` if pysail is not installed.
+    """
+    try:
+        from pysail.spark import SparkConnectServer
+    except ImportError:
+        raise EngineError(
+            "the small engine is not installed", hint="Install pysail, or use --engine spark."
+        ) from None
+    from pyspark.sql.connect.session import SparkSession
+
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    address = server.listening_address
+    session = SparkSession.builder.remote(f"sc://{address[0]}:{address[1]}").create()
+    return ConnectEngine(session, server)
+
+
+def _encoded(uri: str) -> str:
+    """A URI as Sail reads it: percent-encoded. A bare ``[`` would be a pattern that matches no
+    file, and silently gives no rows."""
+    scheme, mark, rest = uri.partition("://")
+    return f"{scheme}{mark}{quote(rest, safe=_SAFE)}"

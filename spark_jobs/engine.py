@@ -1,0 +1,138 @@
+"""What a run needs of an engine, so that the same job runs on Spark and on the small engine.
+
+Everything else in this package uses only what :class:`pyspark.sql.SparkSession` and Spark Connect
+share. Bucketed tables, partitions with a location of their own and the event log need the JVM:
+they are behind this seam.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from include.eventlog import ApplicationUse
+from planner.contract import ColumnSpec, Family
+from planner.contract.plan_v1 import RUN_COLUMN
+from planner.errors import ForerunError
+
+# The types of pyspark's two kinds of session have no common base; both are opaque here.
+Session = Any
+Frame = Any
+
+
+class EngineError(ForerunError):
+    """The engine cannot be started, or refuses what it is told."""
+
+    code = "engine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One run's rows of a family: a folder and its files, as URIs that the engine reads."""
+
+    run: int
+    folder: str
+    files: tuple[str, ...]
+
+
+class Engine(Protocol):
+    """A session with the few operations that differ between engines."""
+
+    @property
+    def name(self) -> str:
+        """``spark`` or ``sail``."""
+        ...
+
+    @property
+    def session(self) -> Session:
+        """The session that stage SQL runs in."""
+        ...
+
+    @property
+    def has_buckets(self) -> bool:
+        """Whether partitions of a family with a key are written in buckets."""
+        ...
+
+    def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Set session configuration, as the plan asks for it."""
+        ...
+
+    def read(self, files: Sequence[str], columns: Sequence[ColumnSpec]) -> Frame:
+        """The rows of exactly these Parquet files under a declared schema; no files, no rows."""
+        ...
+
+    def bind_view(self, name: str, frame: Frame) -> None:
+        """Make a frame readable in SQL under a name that may need quotes."""
+        ...
+
+    def open_family(self, family: Family, folder: str) -> None:
+        """Register the table of a family, without partitions. ``folder`` holds its partitions."""
+        ...
+
+    def add_partition(self, family: Family, partition: Partition) -> None:
+        """Make the rows of one run visible in the family's table."""
+        ...
+
+    def plan_for(self, family: Family | None) -> AbstractContextManager[None]:
+        """While in it, SQL is planned so that its output fits the family without a shuffle."""
+        ...
+
+    def write_artifact(self, frame: Frame, family: Family, folder: str) -> None:
+        """Write rows as a partition of a family; file names carry bucket ids if it has buckets.
+        A folder may be missing afterwards if there are no rows."""
+        ...
+
+    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> None:
+        """Write the report; ``ordered``: rows in the order of file names, then of rows."""
+        ...
+
+    def count_rows(self, files: Sequence[str]) -> int:
+        """The number of rows in these files, from their footers."""
+        ...
+
+    def working_on(self, stage: str) -> AbstractContextManager[None]:
+        """Work done within belongs to this stage in the figures of :meth:`used`."""
+        ...
+
+    def used(self) -> ApplicationUse:
+        """What has been used up to now, by stage. Scans only where the engine reports them."""
+        ...
+
+    @property
+    def reports_scans(self) -> bool:
+        """Whether :meth:`used` knows the rows that each scan read."""
+        ...
+
+    def stop(self) -> None:
+        """End the session and remove what it left on this machine."""
+        ...
+
+
+def ddl(columns: Sequence[ColumnSpec]) -> str:
+    """Columns as a DDL schema string."""
+    return ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
+
+
+def quoted(name: str) -> str:
+    """A name as a SQL identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def with_run(columns: Sequence[ColumnSpec]) -> tuple[ColumnSpec, ...]:
+    """The columns of a family's table: its own and the run."""
+    return (*columns, ColumnSpec(name=RUN_COLUMN, type="INT"))
+
+
+def schema_of(session: Session, columns: Sequence[ColumnSpec]) -> Any:
+    """The declared columns as the engine's own schema object."""
+    return session.createDataFrame([], ddl(columns)).schema
+
+
+def describe_schema(frame: Frame) -> tuple[ColumnSpec, ...]:
+    """The columns that a frame has, as the contract writes them."""
+    return tuple(
+        ColumnSpec(name=field.name, type=field.dataType.simpleString(), nullable=field.nullable)
+        for field in frame.schema.fields
+    )

@@ -1,0 +1,126 @@
+"""One run, from its plan to its commit. Pure orchestration: the engine, the store and the plan are
+given, and nothing but the store remembers what was done.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from include.process import tree_cpu_s
+from include.state.commits import commit_run, read_commit
+from include.state.layout import RESULT_FAMILY, Generation
+from include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
+from include.state.store import Store
+from planner.contract import Plan
+from planner.errors import ContractError
+from spark_jobs.checks import check_deliveries, check_result
+from spark_jobs.engine import Engine
+from spark_jobs.inputs import (
+    bind_inputs,
+    bound,
+    load_inputs,
+    verify_inputs,
+    verify_sources,
+)
+from spark_jobs.metrics import run_metrics
+from spark_jobs.stages import StageError, run_stage
+from spark_jobs.work import Work
+
+_LOG = logging.getLogger(__name__)
+Progress = Callable[[str], None]
+
+
+def execute(
+    engine: Engine,
+    store: Store,
+    at: Generation,
+    plan: Plan,
+    plan_key: str,
+    attempt: str,
+    progress: Progress = _LOG.info,
+) -> RunCommit:
+    """Do run ``plan.current`` and commit it; return the commit that counts.
+
+    Compare its ``attempt`` to know whether this attempt won: another one may have committed first,
+    then nothing is changed. A retry takes over the stages that earlier attempts have finished.
+    Raises a ``ForerunError`` for everything that a person can act on, with nothing committed.
+    """
+    started, cpu_before = time.monotonic(), tree_cpu_s()
+    if (winner := read_commit(store, at, plan.current)) is not None:
+        return winner
+    inputs = load_inputs(store, at, plan)
+    verify_inputs(engine, store, inputs)
+    engine.configure(plan.session)
+    bind_inputs(engine, store, inputs)
+    work = Work(engine, store, inputs, attempt)
+    checks = check_deliveries(work, progress)
+    records = _run_stages(work, progress)
+    verify_sources(inputs)  # what changed while it was being read must not be committed
+    outputs = [record.output for record in records]
+    result = next((o for o in outputs if o.family == RESULT_FAMILY), None)
+    if result is not None:
+        checks += check_result(work, result, progress)
+    commit = RunCommit(
+        run=plan.current,
+        base=inputs.manifest.base,
+        attempt=attempt,
+        plan=plan_key,
+        committed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        artifacts=tuple(o for o in outputs if o.family != RESULT_FAMILY),
+        result=result,
+        checks=tuple(checks),
+        metrics=run_metrics(
+            work,
+            records,
+            wall_s=time.monotonic() - started,
+            process_cpu_s=tree_cpu_s() - cpu_before,
+        ),
+    )
+    winner = commit_run(store, at, commit)
+    progress(_verdict(winner, attempt, commit.checks))
+    return winner
+
+
+def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
+    """Every stage in order; each one's partition is visible to those after it."""
+    plan = work.inputs.plan
+    records: list[StageRecord] = []
+    done: dict[str, ArtifactPartition] = {}
+    for number, stage in enumerate(plan.run.stages, start=1):
+        try:
+            record = run_stage(work, stage, done)
+        except StageError:
+            verify_sources(work.inputs)  # a file that vanished meanwhile is the better explanation
+            raise
+        records.append(record)
+        output = record.output
+        if output.family in done:
+            raise ContractError(
+                f"two stages of run {plan.current} write {output.family}",
+                hint="Plan the run again.",
+            )
+        done[output.family] = output
+        if output.family != RESULT_FAMILY:
+            work.engine.add_partition(plan.family(output.family), bound(work.store, output))
+        progress(_line(number, record, work))
+    return records
+
+
+def _line(number: int, record: StageRecord, work: Work) -> str:
+    stages = work.inputs.plan.run.stages
+    how = "taken over" if record.metrics.reused else f"{record.metrics.wall_s:.1f} s"
+    return (
+        f"stage {number}/{len(stages)} {record.stage} -> {record.output.family}: "
+        f"{record.output.rows} rows, {record.output.bytes} bytes, {how}"
+    )
+
+
+def _verdict(winner: RunCommit, attempt: str, checks: tuple[CheckRecord, ...]) -> str:
+    if winner.attempt != attempt:
+        return f"run {winner.run} was committed by attempt {winner.attempt}; nothing is changed"
+    failed = sum(check.critical for check in checks)
+    note = f", {failed} critical expectations failed: it will not be published" if failed else ""
+    return f"run {winner.run} is committed by attempt {attempt}{note}"

@@ -1,0 +1,186 @@
+"""What a run reads: its plan, manifest, pins and committed chain, verified and then bound.
+
+Nothing here asks the store what is there to read: the manifest names the pins, the pins name the
+source files, the commits name the artifact files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from include.state.commits import check_buckets, read_chain, verify_partition
+from include.state.layout import Generation
+from include.state.records import (
+    ArtifactPartition,
+    Manifest,
+    Pin,
+    PinnedFile,
+    RunCommit,
+    decode,
+)
+from include.state.store import StoreReader
+from planner.contract import (
+    ArtifactOutput,
+    Family,
+    FamilyInput,
+    Plan,
+    ResultOutput,
+    SourceInput,
+    Stage,
+)
+from planner.errors import ContractError
+from spark_jobs.engine import Engine, Partition
+from spark_jobs.pinned import verify_pinned
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """One run's inputs. ``pins`` and ``base_pins`` are by source name; a source that the base run
+    did not have is not in ``base_pins``."""
+
+    at: Generation
+    plan: Plan
+    manifest: Manifest
+    pins: dict[str, Pin]
+    base_pins: dict[str, Pin]
+    chain: tuple[RunCommit, ...]
+
+    def files(self, source: SourceInput) -> tuple[PinnedFile, ...]:
+        """The files of a snapshot, or of a delivery: what the pin has over the base's pin."""
+        pin = self.pins[source.source]
+        base = self.base_pins.get(source.source)
+        if source.version == "snapshot" or base is None:
+            return pin.files
+        had = {file.uri for file in base.files}
+        return tuple(file for file in pin.files if file.uri not in had)
+
+    def partitions(self, family: str) -> tuple[ArtifactPartition, ...]:
+        """The committed partitions of a family, oldest first."""
+        return tuple(a for commit in self.chain for a in commit.artifacts if a.family == family)
+
+    def sources(self) -> tuple[SourceInput, ...]:
+        """Every view that some stage of the run reads, once."""
+        wanted = (i for s in self.plan.run.stages for i in s.inputs if isinstance(i, SourceInput))
+        return tuple(dict.fromkeys(wanted))
+
+    def families(self) -> tuple[Family, ...]:
+        """Every family that some stage of the run reads or writes, once."""
+        names = dict.fromkeys(name for s in self.plan.run.stages for name in _families(s))
+        return tuple(self.plan.family(name) for name in names)
+
+
+def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
+    """Read everything that says what the run reads. Raises a ``ForerunError`` where it does not
+    fit together."""
+    _check_plan(plan)
+    run = plan.run
+    manifest = decode(Manifest, store.get(at.manifest(run.index)), at.manifest(run.index))
+    if manifest.base != run.base:
+        raise ContractError(
+            f"the plan goes on from run {run.base}, the manifest from run {manifest.base}",
+            hint="Plan the run again; the manifest stays as it is.",
+        )
+    named = {source.name for source in manifest.sources}
+    if missing := sorted({table.name for table in plan.sources} - named):
+        raise ContractError(
+            f"the manifest of run {run.index} has no pin of {', '.join(missing)}",
+            hint="The report was changed during the day; clear the day.",
+        )
+    if manifest.final and not any(isinstance(s.output, ResultOutput) for s in run.stages):
+        raise ContractError(
+            f"run {run.index} is the final one, but its plan makes no result",
+            hint="Plan the run again.",
+        )
+    pins = {s.name: decode(Pin, store.get(s.pin), s.pin) for s in manifest.sources}
+    base_pins = {
+        s.name: decode(Pin, store.get(s.base_pin), s.base_pin)
+        for s in manifest.sources
+        if s.base_pin
+    }
+    chain = tuple(read_chain(store, at, tip=manifest.base))
+    return Inputs(at, plan, manifest, pins, base_pins, chain)
+
+
+def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
+    """Prove that every source file and every artifact that the run reads is unchanged, and was
+    written the way this engine reads it."""
+    verify_sources(inputs)
+    for family in inputs.families():
+        for partition in inputs.partitions(family.id):
+            check_family(partition, family, buckets=engine.has_buckets)
+            verify_partition(store, partition)
+
+
+def verify_sources(inputs: Inputs) -> None:
+    """Prove it of the source files alone."""
+    verify_pinned(dict.fromkeys(f for view in inputs.sources() for f in inputs.files(view)))
+
+
+def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
+    """Make every view and family of the run readable in SQL under the names of the contract."""
+    for view in inputs.sources():
+        columns = inputs.manifest.source(view.source).columns
+        rows = engine.read([file.uri for file in inputs.files(view)], columns)
+        engine.bind_view(view.view, rows)
+    for family in inputs.families():
+        engine.open_family(family, store.uri(f"{inputs.at.artifacts}/{family.id}"))
+        for partition in inputs.partitions(family.id):
+            engine.add_partition(family, bound(store, partition))
+
+
+def bound(store: StoreReader, partition: ArtifactPartition) -> Partition:
+    """A partition as the engine reads it."""
+    return Partition(
+        run=partition.run,
+        folder=store.uri(partition.folder),
+        files=tuple(store.uri(f"{partition.folder}/{file.name}") for file in partition.files),
+    )
+
+
+def check_family(partition: ArtifactPartition, family: Family, *, buckets: bool) -> None:
+    """Refuse a partition that was written under another definition than the plan has, or by an
+    engine without ``buckets`` for one that has them.
+
+    A wrong bucket count would lose rows silently, another key or type would scatter equal keys.
+    """
+    check_buckets(partition)
+    written = (partition.key, partition.buckets, partition.signed, _types(partition))
+    number = family.buckets if buckets else 0
+    wanted = (family.key, number, family.signed, _types(family))
+    if written != wanted:
+        raise ContractError(
+            f"the partition of run {partition.run} of {family.id} has key "
+            f"{partition.key}, {partition.buckets} buckets and columns {_types(partition)}; the "
+            f"plan says {family.key}, {number} buckets and {_types(family)}",
+            hint="An artifact family is fixed for the day. Plan the run again.",
+        )
+
+
+def _types(what: ArtifactPartition | Family) -> tuple[tuple[str, str], ...]:
+    return tuple((column.name, column.type.upper().replace(" ", "")) for column in what.columns)
+
+
+def _families(stage: Stage) -> Iterator[str]:
+    for item in stage.inputs:
+        if isinstance(item, FamilyInput):
+            yield item.family
+    if isinstance(stage.output, ArtifactOutput):
+        yield stage.output.family
+
+
+def _check_plan(plan: Plan) -> None:
+    if not 1 <= plan.current <= len(plan.runs) or plan.run.index != plan.current:
+        raise ContractError(f"the plan has no run {plan.current}", hint="Plan the run again.")
+    if not plan.run.stages:
+        raise ContractError(
+            f"the plan gives run {plan.current} nothing to do",
+            hint="Skip the run; what it would have read is in the delivery of the next one.",
+        )
+    known = {family.id for family in plan.families}
+    names = {name for stage in plan.run.stages for name in _families(stage)}
+    if missing := sorted(names - known):
+        raise ContractError(
+            f"the plan reads families it does not define: {', '.join(missing)}",
+            hint="Plan the run again.",
+        )

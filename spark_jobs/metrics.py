@@ -1,0 +1,85 @@
+"""What a stage and a run took, as the records keep it: from the event log where there is one, else
+from the files that were bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from include.eventlog import ApplicationUse, EventLogError
+from include.state.records import ArtifactPartition, RunMetrics, StageMetrics, StageRecord
+from planner.contract import SourceInput, Stage
+from spark_jobs.work import Work
+
+
+def stage_metrics(
+    work: Work,
+    stage: Stage,
+    output: ArtifactPartition,
+    done: dict[str, ArtifactPartition],
+    wall_s: float,
+) -> StageMetrics:
+    """The figures of a stage that has just ended. ``done`` is what the run wrote before it.
+
+    Where the engine does not report its scans, the rows are those of the files that the stage's
+    inputs were bound to.
+    """
+    use = _used(work).stage(stage.id)
+    source_rows, state_rows, size = use.source_rows, use.state_rows, use.bytes_read
+    if not work.engine.reports_scans:
+        source_rows, state_rows, size = _bound(work, stage, done)
+    return StageMetrics(
+        stage=stage.id,
+        rows=output.rows,
+        bytes=output.bytes,
+        executor_cpu_s=round(use.cpu_s, 6),
+        wall_s=round(wall_s, 3),
+        source_rows_read=source_rows,
+        state_rows_read=state_rows,
+        bytes_read=size,
+    )
+
+
+def run_metrics(
+    work: Work, records: Sequence[StageRecord], *, wall_s: float, process_cpu_s: float
+) -> RunMetrics:
+    """The figures of a run that is about to be committed.
+
+    Stages that were taken over keep what their record says: the attempt that was killed did that
+    work. ``process_cpu_s`` and ``wall_s`` are of this attempt.
+    """
+    stages = tuple(record.metrics for record in records)
+    names = {record.stage for record in records}
+    other = sum(stage.cpu_s for stage in _used(work).stages if stage.stage not in names)
+    return RunMetrics(
+        stages=stages,
+        executor_cpu_s=round(sum(s.executor_cpu_s for s in stages) + other, 6),
+        other_executor_cpu_s=round(other, 6),
+        process_cpu_s=round(process_cpu_s, 3),
+        wall_s=round(wall_s, 3),
+        source_rows_read=sum(s.source_rows_read for s in stages),
+        state_rows_read=sum(s.state_rows_read for s in stages),
+        bytes_read=sum(s.bytes_read for s in stages),
+    )
+
+
+def _used(work: Work) -> ApplicationUse:
+    try:
+        return work.engine.used()
+    except EventLogError:
+        return ApplicationUse(())  # a log that the cluster keeps elsewhere: figures stay at zero
+
+
+def _bound(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> tuple[int, int, int]:
+    """Rows of sources, rows of artifacts and bytes behind the names that a stage reads."""
+    source_rows = state_rows = size = 0
+    for item in stage.inputs:
+        if isinstance(item, SourceInput):
+            files = work.inputs.files(item)
+            source_rows += sum(file.rows for file in files)
+            size += sum(file.size for file in files)
+        else:
+            own = (done[item.family],) if item.family in done else ()
+            partitions = (*work.inputs.partitions(item.family), *own)
+            state_rows += sum(partition.rows for partition in partitions)
+            size += sum(partition.bytes for partition in partitions)
+    return source_rows, state_rows, size

@@ -1,0 +1,102 @@
+"""``spark-submit run.py --plan URI --run i --attempt TOKEN``: do one run of a day and commit it.
+
+Exit codes: 0 the run is committed (by this attempt or by another), 2 it cannot be done, with the
+reason on stderr, 1 a bug, with a traceback. The last line of stdout is a JSON object. Expectations
+that fail do not change the exit code: the commit says so, and publishing refuses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+
+from include.state.layout import generation_of
+from include.state.opening import open_store, split_uri
+from include.state.records import RunCommit
+from planner.contract import Plan, decode_plan
+from planner.errors import ContractError, ForerunError
+from spark_jobs.engine import Engine
+from spark_jobs.executor import Progress, execute
+
+CANNOT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    options = _parse(arguments)
+    started = time.monotonic()
+
+    def progress(line: str) -> None:
+        _say(f"[{time.monotonic() - started:6.1f} s] {line}")
+
+    try:
+        commit = run(options.plan, options.run, options.attempt, options, progress)
+    except ForerunError as error:
+        _say(f"error: {error.code}: {error}")
+        return CANNOT
+    outcome = {
+        "run": commit.run,
+        "attempt": commit.attempt,
+        "won": commit.attempt == options.attempt,
+        "critical": sum(check.critical for check in commit.checks),
+        "warnings": sum(check.warnings for check in commit.checks),
+    }
+    sys.stdout.write(json.dumps(outcome) + "\n")
+    return 0
+
+
+def run(
+    plan_uri: str,
+    index: int,
+    attempt: str,
+    options: argparse.Namespace,
+    progress: Progress,
+) -> RunCommit:
+    """Read the plan, start the engine, execute. The engine is stopped whatever happens."""
+    root, key = split_uri(plan_uri)
+    store = open_store(root)
+    plan = decode_plan(store.get(key))
+    if plan.current != index:
+        raise ContractError(
+            f"{plan_uri} plans run {plan.current}, not run {index}",
+            hint="Pass the run that the plan was made for.",
+        )
+    engine = _start(options, plan)
+    try:
+        progress(f"run {index} of {plan.report} on {engine.name}: {len(plan.run.stages)} stages")
+        return execute(engine, store, generation_of(key), plan, key, attempt, progress)
+    finally:
+        engine.stop()
+
+
+def _start(options: argparse.Namespace, plan: Plan) -> Engine:
+    """Each engine is imported only when it is asked for."""
+    if options.engine == "sail":
+        from spark_jobs.connect import start_sail
+
+        return start_sail()
+    from spark_jobs.classic import start_spark
+
+    return start_spark(master=options.master, name=f"forerun {plan.report} run {plan.current}")
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run.py", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--plan", required=True, help="URI of the stored plan of this run")
+    parser.add_argument("--run", required=True, type=int, help="which run of the day, from 1")
+    parser.add_argument("--attempt", required=True, help="token that no other attempt has")
+    parser.add_argument("--engine", choices=("spark", "sail"), default="spark")
+    parser.add_argument("--master", help="Spark master; default: what spark-submit says")
+    return parser.parse_args(arguments)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

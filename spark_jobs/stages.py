@@ -1,0 +1,217 @@
+"""One stage: run its SELECT, write what comes out, record that it is done.
+
+The record is what a retry goes on from. Its digest is of all that the output depends on, so a
+stage that was planned differently, or over other files, is done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from include.state.commits import (
+    ArtifactError,
+    describe_partition,
+    read_stage,
+    record_stage,
+    verify_partition,
+)
+from include.state.layout import RESULT_FAMILY
+from include.state.records import ArtifactPartition, StageRecord, decode, encode
+from planner.contract import (
+    ArtifactOutput,
+    ColumnSpec,
+    Family,
+    ResultOutput,
+    SourceInput,
+    Stage,
+)
+from planner.errors import ContractError, ForerunError
+from spark_jobs.engine import Frame, describe_schema, quoted, schema_of
+from spark_jobs.inputs import check_family
+from spark_jobs.metrics import stage_metrics
+from spark_jobs.work import Work
+
+
+class StageError(ForerunError):
+    """The engine refused or failed a stage; the code carries Spark's own error class."""
+
+    code = "stage"
+
+
+def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> StageRecord:
+    """Do a stage, or take over what an earlier attempt has done, verified.
+
+    ``done`` holds this run's partitions so far, by family. Raises :class:`StageError` with
+    Spark's message if the SELECT fails, :class:`ContractError` if its schema is not the plan's.
+    """
+    digest = stage_digest(work, stage, done)
+    key = (work.inputs.at, work.inputs.plan.run.index, stage.id)
+    found = read_stage(work.store, *key)
+    broken = False
+    if found is not None and found.digest == digest:
+        try:
+            verify_partition(work.store, found.output)
+        except ArtifactError:
+            broken = True  # its files are lost: do it again, and say so in place of the record
+        else:
+            return replace(found, metrics=replace(found.metrics, reused=True))
+    record = _do(work, stage, digest, done)
+    if broken and _replaced(work, record):
+        return record
+    there = record_stage(work.store, work.inputs.at, record)
+    if there.attempt != work.attempt:
+        verify_partition(work.store, there.output)
+    return there
+
+
+def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> str:
+    """A hash of the SQL, the output's definition, the session and every input file."""
+    inputs = work.inputs
+    parts: list[object] = [work.engine.name, stage.sql, stage.output, inputs.plan.session]
+    if isinstance(stage.output, ArtifactOutput):
+        parts.append(inputs.plan.family(stage.output.family))
+    for item in stage.inputs:
+        if isinstance(item, SourceInput):
+            files = [(f.uri, f.size, f.identity) for f in inputs.files(item)]
+            parts.append((item.view, inputs.manifest.source(item.source).columns, files))
+        else:
+            own = [done[item.family]] if item.family in done else []
+            parts.append([(p.folder, p.files) for p in (*inputs.partitions(item.family), *own)])
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition]) -> StageRecord:
+    started = time.monotonic()
+    with work.engine.working_on(stage.id), _explained(stage):
+        output = stage.output
+        if isinstance(output, ArtifactOutput):
+            partition = _save(work, stage, work.inputs.plan.family(output.family))
+        else:
+            partition = _publishable(work, stage, output)
+    return StageRecord(
+        run=work.inputs.plan.run.index,
+        stage=stage.id,
+        attempt=work.attempt,
+        digest=digest,
+        output=partition,
+        metrics=stage_metrics(work, stage, partition, done, time.monotonic() - started),
+    )
+
+
+def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
+    with work.engine.plan_for(family):
+        frame = work.engine.session.sql(stage.sql)
+        _check_schema(work, stage, frame, family)
+        folder = _folder(work, family.id)
+        work.engine.write_artifact(frame, family, work.store.uri(folder))
+    partition = _described(work, family.id, folder, family.columns, family)
+    check_family(partition, family, buckets=work.engine.has_buckets)
+    return partition
+
+
+def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPartition:
+    from pyspark.sql.types import NullType
+
+    frame = work.engine.session.sql(stage.sql)
+    if len(frame.columns) != len(output.columns):
+        raise ContractError(
+            f"stage {stage.id} gives {len(frame.columns)} columns, the report has "
+            f"{len(output.columns)}",
+            hint="Plan the run again.",
+        )
+    if tuple(frame.columns) != output.columns:
+        frame = frame.toDF(*output.columns)
+    # Parquet has no column without a type; NULLs of an unknown type are published as text.
+    casts = {
+        field.name: frame[quoted(field.name)].cast("string")
+        for field in frame.schema.fields
+        if isinstance(field.dataType, NullType)
+    }
+    frame = frame.withColumns(casts) if casts else frame
+    folder = _folder(work, RESULT_FAMILY)
+    work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
+    return _described(work, RESULT_FAMILY, folder, describe_schema(frame), None)
+
+
+def _folder(work: Work, family: str) -> str:
+    return work.inputs.at.artifact(family, work.inputs.plan.run.index, work.attempt)
+
+
+def _described(
+    work: Work,
+    name: str,
+    folder: str,
+    columns: tuple[ColumnSpec, ...],
+    family: Family | None,
+) -> ArtifactPartition:
+    written = describe_partition(
+        work.store,
+        family=name,
+        run=work.inputs.plan.run.index,
+        attempt=work.attempt,
+        folder=folder,
+        rows=0,
+        columns=columns,
+        key=family.key if family else (),
+        buckets=family.buckets if family and work.engine.has_buckets else 0,
+        signed=family.signed if family else False,
+    )
+    files = [work.store.uri(f"{folder}/{file.name}") for file in written.files]
+    return replace(written, rows=work.engine.count_rows(files))
+
+
+def _check_schema(work: Work, stage: Stage, frame: Frame, family: Family) -> None:
+    """The engine's types must be the declared ones: all partitions of a family share a schema,
+    and rows hash to buckets by the type of the key."""
+    declared = schema_of(work.engine.session, family.columns)
+    wanted = [(field.name, field.dataType.simpleString()) for field in declared.fields]
+    got = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+    if got != wanted:
+        raise ContractError(
+            f"stage {stage.id} gives {_differing(got, wanted)}; family {family.id} declares "
+            f"{_differing(wanted, got)}",
+            hint="The plan and the engine disagree about a type; please report the query.",
+        )
+
+
+def _differing(columns: list[tuple[str, str]], others: list[tuple[str, str]]) -> str:
+    """The columns that the other list does not have at the same place."""
+    there = dict(enumerate(others))
+    return ", ".join(f"{c[0]} {c[1]}" for i, c in enumerate(columns) if there.get(i) != c) or "none"
+
+
+def _replaced(work: Work, record: StageRecord) -> bool:
+    key = work.inputs.at.stage(record.run, record.stage)
+    found = work.store.find(key)
+    if found is None or decode(StageRecord, found.data, key).digest != record.digest:
+        return False
+    return work.store.put_if_match(key, encode(record), found.tag)
+
+
+@contextmanager
+def _explained(stage: Stage) -> Iterator[None]:
+    """Turn the engine's exceptions into one that carries its message without a stack trace."""
+    try:
+        yield
+    except PySparkException as error:
+        condition = error.getCondition() or error.__class__.__name__
+        text = (error.getMessage() or str(error)).split("\n\nJVM stacktrace:")[0].strip()
+        raise _failed(stage, condition, text) from error
+    except Py4JError as error:
+        raise _failed(stage, "JVM", str(error).splitlines()[0]) from error
+
+
+def _failed(stage: Stage, condition: str, text: str) -> StageError:
+    message = text if condition in text else f"[{condition}] {text}"
+    return StageError(
+        f"stage {stage.id} ({stage.title}) failed: {message[:2000]}",
+        hint="`forerun plan --format sql` shows the stage's SQL. Nothing of the run is committed.",
+        code=f"stage:{condition}",
+    )

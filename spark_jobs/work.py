@@ -1,0 +1,19 @@
+"""What everything that is done in one run shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from include.state.store import Store
+from spark_jobs.engine import Engine
+from spark_jobs.inputs import Inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One attempt at one run. ``attempt`` names the folders that it alone writes."""
+
+    engine: Engine
+    store: Store
+    inputs: Inputs
+    attempt: str

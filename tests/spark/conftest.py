@@ -1,0 +1,36 @@
+"""Engines for the tests of the job: one Sail server and one Spark session for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.connect import ConnectEngine, start_sail
+from tests.spark.days import Day
+
+
+@pytest.fixture(scope="session")
+def sail() -> Iterator[ConnectEngine]:
+    engine = start_sail()
+    yield engine
+    engine.stop()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[object]:
+    from spark_jobs.classic import start_spark
+
+    engine = start_spark(
+        master="local[2]",
+        options=(("spark.sql.shuffle.partitions", "3"), ("spark.driver.memory", "1g")),
+    )
+    engine.session.sparkContext.setLogLevel("ERROR")
+    yield engine
+    engine.stop()
+
+
+@pytest.fixture
+def day(tmp_path: Path) -> Day:
+    return Day(tmp_path)

@@ -1,0 +1,213 @@
+"""A small day by hand: source files, pins, manifests and plans, without planner or day module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from include.expectations import Expectation
+from include.state.layout import Generation, pin_key
+from include.state.opening import open_store
+from include.state.records import Manifest, ManifestSource, Pin, PinnedFile, RunCommit, encode
+from planner.contract import (
+    CONTRACT_VERSION,
+    ArtifactOutput,
+    ColumnSpec,
+    Family,
+    FamilyInput,
+    Plan,
+    ResultOutput,
+    Run,
+    SourceInput,
+    SourceTable,
+    Stage,
+    encode_plan,
+)
+from spark_jobs.engine import Engine
+from spark_jobs.executor import execute
+
+Sale = tuple[int | None, str | None, int]
+SALES = (
+    ColumnSpec(name="id", type="BIGINT"),
+    ColumnSpec(name="shop", type="STRING"),
+    ColumnSpec(name="amount", type="DECIMAL(10,2)"),
+)
+RETURNS = (ColumnSpec(name="sale", type="BIGINT"), ColumnSpec(name="reason", type="STRING"))
+ROWS = Family(
+    id="f_rows",
+    kind="shuffle",
+    fingerprint="rows",
+    title="sales by id",
+    columns=SALES,
+    key=("id",),
+    buckets=4,
+)
+SUMS = Family(
+    id="f_sums",
+    kind="state",
+    fingerprint="sums",
+    title="sums by shop",
+    columns=(
+        ColumnSpec(name="shop", type="STRING"),
+        ColumnSpec(name="total", type="DECIMAL(20,2)"),
+        ColumnSpec(name="n", type="BIGINT"),
+    ),
+    key=("shop",),
+    buckets=2,
+)
+QUERY = "SELECT shop, sum(amount) AS total, count(*) AS n FROM sales GROUP BY shop"
+
+
+def save_rows(run: int) -> Stage:
+    """The delivery, distributed by id."""
+    return Stage(
+        id="save-rows",
+        title="keep sales by id",
+        sql="SELECT `id`, `shop`, `amount` FROM `sales__delta`",
+        inputs=(SourceInput(view="sales__delta", source="sales", version="delta"),),
+        output=ArtifactOutput(family="f_rows"),
+    )
+
+
+def save_sums(run: int) -> Stage:
+    """Partial sums of this run's partition of the saved rows."""
+    return Stage(
+        id="save-sums",
+        title="partial sums",
+        sql=(
+            "SELECT `shop`, CAST(sum(`amount`) AS DECIMAL(20,2)) AS `total`, count(*) AS `n` "
+            f"FROM `f_rows` WHERE `__run` = {run} GROUP BY `shop`"
+        ),
+        inputs=(FamilyInput(family="f_rows"),),
+        output=ArtifactOutput(family="f_sums"),
+    )
+
+
+def publish(run: int) -> Stage:
+    """The result from the sums of all runs."""
+    return Stage(
+        id="publish",
+        title="the report",
+        sql=(
+            "SELECT `shop`, CAST(sum(`total`) AS DECIMAL(20,2)) AS `t`, sum(`n`) AS `c` "
+            f"FROM `f_sums` WHERE `__run` <= {run} GROUP BY `shop` ORDER BY `shop`"
+        ),
+        inputs=(FamilyInput(family="f_sums"),),
+        output=ResultOutput(columns=("shop", "total", "n"), ordered=True),
+    )
+
+
+@dataclass
+class Day:
+    """Builds a day in a folder. Deliveries are lists of (id, shop, cents)."""
+
+    folder: Path
+    files: list[PinnedFile] = field(default_factory=list)
+    pinned: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.store = open_store(str(self.folder / "my store"))
+        self.at = Generation("shops", "2026-01-01", "g1")
+
+    def deliver(self, rows: list[Sale]) -> Path:
+        """One more Parquet file of sales; returns its path."""
+        table = pa.table(
+            {
+                "id": pa.array([r[0] for r in rows], pa.int64()),
+                "shop": pa.array([r[1] for r in rows], pa.string()),
+                "amount": pa.array([_cents(r[2]) for r in rows], pa.decimal128(10, 2)),
+            }
+        )
+        path = self.folder / "in" / f"part [{len(self.files)}].parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(table, path)
+        self.files.append(pinned(path, len(rows)))
+        return path
+
+    def plan_run(
+        self,
+        run: int,
+        stages: tuple[Stage, ...],
+        *,
+        base: int | None = None,
+        final: bool = False,
+        families: tuple[Family, ...] = (ROWS, SUMS),
+        checks: tuple[Expectation, ...] = (),
+        source_checks: tuple[Expectation, ...] = (),
+        method: str = "incremental",
+        attempt: str = "p1",
+    ) -> str:
+        """Pin, write manifest and plan of a run; returns the plan's key."""
+        base = run - 1 if base is None else base
+        pin = Pin(
+            source="sales-1", name="sales", day=self.at.day, number=run, path="in",
+            format="parquet", pinned_at="2026-01-01T00:00:00+00:00", files=tuple(self.files),
+        )  # fmt: skip
+        key = pin_key("sales-1", self.at.day, run)
+        self.store.put_if_absent(key, encode(pin))
+        self.pinned[run] = key
+        source = ManifestSource(
+            name="sales", pin=key, base_pin=self.pinned.get(base, ""), columns=SALES,
+            changing=True, expectations=source_checks,
+        )  # fmt: skip
+        manifest = Manifest(
+            report=self.at.report, day=self.at.day, generation=self.at.generation, run=run,
+            base=base, final=final, created_at="2026-01-01T00:00:00+00:00", sources=(source,),
+            expectations=checks,
+        )  # fmt: skip
+        self.store.put_if_absent(self.at.manifest(run), encode(manifest))
+        runs = tuple(
+            Run(index=i, weight=1.0, opened=True, base=base, stages=stages if i == run else ())
+            for i in range(1, run + 1)
+        )
+        plan = Plan(
+            version=CONTRACT_VERSION, report=self.at.report, sql=QUERY, method=method,
+            current=run, sources=(SourceTable(name="sales", columns=SALES, changing=True),),
+            families=families, runs=runs,
+            session=(("spark.sql.ansi.enabled", "true"), ("spark.sql.session.timeZone", "UTC")),
+            estimated_cost=0, batch_cost=0,
+        )  # fmt: skip
+        self.store.put(self.at.plan(run, attempt), encode_plan(plan))
+        self.plan = plan
+        return self.at.plan(run, attempt)
+
+    def do(self, engine: Engine, attempt: str = "a1", **kwargs: object) -> RunCommit:
+        """Execute the run that was planned last."""
+        key = self.at.plan(self.plan.current, "p1")
+        return execute(engine, self.store, self.at, self.plan, key, attempt, **kwargs)
+
+    def rows(self, commit: RunCommit) -> list[tuple[object, ...]]:
+        """The result's rows, in the order in which its files give them."""
+        assert commit.result is not None
+        folder = self.folder / "my store" / commit.result.folder
+        tables = [pq.read_table(folder / file.name) for file in commit.result.files]
+        return [tuple(row.values()) for table in tables for row in table.to_pylist()]
+
+
+def pinned(path: Path, rows: int) -> PinnedFile:
+    """A file as pinning records it."""
+    found = path.stat()
+    return PinnedFile(
+        uri=f"file://{path}", size=found.st_size, identity=str(found.st_mtime_ns), rows=rows
+    )
+
+
+def _cents(value: int) -> object:
+    from decimal import Decimal
+
+    return Decimal(value) / 100
+
+
+def expected(deliveries: list[list[Sale]]) -> list[tuple[object, ...]]:
+    """What the report must be, NULL shop first."""
+    totals: dict[str | None, list[int]] = {}
+    for rows in deliveries:
+        for _, shop, cents in rows:
+            entry = totals.setdefault(shop, [0, 0])
+            entry[0] += cents
+            entry[1] += 1
+    ordered = sorted(totals, key=lambda shop: (shop is not None, shop or ""))
+    return [(shop, _cents(totals[shop][0]), totals[shop][1]) for shop in ordered]
