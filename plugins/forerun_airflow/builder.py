@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from airflow.sdk import (
     DAG,
@@ -58,6 +58,7 @@ def add_report_tasks(
     *,
     conn_id: str = "spark_default",
     spark_conf: dict[str, str] | None = None,
+    engine: Literal["spark", "sail"] = "spark",
     before_run: BeforeRun | None = None,
     poll: float = 30.0,
 ) -> None:
@@ -65,9 +66,10 @@ def add_report_tasks(
 
     They are ``open_day``, per run ``wait``, ``plan`` and ``run``, then ``check`` and ``publish``.
     The last is the only leaf, so it alone decides about the DAG run. ``conn_id`` names the Spark
-    connection, ``spark_conf`` adds to the configuration of every run, ``before_run`` makes a task
-    that comes before the wait of run i (the demo lets data arrive there), ``poll`` is the number
-    of seconds between looks for complete sources.
+    connection, ``spark_conf`` adds to the configuration of every run, ``engine`` ``sail`` is the
+    small engine for tests, ``before_run`` makes a task that comes before the wait of run i (the
+    demo lets data arrive there), ``poll`` is the number of seconds between looks for complete
+    sources.
     """
     opened = OpenDay(task_id="open_day", spec=spec)
     before: BaseOperator = opened
@@ -89,6 +91,7 @@ def add_report_tasks(
                 plan_task=plan.task_id,
                 run=run,
                 conn_id=conn_id,
+                engine=engine,
                 spark_conf=spark_conf,
             )
             chain(wait, plan, submit)

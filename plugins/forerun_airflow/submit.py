@@ -29,13 +29,20 @@ class SubmitRun(SparkSubmitOperator):
     a cleared task would take the success of the old job for its own and submit nothing.
 
     Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
-    worker. ``spark_conf`` is added to the configuration (sizes, queues).
+    worker. ``spark_conf`` is added to the configuration (sizes, queues). ``engine`` ``sail`` runs
+    the same job on the small engine, inside the driver's Python: for tests and small data.
     """
 
     ui_color = "#fdeee4"
 
     def __init__(
-        self, *, plan_task: str, run: int, spark_conf: dict[str, str] | None = None, **kwargs: Any
+        self,
+        *,
+        plan_task: str,
+        run: int,
+        engine: str = "spark",
+        spark_conf: dict[str, str] | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(
             application=str(JOB),
@@ -53,6 +60,7 @@ class SubmitRun(SparkSubmitOperator):
         )
         self.plan_task = plan_task
         self.run = run
+        self.engine = engine
 
     def execute(self, context: Any) -> None:
         planned = context["ti"].xcom_pull(task_ids=self.plan_task)
@@ -66,11 +74,12 @@ class SubmitRun(SparkSubmitOperator):
             *("--plan", str(planned["plan"])),
             *("--run", str(self.run)),
             *("--attempt", attempt),
+            *("--engine", self.engine),
         ]
         with explained():
-            from include.packaging import job_zip
+            from include.job_archive import job_archive
 
-            self.py_files = str(job_zip())
+            self.py_files = str(job_archive())
         self.conf = {**dict(planned["conf"]), **(self.conf or {})}
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
         super().execute(context)

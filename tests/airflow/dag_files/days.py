@@ -1,0 +1,83 @@
+"""DAGs for tests/airflow/test_days.py: one report, several days. Copied into the DAG folder."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from airflow.sdk import BaseOperator
+
+from forerun_airflow import MarkerFile, expect, progressive_dag
+from tests.airflow.reports import sales_report, sales_source
+
+ROOT = os.environ["FORERUN_TEST_ROOT"]
+# What arrives before each run.
+ARRIVALS = {
+    1: [("apple", 10), ("pear", 3), (None, 1)],
+    2: [("apple", 5), ("plum", 7)],
+    3: [("pear", -3), ("plum", None), (None, 4)],
+}
+
+
+class Arrive(BaseOperator):
+    """Delivers one file; the last one marks the day as complete."""
+
+    def __init__(self, *, data: str, run: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data = data
+        self.run = run
+
+    def execute(self, context: Any) -> None:
+        opened = context["ti"].xcom_pull(task_ids="open_day")
+        folder = f"{self.data}/sales/{opened['day']}"
+        os.makedirs(folder, exist_ok=True)
+        names, amounts = zip(*ARRIVALS[self.run], strict=True)
+        table = pa.table(
+            {"item": pa.array(names, pa.string()), "amount": pa.array(amounts, pa.int64())}
+        )
+        path = f"{folder}/run-{self.run}.parquet"
+        if not os.path.exists(path):
+            pq.write_table(table, path)
+        if self.run == max(ARRIVALS):
+            open(f"{folder}/_SUCCESS", "w").close()
+
+
+def build(name, *, expectations=(), **options):
+    data = f"{ROOT}/{name}"
+    spec = sales_report(
+        store=f"{ROOT}/store",
+        name=name,
+        sources=(sales_source(data, complete_when=MarkerFile()),),
+        expectations=expectations,
+    )
+
+    def before_run(run):
+        return Arrive(task_id=f"arrive_{run}", data=data, run=run, trigger_rule="all_done")
+
+    options = {"engine": "sail", "before_run": before_run, **options}
+    return progressive_dag(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), poll=0.5, **options)
+
+
+on_spark = build("on_spark", engine="spark")
+progressive = build("progressive")
+batch = build("batch")
+by_hand = build("by_hand")
+cleared = build("cleared")
+backfilled = build("backfilled")
+dry = build("dry")
+broken_early = build("broken_early")
+# The JVM of run 2 cannot start.
+broken_early.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}
+critical = build(
+    "critical",
+    expectations=(expect("expect_column_values_to_not_be_null", column="item"),),
+)
+warned = build(
+    "warned",
+    expectations=(
+        expect("expect_column_values_to_not_be_null", column="item", severity="warning"),
+    ),
+)

@@ -1,0 +1,250 @@
+"""Whole days through Airflow: real tasks, a real spark-submit; on Sail where Spark adds nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.airflow.conftest import ROOT
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+DAY = "2026-03-01"
+MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
+SECRET = "s3cr3t-k3y-never-shown"
+EXPECTED = {"apple": (15, 2), "pear": (0, 2), "plum": (7, 2), None: (5, 2)}
+
+
+class Days:
+    """Runs DAGs of ``dag_files/days.py`` the way ``airflow dags test`` does."""
+
+    def __init__(self, root: Path, bag: object) -> None:
+        self.root = root
+        self.bag = bag
+
+    def test(self, dag_id, **options):
+        """A DAG run by hand; returns the state of every task."""
+        options = {"logical_date": MIDNIGHT, **options}
+        return self.states(self.bag.get_dag(dag_id).test(**options))
+
+    @staticmethod
+    def states(run):
+        states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
+        return {"dag": str(run.state), **states}
+
+    def folder(self, dag_id, day=DAY, generation=None):
+        folder = self.root / "store" / "reports" / dag_id / day
+        return folder / (generation or sorted(p.name for p in folder.iterdir())[-1])
+
+    def commits(self, dag_id, **where):
+        files = sorted((self.folder(dag_id, **where) / "commits").glob("*.json"))
+        return {int(p.stem.partition("-")[2]): json.loads(p.read_text()) for p in files}
+
+    def pointer(self, dag_id, day=DAY):
+        path = self.root / "store" / "results" / dag_id / day / "pointer.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def result(self, dag_id, day=DAY):
+        pointer = self.pointer(dag_id, day)
+        folder = Path(pointer["folder"].removeprefix("file://"))
+        rows = [
+            row
+            for file in pointer["files"]
+            for row in pq.read_table(folder / file["name"]).to_pylist()
+        ]
+        assert len(rows) == len({row["item"] for row in rows}) == pointer["rows"]
+        return {row["item"]: (row["revenue"], row["n"]) for row in rows}
+
+
+@pytest.fixture(scope="module")
+def days(airflow_home, tmp_path_factory):
+    from airflow.dag_processing.dagbag import DagBag
+
+    root = tmp_path_factory.mktemp("days")
+    os.environ["FORERUN_TEST_ROOT"] = str(root)
+    os.environ["AWS_SECRET_ACCESS_KEY"] = SECRET
+    file = airflow_home / "dags" / "days.py"
+    shutil.copy(ROOT / "tests" / "airflow" / "dag_files" / "days.py", file)
+    bag = DagBag(str(file))
+    assert not bag.import_errors
+    yield Days(root, bag)
+    file.unlink()
+    del os.environ["FORERUN_TEST_ROOT"], os.environ["AWS_SECRET_ACCESS_KEY"]
+
+
+def test_a_progressive_day_on_spark(days, capfd):
+    states = days.test("on_spark", run_conf={"mode": "progressive"})
+    assert set(states.values()) == {"success"}, states
+    assert days.result("on_spark") == EXPECTED
+    commits = days.commits("on_spark")
+    assert [commit["base"] for commit in commits.values()] == [0, 1, 2][-len(commits) :]
+    assert 3 in commits
+    logged = "".join(capfd.readouterr())
+    assert "spark-submit" in logged
+    assert SECRET not in logged
+    assert not any(SECRET in path.read_text(errors="replace") for path in days.root.rglob("*.json"))
+
+
+def test_batch_is_one_run(days):
+    states = days.test("batch", run_conf={"mode": "batch"})
+    assert states["dag"] == "success"
+    assert {states[f"run_{i}.{t}"] for i in (1, 2) for t in ("wait", "plan", "run")} == {"skipped"}
+    assert list(days.commits("batch")) == [3]
+    assert days.result("batch") == EXPECTED
+
+
+def test_a_past_day_in_auto_mode_goes_straight_to_one_run(days):
+    states = days.test("progressive")
+    assert states["run_1.run"] == "skipped"
+    assert states["dag"] == "success"
+    assert days.result("progressive") == EXPECTED
+
+
+def test_an_early_run_that_fails_does_not_block_the_day(days):
+    states = days.test("broken_early", run_conf={"mode": "progressive"})
+    assert states["run_2.run"] == "failed"
+    assert states["run_3.run"] == "success"
+    assert states["dag"] == "success"
+    commits = days.commits("broken_early")
+    assert 2 not in commits
+    assert commits[3]["base"] == max((i for i in commits if i < 3), default=0)
+    assert days.result("broken_early") == EXPECTED
+
+
+def test_a_run_by_hand_has_no_logical_date(days):
+    states = days.test(
+        "by_hand", logical_date=None, run_after=MIDNIGHT, run_conf={"report_date": "2026-02-14"}
+    )
+    assert states["dag"] == "success"
+    assert days.result("by_hand", day="2026-02-14") == EXPECTED
+
+
+def test_a_dry_run_plans_and_does_nothing_else(days):
+    states = days.test("dry", run_conf={"dry_run": True})
+    assert states["run_1.plan"] == "success"
+    assert states["run_1.run"] == states["publish"] == "skipped"
+    assert len(list((days.folder("dry") / "plans").iterdir())) == 1
+    assert days.commits("dry") == {}
+    assert days.pointer("dry") is None
+
+
+def test_the_same_date_again_is_a_new_generation(days):
+    for expected in (1, 2):
+        assert days.test("cleared")["dag"] == "success"
+        pointer = days.pointer("cleared")
+        assert pointer["generation"] == expected
+        assert days.result("cleared") == EXPECTED
+
+
+def test_a_cleared_day_is_a_new_generation(days):
+    """Cleared as the scheduler does it: same DAG run, same run id."""
+    assert days.test("cleared", logical_date=datetime(2026, 3, 2, tzinfo=UTC))["dag"] == "success"
+    before = days.pointer("cleared", day="2026-03-02")
+    states = _rerun(days, "cleared", datetime(2026, 3, 2, tzinfo=UTC))
+    assert states["dag"] == "success"
+    after = days.pointer("cleared", day="2026-03-02")
+    assert (before["generation"], after["generation"]) == (1, 2)
+    assert days.result("cleared", day="2026-03-02") == EXPECTED
+
+
+def test_a_backfilled_day_is_one_run(days):
+    states = _backfill(days, "backfilled", MIDNIGHT)
+    assert states["dag"] == "success"
+    assert states["run_1.wait"] == states["run_2.wait"] == "skipped"
+    assert list(days.commits("backfilled")) == [3]
+    assert days.result("backfilled") == EXPECTED
+
+
+def test_a_critical_expectation_stops_publishing(days, capfd):
+    states = days.test("critical")
+    assert states["run_3.run"] == "success"
+    assert (states["check"], states["publish"]) == ("failed", "upstream_failed")
+    assert states["dag"] == "failed"
+    assert days.pointer("critical") is None
+    logged = "".join(capfd.readouterr())
+    assert "expect_column_values_to_not_be_null(column='item')" in logged
+    assert "1 of 4 rows" in logged
+    assert '"item": null' in logged
+
+
+def test_a_warning_is_logged_and_published(days, capfd):
+    assert days.test("warned")["dag"] == "success"
+    assert days.result("warned") == EXPECTED
+    assert "does not hold (warning): result, run 3" in "".join(capfd.readouterr())
+
+
+def _rerun(days, dag_id, logical_date):
+    from airflow.models.dag import DagModel  # noqa: F401 - the mappers must be complete
+    from airflow.models.dagrun import DagRun
+    from airflow.models.taskinstance import clear_task_instances
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        run = session.scalar(
+            select(DagRun).where(DagRun.dag_id == dag_id, DagRun.logical_date == logical_date)
+        )
+        clear_task_instances(run.get_task_instances(session=session), session)
+        session.commit()
+        assert run.clear_number == 1
+        return _drive(days, run, session)
+
+
+def _backfill(days, dag_id, logical_date):
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import BundleDagBag, sync_bag_to_db
+    from airflow.models.dagbag import DBDagBag
+    from airflow.utils.session import create_session
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+
+    with create_session() as session:
+        manager = DagBundlesManager()
+        manager.sync_bundles_to_db(session=session)
+        session.commit()
+        for bundle in manager.get_all_dag_bundles():
+            bag = BundleDagBag(
+                dag_folder=bundle.path, bundle_path=bundle.path, bundle_name=bundle.name
+            )
+            sync_bag_to_db(bag, bundle.name, bundle.version)
+        dag = DBDagBag().get_latest_version_of_dag(dag_id, session=session)
+        run = dag.create_dagrun(
+            run_id=f"backfill__{logical_date.isoformat()}",
+            logical_date=logical_date,
+            data_interval=(logical_date, logical_date),
+            run_after=logical_date,
+            run_type=DagRunType.BACKFILL_JOB,
+            triggered_by=DagRunTriggeredByType.BACKFILL,
+            state="running",
+            session=session,
+        )
+        session.commit()
+        return _drive(days, run, session)
+
+
+def _drive(days, run, session):
+    """The loop of ``DAG.test`` over a DAG run that exists already."""
+    from airflow.models.dagbag import DBDagBag
+    from airflow.sdk.definitions.dag import _run_task
+    from airflow.utils.state import DagRunState, TaskInstanceState
+
+    dag = days.bag.get_dag(run.dag_id)
+    run.dag = DBDagBag().get_latest_version_of_dag(run.dag_id, session=session)
+    run.state = DagRunState.RUNNING
+    session.commit()
+    while run.state == DagRunState.RUNNING:
+        session.expire_all()
+        ready, _ = run.update_state(session=session)
+        for ti in ready:
+            ti.try_number += 1
+            ti.state = TaskInstanceState.SCHEDULED
+        session.commit()
+        for ti in run.get_task_instances(session=session):
+            if ti.state == TaskInstanceState.SCHEDULED:
+                _run_task(ti=ti, task=dag.get_task(ti.task_id), run_triggerer=True)
+    return days.states(run)
