@@ -34,6 +34,7 @@ class SubmitRun(SparkSubmitOperator):
     """
 
     ui_color = "#fdeee4"
+    conf: dict[str, str] | None
 
     def __init__(
         self,
