@@ -90,6 +90,7 @@ def add_report_tasks(
                 task_id="run",
                 plan_task=plan.task_id,
                 run=run,
+                final=run == spec.runs,
                 conn_id=conn_id,
                 engine=engine,
                 spark_conf=spark_conf,

@@ -24,16 +24,15 @@ class CheckResult(BaseOperator):
         self.day_task = day_task
 
     def execute(self, context: Any) -> list[str]:
-        from include.findings import read_failed
-        from include.state.layout import Generation
-        from include.state.opening import open_store
+        from include.day import read_findings
 
         opened = opened_day(context, self.day_task)
         if opened.dry_run:
             raise AirflowSkipException("a dry run has no result")
         with explained():
-            at = Generation(self.spec.name, opened.day, opened.generation)
-            findings = read_failed(open_store(store_uri(self.spec)), at)
+            findings = read_findings(
+                store_uri(self.spec), self.spec, opened.date, opened.generation
+            )
         warnings = [finding.text for finding in findings if finding.severity == "warning"]
         for text in warnings:
             self.log.warning("expectation does not hold (warning): %s", text)

@@ -41,6 +41,7 @@ class SubmitRun(SparkSubmitOperator):
         *,
         plan_task: str,
         run: int,
+        final: bool,
         engine: str = "spark",
         spark_conf: dict[str, str] | None = None,
         **kwargs: Any,
@@ -61,6 +62,7 @@ class SubmitRun(SparkSubmitOperator):
         )
         self.plan_task = plan_task
         self.run = run
+        self.final = final
         self.engine = engine
 
     def execute(self, context: Any) -> None:
@@ -84,6 +86,26 @@ class SubmitRun(SparkSubmitOperator):
         self.conf = {**dict(planned["conf"]), **(self.conf or {})}
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
         super().execute(context)
+        if not self.final:
+            with explained():
+                self._raise_alarm(str(planned["plan"]))
+
+    def _raise_alarm(self, plan_uri: str) -> None:
+        """Fail an early run whose deliveries break a critical expectation: that is hours before the
+        deadline. The run stays committed, and the final run goes on from it."""
+        from include.state.commits import read_commit
+        from include.state.layout import generation_of
+        from include.state.opening import open_store, split_uri
+
+        root, key = split_uri(plan_uri)
+        commit = read_commit(open_store(root), generation_of(key), self.run)
+        broken = [check for check in commit.checks if check.critical] if commit else []
+        if broken:
+            raise AirflowFailException(
+                "critical expectations do not hold; unless that is put right, the report will not "
+                "be published: "
+                + ", ".join(f"{check.target} (see {root}/{check.key})" for check in broken)
+            )
 
     def _check_connection(self) -> None:
         """A connection that is missing would silently mean a YARN cluster."""

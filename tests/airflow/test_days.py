@@ -173,10 +173,21 @@ def test_a_critical_expectation_stops_publishing(days, capfd):
     assert '"item": null' in logged
 
 
+def test_a_bad_early_delivery_raises_the_alarm_early(days, capfd):
+    states = days.test("bad_delivery", run_conf={"mode": "progressive"})
+    assert states["run_1.run"] == "failed"
+    assert (states["run_3.run"], states["check"]) == ("success", "failed")
+    assert days.commits("bad_delivery")[3]["base"] >= 1
+    assert days.pointer("bad_delivery") is None
+    assert "critical expectations do not hold; unless that is put right" in "".join(
+        capfd.readouterr()
+    )
+
+
 def test_a_warning_is_logged_and_published(days, capfd):
     assert days.test("warned")["dag"] == "success"
     assert days.result("warned") == EXPECTED
-    assert "does not hold (warning): result, run 3" in "".join(capfd.readouterr())
+    assert "does not hold (warning): run 3, result" in "".join(capfd.readouterr())
 
 
 def _rerun(days, dag_id, logical_date):

@@ -45,12 +45,12 @@ class Arrive(BaseOperator):
             open(f"{folder}/_SUCCESS", "w").close()
 
 
-def build(name, *, expectations=(), **options):
+def build(name, *, expectations=(), deliveries=(), **options):
     data = f"{ROOT}/{name}"
     spec = sales_report(
         store=f"{ROOT}/store",
         name=name,
-        sources=(sales_source(data, complete_when=MarkerFile()),),
+        sources=(sales_source(data, complete_when=MarkerFile(), expectations=deliveries),),
         expectations=expectations,
     )
 
@@ -74,6 +74,10 @@ broken_early.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}
 critical = build(
     "critical",
     expectations=(expect("expect_column_values_to_not_be_null", column="item"),),
+)
+bad_delivery = build(
+    "bad_delivery",
+    deliveries=(expect("expect_column_values_to_not_be_null", column="item"),),
 )
 warned = build(
     "warned",
