@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from include.state.commits import read_chain, read_commit
-from include.state.layout import Generation
+from include.state.layout import Generation, pointer_key
 from include.state.opening import split_uri
-from include.state.records import RunCommit, StageMetrics
+from include.state.records import Pointer, RunCommit, StageMetrics, decode
 from include.state.store import StoreReader
 from planner.contract import FamilyInput, Plan, decode_plan
 from planner.errors import ForerunError
@@ -146,6 +146,12 @@ def final_commit(store: StoreReader, at: Generation, runs: int) -> RunCommit:
             f"the final run of {at.report} was not committed", hint="Look at the log of its run."
         )
     return commit
+
+
+def read_pointer(store: StoreReader, at: Generation) -> Pointer:
+    """What is published of a day."""
+    key = pointer_key(at.report, at.day)
+    return decode(Pointer, store.get(key), key)
 
 
 def is_early_work(store: StoreReader, commit: RunCommit, arrived_rows: int) -> bool:

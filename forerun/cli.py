@@ -13,8 +13,10 @@ from typer.exceptions import TyperException
 
 from forerun import console
 from forerun.doctor import doctor_command
-from forerun.planning import build_request, changing_tables, parse_points
+from forerun.doctor import doctor_command
+from forerun.planning import build_request, changing_tables, parse_points, read_sql
 from forerun.tables import find_tables
+from include.jvm import home_folder
 from planner.errors import ForerunError
 
 CANNOT = 2
@@ -102,6 +104,67 @@ def plan_command(
         console.say(sql.render(found.plan))
     else:
         console.say(tree.render(found))
+
+
+app.command("doctor")(doctor_command)
+
+
+class Engine(StrEnum):
+    spark = "spark"
+    sail = "sail"
+
+
+@app.command(
+    "simulate",
+    epilog="**Examples**\n\n"
+    "`forerun simulate report.sql --tables data/ --engine sail`\n\n"
+    "`forerun simulate report.sql --tables data/ --correlate lineitem.l_orderkey=orders.o_orderkey`"
+    "\n\n`forerun simulate report.sql --tables data/ --store s3://bucket/try --json day.json`",
+)
+def simulate_command(
+    report: ReportFile,
+    tables: Tables,
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="Spark, or Sail: quick, without a JVM.")
+    ] = Engine.spark,
+    changing: Changing = None,
+    correlate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--correlate",
+            metavar="CHILD.KEY=PARENT.KEY",
+            help="Rows of the child arrive with their parent. May be given several times.",
+        ),
+    ] = None,
+    arrived: Arrived = "0.58,0.79,1",
+    weights: Weights = "0.25,0.3,1",
+    seed: Annotated[int, typer.Option("--seed", help="Which rows come when.")] = 1,
+    store: Annotated[
+        str | None, typer.Option("--store", metavar="URI", help="Folder, file:// or s3://.")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
+    ] = None,
+    master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
+) -> int:
+    """Run a whole day on a folder of tables, then the plain query, and compare."""
+    from forerun import simulation_command as command
+
+    options = command.Options(
+        report=report,
+        sql=read_sql(report),
+        tables=tables,
+        engine=engine.value,
+        changing=changing,
+        correlate=tuple(correlate or ()),
+        points=parse_points(arrived, weights),
+        seed=seed,
+        store=store,
+        json_file=json_file,
+        master=master,
+        work=home_folder() / "simulations",
+    )
+    return command.run(options)
 
 
 app.command("doctor")(doctor_command)

@@ -25,6 +25,11 @@ def notes() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def output() -> Console:
+    """The console on stdout, for tables; as wide as they need where it is no terminal."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 140)
+
+
 def say(text: str) -> None:
     """A result, as it is, on stdout."""
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")

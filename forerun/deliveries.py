@@ -7,7 +7,6 @@ fraction ``f`` exactly if its position is below ``f``. Same tables, same seed: s
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -99,13 +98,16 @@ class Splitter:
 
     def write(
         self, name: str, folder: Path, progress: Callable[[int], None] | None = None
-    ) -> tuple[Path | None, ...]:
-        """Write the deliveries of table ``name`` as ``folder/run-<i>.parquet``; None for an empty
-        one. Streams, so a table may be larger than memory. ``progress`` is told of rows done."""
+    ) -> tuple[int, ...]:
+        """Write the deliveries of table ``name`` as ``folder/run-<i>.parquet``; return their rows.
+
+        A delivery without rows is no file. Streams, so a table may be larger than memory.
+        ``progress`` is told of rows done."""
         table = self.tables[name]
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"run-{run}.parquet" for run in range(1, len(self.arrived) + 1)]
         writers: dict[int, pq.ParquetWriter] = {}
+        counts = [0] * len(paths)
         positions = self._positions(name)
         with ExitStack() as stack:
             for batch, first in _batches(table):
@@ -116,13 +118,10 @@ class Splitter:
                         writer = pq.ParquetWriter(paths[run], part.schema, compression="snappy")
                         writers[run] = stack.enter_context(writer)
                     writers[run].write_batch(part)
+                    counts[run] += part.num_rows
                 if progress is not None:
                     progress(batch.num_rows)
-        return tuple(path if run in writers else None for run, path in enumerate(paths))
-
-    def run_of(self, position: float) -> int:
-        """The run (from 1) by which a row at this position has arrived."""
-        return bisect_right(self.arrived, position) + 1
+        return tuple(counts)
 
     def _positions(self, name: str) -> _Positions:
         for one in self.correlations:

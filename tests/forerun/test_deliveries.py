@@ -21,13 +21,18 @@ def write(folder: Path, **tables: dict[str, list[object]]) -> dict[str, Table]:
     return find_tables(folder)
 
 
-def rows(paths: tuple[Path | None, ...], column: str) -> list[list[object]]:
-    return [[] if p is None else pq.read_table(p)[column].to_pylist() for p in paths]
+def rows(splitter: Splitter, name: str, folder: Path, column: str) -> list[list[object]]:
+    """The values of a column in each delivery, checked against the counts that were returned."""
+    counts = splitter.write(name, folder)
+    paths = [folder / f"run-{run}.parquet" for run in range(1, len(counts) + 1)]
+    found = [pq.read_table(p)[column].to_pylist() if p.exists() else [] for p in paths]
+    assert tuple(map(len, found)) == counts
+    return found
 
 
 def test_every_row_arrives_once_and_in_the_wanted_share(tmp_path: Path) -> None:
     tables = write(tmp_path, t={"a": list(range(20_000))})
-    parts = rows(Splitter(tables, ARRIVED, 7).write("t", tmp_path / "out"), "a")
+    parts = rows(Splitter(tables, ARRIVED, 7), "t", tmp_path / "out", "a")
     assert sorted(row for part in parts for row in part) == list(range(20_000))
     assert [len(part) / 20_000 for part in parts] == pytest.approx([0.58, 0.21, 0.21], abs=0.02)
 
@@ -35,7 +40,7 @@ def test_every_row_arrives_once_and_in_the_wanted_share(tmp_path: Path) -> None:
 def test_the_seed_decides(tmp_path: Path) -> None:
     tables = write(tmp_path, t={"a": list(range(1000))})
     one, same, other = (
-        rows(Splitter(tables, ARRIVED, seed).write("t", tmp_path / str(i)), "a")
+        rows(Splitter(tables, ARRIVED, seed), "t", tmp_path / str(i), "a")
         for i, seed in enumerate((1, 1, 2))
     )
     assert one == same
@@ -44,16 +49,17 @@ def test_the_seed_decides(tmp_path: Path) -> None:
 
 def test_a_delivery_without_rows_is_no_file(tmp_path: Path) -> None:
     tables = write(tmp_path, t={"a": [1, 2, 3]})
-    paths = Splitter(tables, (0.0, 1.0), 1).write("t", tmp_path / "out")
-    assert paths[0] is None
-    assert pq.read_table(paths[1]).num_rows == 3
+    assert Splitter(tables, (0.0, 1.0), 1).write("t", tmp_path / "out") == (0, 3)
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["run-2.parquet"]
 
 
-def run_by_key(paths: tuple[Path | None, ...], key: str) -> dict[object, set[int]]:
-    runs: dict[object, set[int]] = {}
-    for run, part in enumerate(rows(paths, key)):
+def run_by_key(
+    splitter: Splitter, name: str, folder: Path, key: str
+) -> dict[object, frozenset[int]]:
+    runs: dict[object, frozenset[int]] = {}
+    for run, part in enumerate(rows(splitter, name, folder / name, key)):
         for value in part:
-            runs.setdefault(value, set()).add(run)
+            runs[value] = runs.get(value, frozenset()) | {run}
     return runs
 
 
@@ -66,12 +72,11 @@ def test_children_arrive_with_their_parents(tmp_path: Path) -> None:
     )
     pairs = ("lines.o=orders.o", "orders.c=customer.c")
     splitter = Splitter(tables, ARRIVED, 3, [parse_correlation(text) for text in pairs])
-    customer = run_by_key(splitter.write("customer", tmp_path / "c"), "c")
-    orders = splitter.write("orders", tmp_path / "o")
-    assert run_by_key(orders, "c") == customer
-    lines = splitter.write("lines", tmp_path / "l")
-    assert run_by_key(lines, "o") == run_by_key(orders, "o")
-    assert {frozenset(v) for v in customer.values()} == {frozenset({i}) for i in range(3)}
+    customer = run_by_key(splitter, "customer", tmp_path / "c", "c")
+    assert run_by_key(splitter, "orders", tmp_path / "o", "c") == customer
+    orders = run_by_key(splitter, "orders", tmp_path / "p", "o")
+    assert run_by_key(splitter, "lines", tmp_path / "l", "o") == orders
+    assert set(customer.values()) == {frozenset({i}) for i in range(3)}
 
 
 def test_text_keys_and_orphans(tmp_path: Path) -> None:
@@ -81,8 +86,8 @@ def test_text_keys_and_orphans(tmp_path: Path) -> None:
         child={"k": [f"key {i}" for i in range(200)] + [None] * 100, "n": list(range(300))},
     )
     splitter = Splitter(tables, ARRIVED, 3, [parse_correlation("child.k=parent.k")])
-    parent = run_by_key(splitter.write("parent", tmp_path / "p"), "k")
-    child = run_by_key(splitter.write("child", tmp_path / "c"), "k")
+    parent = run_by_key(splitter, "parent", tmp_path / "p", "k")
+    child = run_by_key(splitter, "child", tmp_path / "c", "k")
     child.pop(None)
     assert child == parent
 

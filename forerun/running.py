@@ -1,0 +1,167 @@
+"""Running planned runs as applications, and reading what they published."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from include.jvm import driver_environment, spark_submit, submit_options
+from include.process import run_measured
+from include.state.layout import generation_of
+from include.state.opening import open_store, split_uri
+from include.state.records import ArtifactFile, ArtifactPartition
+from include.state.store import Store
+from planner.contract import decode_plan
+from planner.errors import ForerunError
+
+JOB = Path(__file__).resolve().parents[1] / "spark_jobs" / "run.py"
+DRIVER_MEMORY = "4g"
+
+
+class RunFailedError(ForerunError):
+    """An application ended without committing its run."""
+
+    code = "run-failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What an application used, measured from outside. None: only its own figures are there."""
+
+    process_cpu_s: float | None = None
+
+
+class Runner(Protocol):
+    """Executes the run of a stored plan and returns when it is committed."""
+
+    @property
+    def engine(self) -> str: ...
+
+    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used: ...
+
+
+class SparkRunner:
+    """Every run is a spark-submit of its own, as in production. ``logs`` gets their output."""
+
+    engine = "spark"
+
+    def __init__(self, logs: Path, master: str, conf: Mapping[str, str] | None = None) -> None:
+        self._logs = logs
+        self._master = master
+        self._conf = dict(conf or {})
+        logs.mkdir(parents=True, exist_ok=True)
+
+    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
+        options = dict(submit_options(split_uri(plan_uri)[0], tiny=tiny))
+        command = [str(spark_submit()), "--master", self._master]
+        command += ["--driver-memory", DRIVER_MEMORY]
+        for name, value in (options | self._conf).items():
+            command += ["--conf", f"{name}={value}"]
+        attempt = f"t1-{uuid.uuid4().hex[:8]}"
+        command += [str(JOB), "--plan", plan_uri, "--run", str(index), "--attempt", attempt]
+        log = self._logs / f"{generation_of(split_uri(plan_uri)[1]).report}-run-{index}.log"
+        with log.open("wb") as output:
+            done = run_measured(command, driver_environment(), stdout=output, stderr=output)
+        if done.exit_code:
+            raise RunFailedError(_why(log, done.exit_code), hint=f"The whole log: {log}")
+        return Used(done.process_cpu_s)
+
+
+def _why(log: Path, exit_code: int) -> str:
+    """The reason that the job gave, else the end of its log."""
+    lines = log.read_text(errors="replace").splitlines()
+    given = [i for i, line in enumerate(lines) if line.startswith("error: ")]
+    said = lines[given[-1] : given[-1] + 3] if given else lines[-5:]
+    return f"spark-submit ended with {exit_code}: " + "\n  ".join(said)
+
+
+class SailRunner:
+    """All runs in one small engine inside this process: quick, and no measure of Spark."""
+
+    engine = "sail"
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:  # noqa: ARG002
+        from spark_jobs.executor import execute
+
+        root, key = split_uri(plan_uri)
+        store = open_store(root)
+        plan = decode_plan(store.get(key))
+        attempt = f"t1-{uuid.uuid4().hex[:8]}"
+        execute(self._engine, store, generation_of(key), plan, key, attempt, progress=_quiet)
+        if plan.current != index:
+            raise RunFailedError(
+                f"the plan is of run {plan.current}, not of run {index}", hint="Plan it again."
+            )
+        return Used()
+
+
+def _quiet(_line: str) -> None:
+    """The engine's progress goes nowhere: the bars say enough."""
+
+
+@contextmanager
+def open_runner(engine: str, logs: Path, master: str) -> Iterator[Runner]:
+    """A runner for ``spark`` or ``sail``; what it started ends with the block."""
+    if engine == "spark":
+        yield SparkRunner(logs, master)
+        return
+    from spark_jobs.connect import start_sail
+
+    started = start_sail()
+    try:
+        yield SailRunner(started)
+    finally:
+        started.stop()
+
+
+def read_rows(store: Store, folder: str, files: tuple[ArtifactFile, ...]) -> pa.Table | None:
+    """The rows of named files below a key of the store, in the order of the names."""
+    tables = [
+        pq.read_table(pa.BufferReader(store.get(f"{folder}/{file.name}")))
+        for file in sorted(files, key=lambda file: file.name)
+    ]
+    return pa.concat_tables(tables) if tables else None
+
+
+def read_result(store: Store, result: ArtifactPartition) -> pa.Table:
+    """The rows of a committed result; without files, no rows of its declared columns."""
+    rows = read_rows(store, result.folder, result.files)
+    return rows if rows is not None else empty_table(result)
+
+
+def empty_table(result: ArtifactPartition) -> pa.Table:
+    """No rows, with the columns that the commit declares, read through Parquet types."""
+    return pa.table({column.name: pa.array([], _arrow(column.type)) for column in result.columns})
+
+
+_ARROW = {
+    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(),
+    "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(), "string": pa.string(),
+    "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}  # fmt: skip
+
+
+def _arrow(kind: str) -> pa.DataType:
+    text = kind.lower()
+    if text.startswith("decimal("):
+        precision, _, scale = text[len("decimal(") : -1].partition(",")
+        return pa.decimal128(int(precision), int(scale or 0))
+    return _ARROW.get(text, pa.string())
+
+
+def scratch_folder(base: Path, name: str) -> Path:
+    """A new folder for one simulation."""
+    base.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=base))

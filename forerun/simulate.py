@@ -1,0 +1,313 @@
+"""A whole day on a folder of tables: deliveries, runs, the plain query, and the comparison."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from forerun import accounts
+from forerun.accounts import BatchAccount, DayAccount, RunAccount
+from forerun.cut import find_cut
+from forerun.deliveries import Correlation, Splitter, check_correlations
+from forerun.planning import sources as planner_sources
+from forerun.running import Runner, read_result, read_rows
+from forerun.tables import Table
+from include.day import open_generation, prepare_run, publish_result
+from include.equality import Comparison, compare
+from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.state.layout import Generation, version_folder
+from include.state.opening import open_store
+from include.state.store import Store
+from planner.algebra.relational import sources as sources_of
+from planner.request import Settings, TimePoint
+from planner.sql.frontend import Query, read_query
+
+DAY = date(2026, 1, 1)
+_DAY_SECONDS = 24 * 3600
+_SAMPLE = 10
+_SESSION_COST = {"spark": Settings().run_cost, "sail": 0.0}
+"""What opening a run costs: an application on Spark; next to nothing in a running Sail."""
+
+Say = Callable[[str], None]
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """What to simulate. ``work`` holds the deliveries and logs, ``store`` the state."""
+
+    name: str
+    sql: str
+    tables: Mapping[str, Table]
+    changing: frozenset[str]
+    points: tuple[TimePoint, ...]
+    correlations: Sequence[Correlation]
+    seed: int
+    work: Path
+    store: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Day:
+    """The simulated day as the rest of Forerun sees it."""
+
+    spec: ReportSpec
+    query: Query
+    used: tuple[str, ...]
+    rows: Mapping[str, tuple[int, ...]]
+
+
+def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
+    """Run the day and the plain query, and compare. ``say`` hears what is going on, ``advance``
+    how many rows have been split off.
+
+    Raises a ``ForerunError`` for everything that a person can put right.
+    """
+    query = read_query(what.sql, planner_sources(what.tables.values(), what.changing))
+    used = tuple(sorted(sources_of(query.relation)))
+    check_correlations(what.correlations, what.tables, what.changing)
+    say("deliveries")
+    rows = _write_deliveries(what, used, advance)
+    day = _Day(_spec(what, used), query, used, rows)
+    store = open_store(what.store)
+    at, runs = _run_day(what, day, runner, store, say)
+    say("the plain query")
+    plain_at, batch = _run_plain(what, day, runner, store)
+    say("comparison")
+    return _account(what, day, runner, store, at, plain_at, runs, batch)
+
+
+# -- deliveries --------------------------------------------------------------------------------
+
+
+def _write_deliveries(
+    what: Simulation, used: Sequence[str], advance: Advance
+) -> dict[str, tuple[int, ...]]:
+    """Split the changing tables, link the static ones; rows there at each run, by table."""
+    fractions = tuple(point.arrived for point in what.points)
+    splitter = Splitter(what.tables, fractions, what.seed, what.correlations)
+    rows: dict[str, tuple[int, ...]] = {}
+    for name in used:
+        folder = what.work / "sources" / name
+        folder.mkdir(parents=True)
+        table = what.tables[name]
+        if name in what.changing:
+            counts = splitter.write(name, what.work / "incoming" / name, advance)
+            total = 0
+            rows[name] = tuple(total := total + count for count in counts)
+        else:
+            for number, path in enumerate(table.files):
+                _link(path, folder / f"{number:05d}.parquet")
+            rows[name] = (table.rows,) * len(what.points)
+            advance(table.rows)
+    return rows
+
+
+def _link(path: Path, target: Path) -> None:
+    try:
+        os.link(path, target)
+    except OSError:
+        target.symlink_to(path.resolve())
+
+
+def _arrive(what: Simulation, run: int) -> None:
+    """What was split off for a run appears among its source's files, each file at once."""
+    for path in sorted((what.work / "incoming").glob(f"*/run-{run}.parquet")):
+        path.rename(what.work / "sources" / path.parent.name / path.name)
+
+
+# -- the day -----------------------------------------------------------------------------------
+
+
+def report_name(text: str) -> str:
+    """A name that a report may have."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", text)[:80]
+    return plain if re.match(r"[A-Za-z_]", plain) else f"r_{plain}"
+
+
+def _spec(what: Simulation, used: Sequence[str]) -> ReportSpec:
+    """The day as a report. Its runs are at the times at which, if rows came evenly over the day,
+    the wanted fractions would be there: so the forecast by the clock is right."""
+    return ReportSpec(
+        name=report_name(what.name),
+        sql=what.sql,
+        sources=tuple(
+            SourceSpec(
+                name=name,
+                path=str(what.work / "sources" / name),
+                columns=what.tables[name].columns,
+                arrival="growing" if name in what.changing else "static",
+                complete_when=ClockTime() if name in what.changing else None,
+                allow_empty=True,
+            )
+            for name in used
+        ),
+        policy=RunPolicy(
+            runs=tuple(
+                RunTime(at=at, weight=point.weight)
+                for at, point in zip(_times(what.points), what.points, strict=True)
+            )
+        ),
+        deadline="48:00",
+        store=what.store,
+    )
+
+
+def _times(points: Sequence[TimePoint]) -> list[str]:
+    """A clock time for each fraction, each at least a second after the one before."""
+    seconds: list[int] = []
+    for point in points:
+        at = round(point.arrived * _DAY_SECONDS)
+        seconds.append(max(at, seconds[-1] + 1) if seconds else at)
+    return [f"{s // 3600:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in seconds]
+
+
+def _run_day(
+    what: Simulation, day: _Day, runner: Runner, store: Store, say: Say
+) -> tuple[Generation, tuple[RunAccount, ...]]:
+    """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
+    at, measured, planned_ms = _generation(what, day.spec), {}, {}
+    settings = Settings(run_cost=_SESSION_COST[runner.engine])
+    moments = day.spec.points(DAY)
+    for run, moment in enumerate(moments, 1):
+        _arrive(what, run)
+        say(f"run {run} of {len(moments)}")
+        started = time.perf_counter()
+        prepared = prepare_run(
+            what.store,
+            day.spec,
+            DAY,
+            at.generation,
+            run,
+            now=moment,
+            points=what.points,
+            settings=settings,
+        )
+        planned_ms[run] = 1000 * (time.perf_counter() - started)
+        if not prepared.skip_reason:
+            measured[run] = runner.run(prepared.plan_uri, run, tiny=prepared.tiny).process_cpu_s
+    publish_result(what.store, day.spec, DAY, at.generation, now=moments[-1])
+    points = tuple((point.weight, point.arrived) for point in what.points)
+    runs = accounts.read_runs(store, at, points)
+    return at, tuple(
+        replace(
+            run,
+            process_cpu_s=measured.get(run.index) or run.process_cpu_s,
+            plan_ms=planned_ms[run.index],
+        )
+        for run in runs
+    )
+
+
+def _generation(what: Simulation, spec: ReportSpec) -> Generation:
+    now = spec.points(DAY)[0]
+    name = open_generation(what.store, spec, DAY, trigger=uuid.uuid4().hex, now=now)
+    return Generation(spec.name, DAY.isoformat(), name)
+
+
+def _run_plain(
+    what: Simulation, day: _Day, runner: Runner, store: Store
+) -> tuple[Generation, BatchAccount]:
+    """The user's own text over the complete data, as a report of its own."""
+    return run_plain(what.store, replace(day.spec, name=f"{day.spec.name}__batch"), runner, store)
+
+
+def run_plain(
+    store_uri: str, spec: ReportSpec, runner: Runner, store: Store, day: date = DAY
+) -> tuple[Generation, BatchAccount]:
+    """Run a report's plain query over what has arrived, in an application of its own."""
+    now, final = spec.points(day)[-1], spec.runs
+    name = open_generation(store_uri, spec, day, trigger=uuid.uuid4().hex, now=now)
+    at = Generation(spec.name, day.isoformat(), name)
+    prepared = prepare_run(store_uri, spec, day, name, final, method="batch", now=now)
+    used = runner.run(prepared.plan_uri, final, tiny=prepared.tiny)
+    batch = accounts.read_batch(store, at)
+    return at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
+
+
+# -- the verdict -------------------------------------------------------------------------------
+
+
+def compare_results(
+    store: Store, at: Generation, plain_at: Generation, runs: int, query: Query
+) -> Comparison:
+    """The committed result of a day against that of the plain query."""
+    ours = accounts.final_commit(store, at, runs).result
+    plain = accounts.final_commit(store, plain_at, runs).result
+    if ours is None or plain is None:
+        raise accounts.AccountError(f"{at.report} has no result", hint="Look at its log.")
+    cut = find_cut(query.relation)
+    return compare(read_result(store, plain), read_result(store, ours), cut=cut)
+
+
+def _account(
+    what: Simulation,
+    day: _Day,
+    runner: Runner,
+    store: Store,
+    at: Generation,
+    plain_at: Generation,
+    runs: tuple[RunAccount, ...],
+    batch: BatchAccount,
+) -> DayAccount:
+    verdict = compare_results(store, at, plain_at, len(runs), day.query)
+    return make_account(
+        store,
+        at,
+        engine=runner.engine,
+        sql=what.sql,
+        verdict=verdict,
+        runs=runs,
+        batch=batch,
+        arrivals=tuple((name, day.rows[name]) for name in day.used),
+    )
+
+
+def make_account(
+    store: Store,
+    at: Generation,
+    *,
+    engine: str,
+    sql: str,
+    verdict: Comparison,
+    runs: tuple[RunAccount, ...],
+    batch: BatchAccount,
+    arrivals: tuple[tuple[str, tuple[int, ...]], ...],
+) -> DayAccount:
+    """Everything of a day in one record."""
+    final = accounts.final_commit(store, at, len(runs))
+    plan = accounts.read_plan(store, final)
+    pointer = accounts.read_pointer(store, at)
+    sample = read_rows(store, version_folder(at.report, at.day, pointer.version), pointer.files)
+    arrived = sum(rows[-1] for _, rows in arrivals)
+    return DayAccount(
+        report=at.report,
+        engine=engine,
+        equal=verdict.equal,
+        result=pointer.folder,
+        rows=pointer.rows,
+        runs=runs,
+        batch=batch,
+        weighted_ratio=accounts.ratio(accounts.weighted_cpu(runs), runs[-1].weight * batch.cpu_s),
+        final_ratio=accounts.ratio(runs[-1].cpu_s, batch.cpu_s),
+        early_work=accounts.is_early_work(store, final, arrived),
+        not_incremental=tuple(
+            {"operator": item.operator, "reason": item.reason} for item in plan.not_incremental
+        ),
+        plan_ms=max(run.plan_ms for run in runs),
+        kept=tuple(family.title for family in plan.families),
+        differences=verdict.differences,
+        notes=verdict.notes,
+        sql=sql,
+        sample=tuple(
+            {name: str(value) for name, value in row.items()}
+            for row in (sample.slice(0, _SAMPLE).to_pylist() if sample is not None else [])
+        ),
+        arrivals=arrivals,
+    )
