@@ -13,7 +13,6 @@ from typer.exceptions import TyperException
 
 from forerun import console
 from forerun.doctor import doctor_command
-from forerun.doctor import doctor_command
 from forerun.planning import build_request, changing_tables, parse_points, read_sql
 from forerun.tables import find_tables
 from include.jvm import home_folder
@@ -106,9 +105,6 @@ def plan_command(
         console.say(tree.render(found))
 
 
-app.command("doctor")(doctor_command)
-
-
 class Engine(StrEnum):
     spark = "spark"
     sail = "sail"
@@ -121,7 +117,7 @@ class Engine(StrEnum):
     "`forerun simulate report.sql --tables data/ --correlate lineitem.l_orderkey=orders.o_orderkey`"
     "\n\n`forerun simulate report.sql --tables data/ --store s3://bucket/try --json day.json`",
 )
-def simulate_command(
+def simulate_command(  # noqa: PLR0913 - the options of the command
     report: ReportFile,
     tables: Tables,
     engine: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
@@ -116,6 +117,8 @@ def open_runner(engine: str, logs: Path, master: str) -> Iterator[Runner]:
     if engine == "spark":
         yield SparkRunner(logs, master)
         return
+    # Sail logs every query otherwise, between the lines of the progress bars.
+    os.environ.setdefault("RUST_LOG", "error")
     from spark_jobs.connect import start_sail
 
     started = start_sail()
