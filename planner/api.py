@@ -177,7 +177,7 @@ def _batch_runs(
         index=last,
         weight=request.points[-1].weight,
         opened=True,
-        base=0,
+        base=request.committed[-1].index if request.committed else 0,
         stages=(stage,),
         estimated_cost=round(chosen.by_run[-1]),
         arrived=request.points[-1].arrived,
