@@ -60,9 +60,7 @@ def factored(scalar: Scalar) -> Scalar:
     common = tuple(p for p in branches[0] if all(p in branch for branch in branches[1:]))
     if len(branches) == 1 or not common:
         return scalar
-    rests = tuple(
-        conjunction(tuple(p for p in branch if p not in common)) for branch in branches
-    )
+    rests = tuple(conjunction(tuple(p for p in branch if p not in common)) for branch in branches)
     return conjunction((*common, *conjuncts(_joined("or", rests, unit=FALSE, zero=TRUE))))
 
 

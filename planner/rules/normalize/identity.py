@@ -145,9 +145,7 @@ def _sort_keys(keys: tuple[SortKey, ...], inner: Renaming) -> tuple[SortKey, ...
     return tuple(replace(key, column=inner.get(key.column.id, key.column)) for key in keys)
 
 
-def _item(
-    column: Column, scalar: Scalar, inner: Renaming, own: Renaming
-) -> tuple[Column, Scalar]:
+def _item(column: Column, scalar: Scalar, inner: Renaming, own: Renaming) -> tuple[Column, Scalar]:
     if scalar == Ref(column):
         column = inner.get(column.id, column)
         return column, Ref(column)

@@ -117,9 +117,7 @@ def _ordered(node: Relation, inputs: tuple[Relation, ...], context: Context) -> 
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         return node if same else node.with_inputs(inputs)
     block = _block(inputs, tuple(dict.fromkeys(_parts(node))))
-    order = (
-        left_deep_order(block, _estimated_rows(block, context)) if len(inputs) > 2 else (0, 1)
-    )
+    order = left_deep_order(block, _estimated_rows(block, context)) if len(inputs) > 2 else (0, 1)
     return reordered(_rebuilt(block, order), node.columns)
 
 
