@@ -10,7 +10,7 @@ from __future__ import annotations
 SCAN_ROW = 0.05
 """Decode a row of Parquet, besides its bytes. TPC-H 10."""
 
-SCAN_BYTE = 0.004
+SCAN_BYTE = 0.003
 """Decode a byte of a column that is read. TPC-H 10."""
 
 EXPRESSION_ROW = 0.03
@@ -22,10 +22,10 @@ PATTERN_ROW = 0.6
 AGGREGATE_ROW = 0.15
 """Find the group of a row and update its state, besides expressions. TPC-H 10, Q1."""
 
-GROUP = 1.2
+GROUP = 0.5
 """Create, spill and emit a group. The group-by of 30 M rows."""
 
-JOIN_ROW = 0.45
+JOIN_ROW = 0.15
 """Sort or hash a row of a partitioned join and match it. TPC-H 10, Q3 and Q18."""
 
 PROBE_ROW = 0.12
@@ -34,16 +34,16 @@ PROBE_ROW = 0.12
 OUTPUT_ROW = 0.05
 """Emit a joined row. A guess."""
 
-EXCHANGE_ROW = 0.35
+EXCHANGE_ROW = 0.15
 """Serialize, hash, write and read back one row of a shuffle. TPC-H 10, Q18."""
 
-EXCHANGE_BYTE = 0.006
+EXCHANGE_BYTE = 0.002
 """The same per byte. TPC-H 10, Q18."""
 
-WRITE_ROW = 0.35
+WRITE_ROW = 0.25
 """Encode a row of Parquet, sorted by bucket. A guess, half of a shuffle and a sort."""
 
-WRITE_BYTE = 0.012
+WRITE_BYTE = 0.004
 """Encode and compress a byte. A guess."""
 
 SORT_ROW = 0.6

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from planner.algebra.predicates import Condition, split_condition
 from planner.algebra.relational import (
     Aggregate,
+    AggregateCall,
     Filter,
     Join,
     JoinKind,
@@ -321,9 +322,27 @@ def _of_aggregate(node: Aggregate, below: Estimate) -> Estimate:
         if call.name in ("min", "max") and call.args and isinstance(call.args[0], Ref):
             bound = below.columns[call.args[0].column.id]
             low, high = bound.low, bound.high
-        width = float(made.type.width)
-        columns[made.id] = ColumnEstimate(distinct=rows, low=low, high=high, width=width)
+        columns[made.id] = ColumnEstimate(
+            distinct=rows,
+            low=low,
+            high=high,
+            width=float(made.type.width),
+            mean=_mean_of_group(call, below, rows),
+        )
     return Estimate(rows=rows, columns=columns)
+
+
+def _mean_of_group(call: AggregateCall, below: Estimate, groups: float) -> float | None:
+    """The mean of a sum or count over the groups; a value's own mean is that of its bounds."""
+    size = below.rows / max(1.0, groups)
+    if call.name == "count":
+        return size
+    if call.name != "sum" or not isinstance(call.args[0], Ref):
+        return None
+    stats = below.columns[call.args[0].column.id]
+    if stats.low is None or stats.high is None:
+        return None
+    return size * (stats.low + stats.high) / 2.0
 
 
 def _of_values(node: Values) -> Estimate:

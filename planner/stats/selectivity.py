@@ -7,6 +7,7 @@ is known. Rows where an operand is NULL never qualify.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts
@@ -65,6 +66,10 @@ def _range(part: Scalar, columns: Columns) -> tuple[ColumnId, bool, float] | Non
         return None
     stats = columns[column.column.id]
     value = constant_value(constant, column)
+    if value is not None and stats.mean is not None and stats.mean > 0.0:
+        # Sums and counts of groups have no bounds: the tail of an exponential of the same mean.
+        above = math.exp(-max(0.0, value) / stats.mean)
+        return column.column.id, name[0] == "<", 1.0 - above if name[0] == "<" else above
     if value is None or stats.low is None or stats.high is None:
         return None
     if stats.high <= stats.low:
@@ -95,9 +100,30 @@ def constant_value(scalar: Scalar, column: Ref) -> float | None:
     """A constant's place on the column's number line; casts of literals are looked through."""
     while isinstance(scalar, Call) and scalar.name == "cast":
         scalar = scalar.args[0]
+    if isinstance(scalar, Call) and scalar.name in ("+", "-"):
+        return _shifted(scalar, column)
     if not isinstance(scalar, Literal):
         return None
     return number(scalar.text, column.type)
+
+
+_DAYS = {"DAY": 1.0, "MONTH": 30.44, "YEAR": 365.25}
+
+
+def _shifted(scalar: Call, column: Ref) -> float | None:
+    """A date literal plus or minus an interval literal, on the line of days."""
+    start, interval = scalar.args
+    if not isinstance(interval, Literal) or interval.text is None:
+        return None
+    days = _DAYS.get(interval.type.name.removeprefix("INTERVAL "))
+    value = constant_value(start, column)
+    if days is None or value is None:
+        return None
+    try:
+        length = float(interval.text) * days
+    except ValueError:
+        return None  # such as '1-2' YEAR TO MONTH
+    return value + length if scalar.name == "+" else value - length
 
 
 def _of(part: Scalar, columns: Columns) -> float:

@@ -28,13 +28,15 @@ _SECONDS_PER_DAY = 86_400.0
 class ColumnEstimate:
     """``distinct``: values without NULL, at least 1 where there is a row; ``nulls``: fraction of
     the rows; ``low`` and ``high``: bounds on a number line (days for dates and timestamps), None if
-    there is none; ``width``: mean bytes of a value."""
+    there is none; ``width``: mean bytes of a value; ``mean`` of what has no bounds, such as the
+    sum or count of a group."""
 
     distinct: float
     nulls: float = 0.0
     low: float | None = None
     high: float | None = None
     width: float = 8.0
+    mean: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,11 +40,18 @@ class Sizes:
         return Size(max(0.0, new.rows - self.snapshot(operator, base).rows), new.width)
 
     def groups(self, operator: Operator, base: int, run: int) -> Size:
-        """States that one run adds for an aggregate: the groups its delta touches (Cardenas)."""
+        """States that one run adds for an aggregate: the groups its delta touches.
+
+        Between two extremes: the rows of a group arrive independently (Cardenas), or together
+        (an order comes with its lines). Until it has been seen, half of each.
+        """
         whole = self.snapshot(operator, len(self._snapshots))
         rows = self.delta(operator.inputs[0], base, run).rows
         groups = max(1.0, whole.rows)
-        return Size(groups * -math.expm1(-rows / groups), whole.width + 8.0)
+        apart = groups * -math.expm1(-rows / groups)
+        all_rows = self.snapshot(operator.inputs[0], len(self._snapshots)).rows
+        together = groups * rows / max(1.0, all_rows)
+        return Size((apart + together) / 2.0, whole.width + 8.0)
 
 
 def _size(estimator: Estimator, relation: Relation) -> Size:

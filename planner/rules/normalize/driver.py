@@ -13,6 +13,7 @@ from planner.rules.normalize import (
     join,
     outer_join,
     project,
+    semi_join,
 )
 from planner.rules.normalize import (
     filter as filters,
@@ -47,6 +48,9 @@ PUSH: tuple[Rule, ...] = (
     filters.BELOW_SORT,
     join.CONDITION_TO_INPUTS,
     join.ABOVE_RENAMING,  # joins become neighbours
+    semi_join.BELOW_JOIN,
+    semi_join.BELOW_FILTER,
+    semi_join.BELOW_RENAMING,
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
     project.DROP_DISTINCT,
