@@ -210,16 +210,24 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     touch = (last, AggregateCall("max", (Ref(kept.run),)))
     merged = Aggregate(kept.relation, node.keys, (*after, *before, touch))
     touched = Filter(merged, Call("=", (Ref(last), current), BOOLEAN))
+    # Both values of a group are finished before its rows are doubled: once each, and no engine
+    # can compute them for a pair of group and sign that the filter below drops.
+    olds = tuple(ids.new(f"{column.name}_old", column) for column, _ in node.calls)
+    news = tuple(ids.new(f"{column.name}_new", column) for column, _ in node.calls)
+    rows = tuple(Column(ids.next_id(), name, BIGINT) for name in ("__n_old", "__n_new"))
+    values = (*_finish(partials, old), *_finish(partials, new), old[-1], new[-1])
+    named = tuple(zip((*olds, *news, *rows), values, strict=True))
+    finished = Project(touched, (*((key, Ref(key)) for key in node.keys), *named))
     weight = ids.weight()
     signs = Values((weight,), ((integer(-1),), (integer(1),)))
-    sides: Relation = Join(JoinKind.INNER, touched, signs, TRUE)
+    sides: Relation = Join(JoinKind.INNER, finished, signs, TRUE)
     taken_back = Call("<", (Ref(weight), integer(0)), BOOLEAN)
     if node.keys:
-        rows = Call("case", (taken_back, old[-1], new[-1]), BIGINT)
-        sides = Filter(sides, Call(">", (rows, integer(0)), BOOLEAN))
-    both = zip(_finish(partials, old), _finish(partials, new), strict=True)
-    values = [Call("case", (taken_back, o, n), n.type) for o, n in both]
-    return Signed(Project(sides, (*_outputs(node, values), (weight, Ref(weight)))), weight)
+        count = Call("case", (taken_back, Ref(rows[0]), Ref(rows[1])), BIGINT)
+        sides = Filter(sides, Call(">", (count, integer(0)), BOOLEAN))
+    pairs = zip(olds, news, strict=True)
+    picked = [Call("case", (taken_back, Ref(o), Ref(n)), n.type) for o, n in pairs]
+    return Signed(Project(sides, (*_outputs(node, picked), (weight, Ref(weight)))), weight)
 
 
 def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
