@@ -8,6 +8,7 @@ from planner.algebra.relational import Filter, Join, JoinKind, Relation
 from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, conjunction, conjuncts
 from planner.algebra.types import BOOLEAN
 from planner.rules.normalize.rule import Context, Rule
+from planner.rules.normalize.safety import can_fail
 
 
 def simplify(scalar: Scalar) -> Scalar:
@@ -54,10 +55,12 @@ def factored(scalar: Scalar) -> Scalar:
     """``(a and x) or (a and y)`` = ``a and (x or y)``.
 
     Distributivity holds in Kleene's logic, so also where a, x or y is NULL. A branch that is
-    nothing but the common part makes the disjunction redundant: ``a or (a and y)`` = ``a``.
+    nothing but the common part makes the disjunction redundant: ``a or (a and y)`` = ``a``. Not
+    for an ``a`` that can fail: it would be evaluated where x and y are false.
     """
     branches = [conjuncts(branch) for branch in parts_of("or", scalar)]
-    common = tuple(p for p in branches[0] if all(p in branch for branch in branches[1:]))
+    shared = (p for p in branches[0] if all(p in branch for branch in branches[1:]))
+    common = tuple(p for p in shared if not can_fail(p))
     if len(branches) == 1 or not common:
         return scalar
     rests = tuple(conjunction(tuple(p for p in branch if p not in common)) for branch in branches)

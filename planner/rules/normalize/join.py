@@ -15,7 +15,7 @@ from planner.algebra.scalar import (
 )
 from planner.algebra.types import BOOLEAN, Column, ColumnId
 from planner.rules.normalize.rule import Context, Rule, filtered, ids_of, is_renaming, reordered
-from planner.rules.normalize.safety import is_movable
+from planner.rules.normalize.safety import can_fail, is_movable
 
 _LEFT_MOVES = frozenset({JoinKind.INNER, JoinKind.SEMI})
 _RIGHT_MOVES = frozenset(
@@ -80,18 +80,22 @@ def _above_renaming(node: Relation, _: Context) -> Relation | None:
 def _keys_to_columns(node: Relation, context: Context) -> Relation | None:
     """``L join[e(L) = f(R)] R`` = ``project(project[x := e](L) join[x = y] project[y := f](R))``.
 
-    Rows can be distributed by columns only. Spark computes the keys of a join for each input row
-    too. Only if both sides are of one type (else Spark would cast one of them to a third).
+    Rows can be distributed by columns only. Only if both sides are of one type (else Spark would
+    cast one of them to a third). An expression that can fail is moved only if the join has no
+    other equality: it is then computed for rows without partners too, as Spark does for join keys;
+    else it stays in the residual.
     """
     if not isinstance(node, Join):
         return None
     left, right = ids_of(node.left), ids_of(node.right)
+    equalities = [p for p in conjuncts(node.condition) if _key_sides(p, left, right)]
+    must = all(can_fail(part) for part in equalities)
     new_left: dict[Scalar, Column] = {}
     new_right: dict[Scalar, Column] = {}
     parts: list[Scalar] = []
     for part in conjuncts(node.condition):
         sides = _key_sides(part, left, right)
-        if sides is None:
+        if sides is None or (can_fail(part) and not must):
             parts.append(part)
         else:
             one, other = sides

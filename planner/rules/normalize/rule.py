@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.algebra.relational import Filter, Project, Relation
 from planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts
 from planner.algebra.types import Column, ColumnId, DataType
+from planner.rules.normalize.safety import can_fail
 from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
 
@@ -38,13 +39,20 @@ def ids_of(relation: Relation) -> frozenset[ColumnId]:
 
 
 def filtered(relation: Relation, parts: Iterable[Scalar]) -> Relation:
-    """The relation with a filter on top, without conjuncts that are there already."""
+    """The relation with a filter on top, without conjuncts that are there already.
+
+    What can fail gets a filter of its own: within one AND it would be evaluated also where what
+    stands before it is NULL.
+    """
     known = conjuncts(relation.predicate) if isinstance(relation, Filter) else ()
     new = tuple(part for part in dict.fromkeys(parts) if part not in known)
-    if not new:
+    total = tuple(part for part in new if not can_fail(part))
+    if total:
+        below = relation.input if isinstance(relation, Filter) else relation
+        relation = Filter(below, conjunction((*known, *total)))
+    if len(total) == len(new):
         return relation
-    below = relation.input if isinstance(relation, Filter) else relation
-    return Filter(below, conjunction((*known, *new)))
+    return Filter(relation, conjunction(tuple(part for part in new if can_fail(part))))
 
 
 def reordered(relation: Relation, columns: tuple[Column, ...]) -> Relation:
