@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.s3_servers import moto_bucket, moto_server, store_uri, versitygw_server
+
+__all__ = ["moto_bucket", "moto_server", "store_uri", "versitygw_server"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="rewrite golden files; read the diff")
