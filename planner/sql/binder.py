@@ -99,6 +99,8 @@ class Binder:
         if found is None:
             qualifier = node.table or None
             if qualifier and not names_in_reach(self.scope, qualifier):
+                if self.scope.matches(qualifier, None):
+                    raise self.text.unsupported(node, "access to a field of a struct")
                 raise self.text.unknown(node, "table or alias", qualifier, self.scope.qualifiers)
             known = names_in_reach(self.scope, qualifier)
             raise self.text.unknown(node, "column", node.name, known)
@@ -135,5 +137,8 @@ def construct_name(node: exp.Expr) -> str:
         exp.All: "a comparison with ALL",
         exp.Any: "a comparison with ANY",
         exp.Star: "* in this place",
+        exp.Window: "a window function in this place",
+        exp.Filter: "FILTER after what is not an aggregate function",
+        exp.Transform: "a lambda function",
     }
     return names.get(type(node), f"the expression {type(node).__name__.upper()}")

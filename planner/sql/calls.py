@@ -12,7 +12,6 @@ from planner.algebra.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, DataType,
 from planner.sql import literals
 from planner.sql.binder import Binder
 from planner.sql.coercion import arithmetic, cast, compare, unify
-from planner.sql.text import require_only
 
 _CASTS = {
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
@@ -142,7 +141,6 @@ def extract(binder: Binder, node: exp.Expr) -> Scalar:
 
 def substring(binder: Binder, node: exp.Expr) -> Scalar:
     """``substring(s, from, for)`` and ``SUBSTRING(s FROM a FOR b)``."""
-    require_only(binder.text, node, "this", "start", "length")
     parts = [node.args.get(key) for key in ("this", "start", "length")]
     args = tuple(binder.bind(part) for part in parts if part is not None)
     if args[0].type == NULL or not _is_atomic(args[0].type):
@@ -152,7 +150,6 @@ def substring(binder: Binder, node: exp.Expr) -> Scalar:
 
 def trim(binder: Binder, node: exp.Expr) -> Scalar:
     """``trim(s)`` and ``TRIM(LEADING 'x' FROM s)``."""
-    require_only(binder.text, node, "this", "position", "expression")
     value = cast(binder.bind(node.this), STRING)
     where = str(node.args.get("position") or "BOTH").lower()
     removed = node.args.get("expression")
@@ -162,7 +159,6 @@ def trim(binder: Binder, node: exp.Expr) -> Scalar:
 
 def position(binder: Binder, node: exp.Expr) -> Scalar:
     """``POSITION(a IN b)`` and ``position(a, b[, from])``."""
-    require_only(binder.text, node, "this", "substr", "position")
     parts = [node.args["substr"], node.this, node.args.get("position")]
     args = tuple(binder.bind(part) for part in parts if part is not None)
     return Call("locate", args, INT)
@@ -170,7 +166,6 @@ def position(binder: Binder, node: exp.Expr) -> Scalar:
 
 def overlay(binder: Binder, node: exp.Expr) -> Scalar:
     """``OVERLAY(a PLACING b FROM c FOR d)``."""
-    require_only(binder.text, node, "this", "expression", "from_", "for_")
     parts = [node.args.get(key) for key in ("this", "expression", "from_", "for_")]
     args = tuple(binder.bind(part) for part in parts if part is not None)
     return Call("overlay", args, args[0].type if args[0].type == STRING else UNKNOWN)

@@ -7,6 +7,7 @@ that were written, so that what Spark calls ``nvl`` is ``nvl`` in the algebra to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -61,9 +62,9 @@ def parse(text: QueryText) -> exp.Expr:
     dialect = ForerunSpark()
     try:
         tokens = dialect.tokenize(text.sql)
-    except TokenError as error:
+    except TokenError:
         raise text.error_at(
-            max(0, len(text.sql) - 1), f"the text cannot be split into words: {error}"
+            max(0, len(text.sql) - 1), "a quote or a comment is opened and not closed"
         ) from None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
@@ -92,5 +93,16 @@ def _parse_error(text: QueryText, error: ParseError) -> SqlError:
     lines = text.sql.split("\n")
     # sqlglot counts the column at which the offending token ends.
     offset = sum(len(one) + 1 for one in lines[: line - 1]) + max(0, column - len(highlight))
-    description = first.get("description") or str(error)
+    description = _described(first.get("description") or str(error))
     return text.error_at(min(offset, len(text.sql)), f"the query does not parse: {description}")
+
+
+def _described(description: str) -> str:
+    """sqlglot's message without its own class and token names."""
+    missing = re.match(r"Required keyword: '\w+' missing for <class '[\w.]*\.(\w+)'>", description)
+    if missing:
+        return f"something is missing after {missing[1].upper()}"
+    plain = re.sub(r" but got <Token.*", "", description, flags=re.DOTALL)
+    return {"Invalid expression / Unexpected token": "this word does not belong here"}.get(
+        plain, plain
+    )

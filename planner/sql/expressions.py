@@ -34,13 +34,15 @@ class ExpressionBinder(Binder):
         handler = _HANDLERS.get(type(node))
         if handler is None:
             raise self.text.unsupported(node, construct_name(node))
+        require_only(self.text, node, *HANDLED[type(node)])
         return handler(self, node)
 
 
 def _column(binder: Binder, node: exp.Expr) -> Scalar:
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
         raise binder.text.unsupported(node, "* in this place")
-    require_only(binder.text, node, "this", "table")
+    if node.args.get("db") is not None:
+        raise binder.text.unsupported(node, "access to a field of a struct")
     return binder.column(node)
 
 
@@ -178,7 +180,6 @@ def _is(binder: Binder, node: exp.Expr) -> Scalar:
 
 
 def _between(binder: Binder, node: exp.Expr) -> Scalar:
-    require_only(binder.text, node, "this", "low", "high")
     value = binder.bind(node.this)
     low = compared(binder, node, ">=", value, binder.bind(node.args["low"]))
     high = compared(binder, node, "<=", value, binder.bind(node.args["high"]))
@@ -186,7 +187,6 @@ def _between(binder: Binder, node: exp.Expr) -> Scalar:
 
 
 def _in(binder: Binder, node: exp.Expr) -> Scalar:
-    require_only(binder.text, node, "this", "expressions", "query")
     if node.args.get("query") is not None:
         return apply.in_as_value(binder, _as(exp.In, node), negated=False)
     if isinstance(node.this, exp.Tuple):
@@ -209,7 +209,6 @@ def _scalar_subquery(binder: Binder, node: exp.Expr) -> Scalar:
 
 def _like(name: str) -> _LikeHandler:
     def handler(binder: Binder, node: exp.Expr, escape: exp.Expr | None = None) -> Scalar:
-        require_only(binder.text, node, "this", "expression", "negate")
         value, pattern = cast(binder.bind(node.this), STRING), node.args["expression"]
         extra = () if escape is None else (binder.bind(escape),)
         patterns = [pattern]
@@ -241,7 +240,6 @@ def _escape(binder: Binder, node: exp.Expr) -> Scalar:
 
 def _cast(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
     def handler(binder: Binder, node: exp.Expr) -> Scalar:
-        require_only(binder.text, node, "this", "to", "safe")
         value = binder.bind(node.this)
         to = literals.type_of(binder.text, node.args["to"])
         if name == "try_cast":
@@ -252,7 +250,6 @@ def _cast(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
 
 
 def _case(binder: Binder, node: exp.Expr) -> Scalar:
-    require_only(binder.text, node, "this", "ifs", "default")
     subject = binder.bind(node.this) if node.this is not None else None
     conditions, values = [], []
     for branch in node.args["ifs"]:
@@ -287,8 +284,7 @@ def _case_of(
 
 
 def _now(name: str, type_: str) -> Callable[[Binder, exp.Expr], Scalar]:
-    def handler(binder: Binder, node: exp.Expr) -> Scalar:
-        require_only(binder.text, node)
+    def handler(_binder: Binder, _node: exp.Expr) -> Scalar:
         return Call(name, (), DataType(type_))
 
     return handler
@@ -309,6 +305,36 @@ def _as(kind: type[_Node], node: exp.Expr) -> _Node:
 
 
 _LIKE, _ILIKE = _like("like"), _like("ilike")
+_ALL_OF_LIKE = ("this", "expression", "negate")
+_CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Column: ("this", "table", "db", "catalog"),
+    exp.Literal: ("this", "is_string"),
+    exp.HexString: ("this", "is_integer"),
+    exp.Interval: ("this", "unit"),
+    exp.Div: ("this", "expression", "typed", "safe"),
+    exp.DPipe: ("this", "expression", "safe"),
+    exp.Concat: ("expressions", "safe", "coalesce"),
+    exp.Between: ("this", "low", "high"),
+    exp.In: ("this", "expressions", "query"),
+    exp.Like: _ALL_OF_LIKE,
+    exp.ILike: _ALL_OF_LIKE,
+    exp.RegexpLike: _ALL_OF_LIKE,
+    exp.Cast: ("this", "to", "safe"),
+    exp.TryCast: ("this", "to", "safe"),
+    exp.Case: ("this", "ifs", "default"),
+    exp.If: ("this", "true", "false"),
+    exp.Alias: ("this", "alias"),
+    exp.Anonymous: ("this", "expressions"),
+    exp.Substring: ("this", "start", "length"),
+    exp.Trim: ("this", "position", "expression"),
+    exp.StrPosition: ("this", "substr", "position"),
+    exp.Overlay: ("this", "expression", "from_", "for_"),
+    # A query as a value: what belongs to it is read, or refused, where queries are bound.
+    exp.Subquery: tuple(exp.Subquery.arg_types),
+    exp.Select: tuple(exp.Select.arg_types),
+}
+"""The parts of each node that its handler reads; a node with any other part is refused."""
+
 _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.Column: _column,
     exp.Literal: _literal,
@@ -367,3 +393,6 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.StrPosition: calls.position,
     exp.Overlay: calls.overlay,
 }
+
+HANDLED = {kind: _CONSUMED.get(kind, ("this", "expression")) for kind in _HANDLERS}
+"""Every kind of node that has a handler, with the parts it may have."""

@@ -95,6 +95,8 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
         inner = inner.this
     name = call_name(inner) or ""
     require_only(binder.text, inner, "this", "expressions")
+    if name in ("grouping", "grouping_id"):
+        raise binder.text.unsupported(node, f"{name} (of GROUPING SETS)")
     arguments, distinct = list(inner.expressions), False
     if arguments and isinstance(arguments[0], exp.Distinct):
         require_only(binder.text, arguments[0], "expressions")
@@ -104,7 +106,7 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
             raise binder.text.error(node, f"{name} does not take *")
         return AggregateCall("count", (), False, where)
     args = tuple(binder.bind(argument) for argument in arguments)
-    if not args and name not in ("grouping_id",):
+    if not args:
         raise binder.text.error(node, f"{name} needs an argument")
     if name == "count" and not distinct and all(_never_null(arg) for arg in args):
         args = ()

@@ -22,7 +22,7 @@ from planner.algebra.types import (
     parse_type,
 )
 from planner.sql.coercion import cast
-from planner.sql.text import QueryText, require_only
+from planner.sql.text import QueryText
 
 _DATE = re.compile(r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$")
 _MOMENT = re.compile(
@@ -97,13 +97,13 @@ def type_of(text: QueryText, node: exp.DataType) -> DataType:
         raise text.error(node, str(error)) from None
 
 
-def hexadecimal(node: exp.HexString) -> Literal:
-    return Literal(node.name.upper(), BINARY)
+def hexadecimal(node: exp.HexString) -> Scalar:
+    """``X'1F'``: bytes have no text of their own, so they are written as what makes them."""
+    return Call("unhex", (Literal(node.name.upper(), STRING),), BINARY)
 
 
 def interval(text: QueryText, node: exp.Interval) -> Literal:
     """``INTERVAL '3' MONTH``, ``INTERVAL 3 MONTHS``, ``INTERVAL '1-2' YEAR TO MONTH``."""
-    require_only(text, node, "this", "unit")
     value = node.this
     sign = ""
     if isinstance(value, exp.Neg):

@@ -56,8 +56,6 @@ def literal_sql(literal: Literal) -> Piece:
         return Piece(f"{exponent.upper()}D", atomic=not text.startswith("-"))
     if type_.name in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
         return Piece(f"{type_.name}{string_literal(text)}", atomic=True)
-    if type_.name == "BINARY":
-        return Piece(f"X'{text}'", atomic=True)
     if type_.name.startswith("INTERVAL "):
         unit = type_.name.removeprefix("INTERVAL ")
         return Piece(f"INTERVAL {string_literal(text)} {unit}", atomic=True)

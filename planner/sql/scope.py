@@ -115,8 +115,10 @@ def resolve(text: QueryText, scope: Scope, node: exp.Column) -> Scalar | None:
     while current is not None:
         found = current.matches(name, qualifier)
         if len(found) > 1 and len({f.column for f in found}) > 1:
-            where = ", ".join(f"{f.qualifier}.{f.name}" for f in found)
-            raise text.error(node, f"column {name} is ambiguous", f"write one of {where}")
+            where = list(dict.fromkeys(f"{f.qualifier}.{f.name}" for f in found))
+            one = f"write one of {', '.join(where)}"
+            hint = one if len(where) > 1 else "give the columns different aliases in the subquery"
+            raise text.error(node, f"column {name} is ambiguous", hint)
         if found:
             column = found[0].column
             return Ref(column) if current is scope else outer_reference(column)

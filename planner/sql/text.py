@@ -95,5 +95,6 @@ _CLAUSES = {
     "rollup": "ROLLUP", "cube": "CUBE", "grouping_sets": "GROUPING SETS", "recursive": "RECURSIVE",
     "version": "VERSION AS OF", "when": "TIMESTAMP AS OF", "into": "INTO", "locks": "FOR UPDATE",
     "by_name": "UNION BY NAME", "except_": "EXCEPT in a star", "replace": "REPLACE in a star",
-    "totals": "WITH TOTALS", "kind": "SELECT AS", "hint": "a hint",
+    "totals": "WITH TOTALS", "kind": "SELECT AS", "limit_options": "LIMIT ... PERCENT",
+    "hint": "/*+ */ hints",
 }  # fmt: skip
