@@ -173,7 +173,8 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """The exit code of a command line."""
-    as_json = "--json" in arguments
+    # Of simulate, --json is a file, and there is none of a day that has not been.
+    as_json = "--json" in arguments and arguments[:1] != ["simulate"]
     try:
         code = app(args=arguments, standalone_mode=False)
         return code if isinstance(code, int) else 0

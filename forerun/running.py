@@ -22,6 +22,7 @@ from include.state.records import ArtifactFile, ArtifactPartition
 from include.state.store import Store
 from planner.contract import decode_plan
 from planner.errors import ForerunError
+from spark_jobs.package import build_archive
 
 JOB = Path(__file__).resolve().parents[1] / "spark_jobs" / "run.py"
 DRIVER_MEMORY = "4g"
@@ -58,7 +59,7 @@ class SparkRunner:
         self._logs = logs
         self._master = master
         self._conf = dict(conf or {})
-        logs.mkdir(parents=True, exist_ok=True)
+        self._archive = build_archive(logs / "forerun-job.zip")
 
     def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
         options = dict(submit_options(split_uri(plan_uri)[0], tiny=tiny))
@@ -67,6 +68,7 @@ class SparkRunner:
         for name, value in (options | self._conf).items():
             command += ["--conf", f"{name}={value}"]
         attempt = f"t1-{uuid.uuid4().hex[:8]}"
+        command += ["--py-files", str(self._archive)]
         command += [str(JOB), "--plan", plan_uri, "--run", str(index), "--attempt", attempt]
         log = self._logs / f"{generation_of(split_uri(plan_uri)[1]).report}-run-{index}.log"
         with log.open("wb") as output:
