@@ -15,7 +15,8 @@ from typing import Literal
 
 from include.clock import parse_time
 from include.history import read_history, record_history
-from include.pins import delivery, pin_source, read_pin, verify_pin
+from include.pinned import delivery, read_pin, verify_pin
+from include.pins import pin_source
 from include.publishing import (
     FailedCheck,
     NotPublishedError,

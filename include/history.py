@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.pins import read_pin
+from include.pinned import read_pin
 from include.state.layout import Generation, history_folder, history_key
 from include.state.records import LedgerEntry, Manifest, RunCommit, decode, encode
 from include.state.store import Store, StoreReader

@@ -3,7 +3,7 @@
 A series of pins per source and day, numbered from 1, each put if absent. A new pin is made only if
 something has changed since the last one; only footers of files that the last pin does not have are
 read. A pin says what is there, also when a file was replaced: whether a run may go on from its
-base's pin is for :func:`delivery` to say.
+base's pin is for :func:`include.pinned.delivery` to say.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from include.pinned import read_pin
 from include.report import SourceSpec
-from include.source_files import SourcePathError, locate, locate_file
+from include.source_files import SourcePathError, locate
 from include.state.layout import numbers, pin_key, pins_folder, source_id
-from include.state.records import Pin, PinnedFile, decode, encode
+from include.state.records import Pin, PinnedFile, encode
 from include.state.store import Store, StoredFile, StoreReader
 from planner.algebra.types import parse_type
 from planner.contract import ColumnSpec
@@ -25,12 +26,6 @@ class SchemaDriftError(ForerunError):
     """A delivered file has not the declared columns."""
 
     code = "schema-drift"
-
-
-class SourceChangedError(ForerunError):
-    """A pinned file was changed or taken away, in a source that only grows."""
-
-    code = "source-changed"
 
 
 def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tuple[str, Pin]:
@@ -95,63 +90,9 @@ def _pin_files(path: str, last: Pin | None) -> tuple[PinnedFile, ...]:
     return tuple(old(file) or read[file.key] for file in listed)
 
 
-def read_pin(store: StoreReader, key: str) -> Pin:
-    """A pin, by the key that a manifest names."""
-    return decode(Pin, store.get(key), key)
-
-
 def count_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, from the footers."""
     return sum(file.rows for file in _pin_files(source.path_on(day), None))
-
-
-def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[PinnedFile, ...]:
-    """What a source gained since the base's pin: the files that are in ``pin`` only.
-
-    Raises :class:`SourceChangedError` if the base's files are not all still there unchanged, or
-    if a source that does not grow (``growing`` false) has gained a file.
-    """
-    if base is None:
-        return pin.files
-    now = {file.uri: file for file in pin.files}
-    before = {file.uri for file in base.files}
-    for file in base.files:
-        there = now.get(file.uri)
-        if there is None:
-            raise _changed(pin.name, file.uri, "was there at the last committed run and is gone")
-        if (there.size, there.identity) != (file.size, file.identity):
-            raise _changed(pin.name, file.uri, "was written again since the last committed run")
-    new = tuple(file for file in pin.files if file.uri not in before)
-    if new and not growing:
-        raise _changed(pin.name, new[0].uri, "is new, but the source is declared static")
-    return new
-
-
-def verify_pin(pin: Pin) -> None:
-    """Prove that every pinned file is still there as it was pinned.
-
-    Raises :class:`SourceChangedError` naming the first that is not.
-    """
-    if not pin.files:
-        return
-    location = locate(pin.path)
-    listed = {location.store.uri(file.key): file for file in location.files()}
-    for file in pin.files:
-        there = listed.get(file.uri)
-        if there is None:
-            there = locate_file(file.uri).store.stat(locate_file(file.uri).key)
-        if there is None:
-            raise _changed(pin.name, file.uri, "vanished after it was pinned")
-        if (there.size, there.identity) != (file.size, file.identity):
-            raise _changed(pin.name, file.uri, "was changed after it was pinned")
-
-
-def _changed(source: str, uri: str, what: str) -> SourceChangedError:
-    return SourceChangedError(
-        f"source {source}: {uri} {what}",
-        hint="Files of a source are only ever added. If the change is right, clear the day: a new "
-        "generation reads all of it again.",
-    )
 
 
 def check_schema(source: str, declared: Sequence[ColumnSpec], files: Sequence[PinnedFile]) -> None:

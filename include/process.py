@@ -8,6 +8,7 @@ kernel adds up for a child that is waited for (which misses descendants that nob
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -50,6 +51,8 @@ def run_measured(
 
     An interrupt kills the whole tree. Raises :class:`ProcessError` if it cannot be started.
     """
+    if shutil.which(command[0], path=(os.environ if env is None else env).get("PATH")) is None:
+        raise ProcessError(f"there is no command {command[0]}", hint="Run `forerun doctor`.")
     group = _make_group()
     entered = ["sh", "-c", _ENTER, "sh", str(group), *command] if group else list(command)
     started = time.monotonic()
@@ -59,7 +62,8 @@ def run_measured(
         )
     except OSError as error:
         raise ProcessError(
-            f"cannot start {command[0]}: {error.strerror}", hint="Run `forerun doctor`."
+            f"cannot start {command[0]}: {error.strerror}",
+            hint="Check the memory and process limits of this machine.",
         ) from None
     try:
         _, status, used = os.wait4(process.pid, 0)

@@ -58,7 +58,7 @@ def _check(
     progress: Callable[[str], None],
 ) -> CheckRecord:
     at, run = work.inputs.at, work.inputs.plan.run.index
-    with work.engine.working_on(_STAGE):
+    with work.engine.working_on(work.label(_STAGE)):
         findings = evaluate(frame, expectations)
     checks = CheckReport(
         report=at.report,

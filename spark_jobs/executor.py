@@ -54,8 +54,9 @@ def execute(
     inputs = load_inputs(store, at, plan)
     verify_inputs(engine, store, inputs)
     engine.configure(plan.session)
-    bind_inputs(engine, store, inputs)
     work = Work(engine, store, inputs, attempt)
+    with engine.working_on(work.label("bind")):
+        bind_inputs(engine, store, inputs)
     checks = check_deliveries(work, progress)
     records = _run_stages(work, progress)
     verify_sources(inputs)  # what changed while it was being read must not be committed

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from include.pinned import delivery, read_pin, verify_pin
 from include.state.commits import check_buckets, read_chain, verify_partition
 from include.state.layout import Generation
 from include.state.records import (
@@ -31,7 +32,6 @@ from planner.contract import (
 )
 from planner.errors import ContractError
 from spark_jobs.engine import Engine, Partition
-from spark_jobs.pinned import verify_pinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,9 @@ class Inputs:
     def files(self, source: SourceInput) -> tuple[PinnedFile, ...]:
         """The files of a snapshot, or of a delivery: what the pin has over the base's pin."""
         pin = self.pins[source.source]
-        base = self.base_pins.get(source.source)
-        if source.version == "snapshot" or base is None:
+        if source.version == "snapshot":
             return pin.files
-        had = {file.uri for file in base.files}
-        return tuple(file for file in pin.files if file.uri not in had)
+        return delivery(pin, self.base_pins.get(source.source))
 
     def partitions(self, family: str) -> tuple[ArtifactPartition, ...]:
         """The committed partitions of a family, oldest first."""
@@ -92,12 +90,8 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
             f"run {run.index} is the final one, but its plan makes no result",
             hint="Plan the run again.",
         )
-    pins = {s.name: decode(Pin, store.get(s.pin), s.pin) for s in manifest.sources}
-    base_pins = {
-        s.name: decode(Pin, store.get(s.base_pin), s.base_pin)
-        for s in manifest.sources
-        if s.base_pin
-    }
+    pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
+    base_pins = {s.name: read_pin(store, s.base_pin) for s in manifest.sources if s.base_pin}
     chain = tuple(read_chain(store, at, tip=manifest.base))
     return Inputs(at, plan, manifest, pins, base_pins, chain)
 
@@ -113,8 +107,9 @@ def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
 
 
 def verify_sources(inputs: Inputs) -> None:
-    """Prove it of the source files alone."""
-    verify_pinned(dict.fromkeys(f for view in inputs.sources() for f in inputs.files(view)))
+    """Prove it of the pinned files of every source that the run reads, and no others."""
+    for name in sorted({view.source for view in inputs.sources()}):
+        verify_pin(inputs.pins[name])
 
 
 def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:

@@ -23,7 +23,7 @@ def stage_metrics(
     Where the engine does not report its scans, the rows are those of the files that the stage's
     inputs were bound to.
     """
-    use = _used(work).stage(stage.id)
+    use = _used(work).stage(work.label(stage.id))
     source_rows, state_rows, size = use.source_rows, use.state_rows, use.bytes_read
     if not work.engine.reports_scans:
         source_rows, state_rows, size = _bound(work, stage, done)
@@ -48,8 +48,12 @@ def run_metrics(
     work. ``process_cpu_s`` and ``wall_s`` are of this attempt.
     """
     stages = tuple(record.metrics for record in records)
-    names = {record.stage for record in records}
-    other = sum(stage.cpu_s for stage in _used(work).stages if stage.stage not in names)
+    own, counted = work.label(""), {work.label(record.stage) for record in records}
+    other = sum(
+        used.cpu_s
+        for used in _used(work).stages
+        if used.stage.startswith(own) and used.stage not in counted
+    )
     return RunMetrics(
         stages=stages,
         executor_cpu_s=round(sum(s.executor_cpu_s for s in stages) + other, 6),

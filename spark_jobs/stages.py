@@ -89,7 +89,7 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
 
 def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition]) -> StageRecord:
     started = time.monotonic()
-    with work.engine.working_on(stage.id), _explained(stage):
+    with work.engine.working_on(work.label(stage.id)), _explained(stage):
         output = stage.output
         if isinstance(output, ArtifactOutput):
             partition = _save(work, stage, work.inputs.plan.family(output.family))

@@ -17,3 +17,7 @@ class Work:
     store: Store
     inputs: Inputs
     attempt: str
+
+    def label(self, stage: str) -> str:
+        """The name under which the engine counts a stage; a session may see many days."""
+        return f"{self.inputs.at.folder}/{self.inputs.plan.run.index}-{self.attempt}/{stage}"

@@ -33,7 +33,7 @@ def test_json_round_trip_keeps_every_kind_of_value():
             sink=PartitionFolder(path="/warehouse/revenue"),
             expectations=(
                 expect("expect_column_values_to_be_in_set", column="a", value_set=[1, "x", None]),
-                expect("expect_x", severity="warning", low=0.5, flag=True, n=1),
+                expect("expect_column_to_exist", severity="warning", low=0.5, flag=True, n=1),
             ),
         )
         assert decode_report(encode_report(spec)) == spec
@@ -104,9 +104,9 @@ def _runs(*runs):
         (lambda: sales_source("/d", complete_when=ExpectedCount()), "files or rows"),
         (lambda: sales_source("/d", complete_when=MarkerFile(name="a/b")), "not a file name"),
         (lambda: sales_source("/d", complete_when=AssetEvent(uri="")), "no URI"),
-        (lambda: expect("drop_table"), "not the name"),
-        (lambda: expect("expect_x", severity="fatal"), "severity"),
-        (lambda: expect("expect_x", column=object()), "argument column"),
+        (lambda: expect("drop_table"), "not an expectation"),
+        (lambda: expect("expect_column_to_exist", severity="fatal"), "severity"),
+        (lambda: expect("expect_column_to_exist", column=object()), "argument column"),
     ],
 )
 def test_bad_input_says_what_is_wrong_and_what_to_do(build, part):

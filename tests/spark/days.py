@@ -143,8 +143,9 @@ class Day:
         """Pin, write manifest and plan of a run; returns the plan's key."""
         base = run - 1 if base is None else base
         pin = Pin(
-            source="sales-1", name="sales", day=self.at.day, number=run, path="in",
-            format="parquet", pinned_at="2026-01-01T00:00:00+00:00", files=tuple(self.files),
+            source="sales-1", name="sales", day=self.at.day, number=run,
+            path=str(self.folder / "in"), format="parquet",
+            pinned_at="2026-01-01T00:00:00+00:00", files=tuple(self.files),
         )  # fmt: skip
         key = pin_key("sales-1", self.at.day, run)
         self.store.put_if_absent(key, encode(pin))

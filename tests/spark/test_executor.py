@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from include.expectations import expect
+from include.pinned import SourceChangedError
 from include.state.commits import read_commit
 from include.state.records import StageRecord, decode, encode
 from planner.contract import ColumnSpec, ResultOutput, SourceInput, Stage
 from planner.errors import ContractError
 from spark_jobs.connect import ConnectEngine
-from spark_jobs.pinned import SourceChangedError
 from spark_jobs.stages import StageError
 from tests.spark.days import QUERY, ROWS, SUMS, Day, expected, publish, save_rows, save_sums
 
@@ -202,19 +202,19 @@ class TestChangedSources:
 
     def test_vanished(self, day: Day, sail: ConnectEngine) -> None:
         self.prepare(day).unlink()
-        self.check(day, sail, "is gone")
+        self.check(day, sail, "vanished after")
 
     def test_rewritten_with_the_same_size(self, day: Day, sail: ConnectEngine) -> None:
         path = self.prepare(day)
         data = bytearray(path.read_bytes())
         data[10] ^= 1
         path.write_bytes(data)
-        self.check(day, sail, "written again")
+        self.check(day, sail, "was changed after")
 
     def test_truncated(self, day: Day, sail: ConnectEngine) -> None:
         path = self.prepare(day)
         path.write_bytes(path.read_bytes()[:-5])
-        self.check(day, sail, "bytes now")
+        self.check(day, sail, "was changed after")
 
     def test_changed_while_the_run_reads(self, day: Day, sail: ConnectEngine) -> None:
         path = self.prepare(day)
@@ -223,7 +223,7 @@ class TestChangedSources:
             if line.startswith("stage 1/2"):
                 path.write_bytes(path.read_bytes() + b"x")
 
-        with pytest.raises(SourceChangedError, match="bytes now"):
+        with pytest.raises(SourceChangedError, match="was changed after"):
             day.do(sail, progress=meddle)
         assert read_commit(day.store, day.at, 1) is None
 

@@ -1,0 +1,265 @@
+"""What only Spark has: buckets, shuffles, the event log, cached frames."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from include.expectations import expect
+from include.state.commits import ArtifactError
+from planner.contract import ArtifactOutput, ColumnSpec, Family, FamilyInput, SourceInput, Stage
+from planner.errors import ContractError
+from spark_jobs.classic import ClassicEngine
+from spark_jobs.inputs import bind_inputs, load_inputs
+from tests.spark.days import SALES, Day, expected, publish, save_rows, save_sums
+
+pytestmark = pytest.mark.spark
+
+# More rows than buckets, NULL keys, equal rows, one hot key.
+FIRST = [(i % 50, "abc"[i % 3], i) for i in range(400)] + [(None, None, 7)] * 3
+SECOND = [(i % 70, "abd"[i % 3], i) for i in range(300)] + [(7, "a", 1)] * 40
+WIDE = Family(
+    id="f_wide",
+    kind="shuffle",
+    fingerprint="wide",
+    title="sales by id, more buckets",
+    columns=SALES,
+    key=("id",),
+    buckets=8,
+)
+
+
+def save_wide(run: int) -> Stage:
+    return replace(save_rows(run), id="save-wide", output=ArtifactOutput(family="f_wide"))
+
+
+@pytest.fixture(scope="module")
+def kept(
+    tmp_path_factory: pytest.TempPathFactory, spark: ClassicEngine
+) -> tuple[Day, ClassicEngine]:
+    """A day with two committed runs, bound for a third whose delivery is small."""
+    day = Day(tmp_path_factory.mktemp("kept"))
+    families = {"families": (*_families(), WIDE)}
+    day.deliver(FIRST)
+    day.plan_run(1, (save_rows(1), save_sums(1), save_wide(1)), **families)
+    day.do(spark)
+    day.deliver(SECOND)
+    day.plan_run(2, (save_rows(2), save_sums(2), save_wide(2)), **families)
+    day.do(spark, "a2")
+    day.deliver([(3, "a", 5), (None, "b", 6)])
+    delta = SourceInput(view="sales__delta", source="sales", version="delta")
+    probe = replace(
+        save_rows(3), inputs=(delta, FamilyInput(family="f_rows"), FamilyInput(family="f_sums"),
+        FamilyInput(family="f_wide")),
+    )  # fmt: skip
+    day.plan_run(3, (probe,), **families)
+    bind_inputs(spark, day.store, load_inputs(day.store, day.at, day.plan))
+    spark.configure((("spark.sql.autoBroadcastJoinThreshold", "-1"),))
+    return day, spark
+
+
+def _families() -> tuple[Family, ...]:
+    from tests.spark.days import ROWS, SUMS
+
+    return ROWS, SUMS
+
+
+OLD = "(SELECT * FROM `f_rows` WHERE `__run` < 2) AS `l`"
+NEW = "(SELECT * FROM `f_rows` WHERE `__run` = 2) AS `r`"
+ALL = "(SELECT * FROM `f_rows` WHERE `__run` <= 2) AS `l`"
+QUERIES = {
+    "aggregate": "SELECT `id`, sum(`amount`), count(*) FROM `f_rows` GROUP BY `id`",
+    "aggregate of old": f"SELECT `id`, count(*) FROM {OLD} GROUP BY `id`",
+    "aggregate on more than the key": f"SELECT `id`, `shop`, count(*) FROM {ALL} GROUP BY 1, 2",
+    "distinct keys": f"SELECT DISTINCT `id` FROM {ALL}",
+    "inner join": f"SELECT * FROM {OLD} JOIN {NEW} ON `l`.`id` = `r`.`id`",
+    "left join": f"SELECT * FROM {OLD} LEFT JOIN {NEW} ON `l`.`id` = `r`.`id`",
+    "semi join": f"SELECT * FROM {OLD} LEFT SEMI JOIN {NEW} ON `l`.`id` = `r`.`id`",
+    "anti join": f"SELECT * FROM {OLD} LEFT ANTI JOIN {NEW} ON `l`.`id` = `r`.`id`",
+    "join on more than the key": (
+        f"SELECT * FROM {OLD} JOIN {NEW} ON `l`.`id` = `r`.`id` AND `l`.`shop` = `r`.`shop`"
+    ),
+    "join, then aggregate": (
+        f"SELECT `l`.`id`, count(*) FROM {OLD} JOIN {NEW} ON `l`.`id` = `r`.`id` GROUP BY 1"
+    ),
+    "families with other bucket counts": (
+        "SELECT * FROM `f_rows` AS `l` JOIN `f_wide` AS `r` ON `l`.`id` = `r`.`id`"
+    ),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
+def test_no_shuffle_of_saved_rows(kept: tuple[Day, ClassicEngine], query: str) -> None:
+    assert exchanges(kept[1], query) == []
+
+
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
+def test_a_join_with_a_delivery_shuffles_the_delivery_only(
+    kept: tuple[Day, ClassicEngine], kind: str
+) -> None:
+    query = f"SELECT `l`.`id` FROM {ALL} {kind} `sales__delta` AS `d` ON `l`.`id` = `d`.`id`"
+    found = exchanges(kept[1], query)
+    assert len(found) == 1
+    assert "f_rows" not in found[0]
+
+
+def test_the_plan_test_can_fail(kept: tuple[Day, ClassicEngine]) -> None:
+    """A key that is not the family's is shuffled, and the reader of plans sees it."""
+    found = exchanges(kept[1], "SELECT `amount`, count(*) FROM `f_rows` GROUP BY `amount`")
+    assert len(found) == 1
+    assert "f_rows" in found[0]
+
+
+def test_partitions_hold_what_their_runs_delivered(kept: tuple[Day, ClassicEngine]) -> None:
+    _, engine = kept
+    counted = engine.session.sql(
+        "SELECT `__run`, count(*), count(DISTINCT `id`) FROM `f_rows` GROUP BY 1 ORDER BY 1"
+    ).collect()
+    assert [tuple(row) for row in counted] == [(1, 403, 50), (2, 340, 70)]
+
+
+def test_every_bucket_is_read(kept: tuple[Day, ClassicEngine]) -> None:
+    """Groups by bucketed scan are those of a plain scan of the same files."""
+    day, engine = kept
+    inputs = load_inputs(day.store, day.at, day.plan)
+    files = [
+        day.store.uri(f"{part.folder}/{file.name}")
+        for part in inputs.partitions("f_rows")
+        for file in part.files
+    ]
+    plain = engine.read(files, SALES).groupBy("id").count()
+    saved = engine.session.sql("SELECT `id`, count(*) AS `count` FROM `f_rows` GROUP BY `id`")
+    assert sorted(map(tuple, saved.collect()), key=str) == sorted(
+        map(tuple, plain.collect()), key=str
+    )
+
+
+def test_an_aggregate_is_saved_without_a_second_shuffle(
+    kept: tuple[Day, ClassicEngine], tmp_path: Path
+) -> None:
+    """The shuffle of the aggregate is the one that the buckets need."""
+    _, engine = kept
+    family = replace(WIDE, columns=SALES[:1], buckets=4)
+    with engine.plan_for(family):
+        rows = engine.session.sql("SELECT `id` FROM `sales__delta` GROUP BY `id`")
+        plan = _plan(rows.repartition(4, rows["id"]))
+    assert plan.count("Exchange ") == 1
+
+
+def exchanges(engine: ClassicEngine, query: str) -> list[str]:
+    """The executed plan below each shuffle or broadcast of the query."""
+    frame = engine.session.sql(query)
+    frame.collect()
+    lines = _plan(frame).splitlines()
+    found = []
+    for number, line in enumerate(lines):
+        if re.search(r"\bExchange |BroadcastExchange ", line):
+            depth = _depth(line)
+            below = []
+            for following in lines[number + 1 :]:
+                if _depth(following) <= depth:
+                    break
+                below.append(following)
+            found.append("\n".join(below))
+    return found
+
+
+def _plan(frame: object) -> str:
+    text = frame._jdf.queryExecution().executedPlan().toString()
+    return text.split("== Initial Plan ==")[0]
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" :+-*()0123456789"))
+
+
+def test_a_day_on_spark(day: Day, spark: ClassicEngine) -> None:
+    first, second = FIRST[:40] + FIRST[-3:], SECOND[:30]
+    day.deliver(first)
+    day.plan_run(1, (save_rows(1), save_sums(1)))
+    day.do(spark)
+    day.deliver(second)
+    checks = (expect("expect_column_values_to_not_be_null", column="id"),)
+    day.plan_run(
+        2, (save_rows(2), save_sums(2), publish(2)), final=True, source_checks=checks
+    )  # fmt: skip
+    commit = day.do(spark, "a2")
+    assert day.rows(commit) == expected([first, second])
+    metrics = commit.metrics
+    # From the event log: the delivery is a source, the two families are state.
+    assert [s.source_rows_read for s in metrics.stages] == [len(second), 0, 0]
+    assert [s.state_rows_read for s in metrics.stages] == [0, len(second), 7]
+    assert metrics.source_rows_read == len(second)
+    assert 0 < metrics.other_executor_cpu_s < metrics.executor_cpu_s < metrics.process_cpu_s
+    assert all(stage.bytes_read > 0 for stage in metrics.stages)
+    assert spark.session.sparkContext._jsc.getPersistentRDDs().size() == 0
+    assert [(c.target, c.critical) for c in commit.checks] == [("sales", 0)]
+
+
+class TestArtifactsThatAreNotWhatTheyWere:
+    """Each is noticed before Spark reads a byte of it."""
+
+    @pytest.fixture
+    def second(self, day: Day, spark: ClassicEngine) -> Day:
+        day.deliver(FIRST[:20])
+        day.plan_run(1, (save_rows(1), save_sums(1)))
+        self.folder = day.folder / "my store" / day.do(spark).artifacts[0].folder
+        day.plan_run(2, (save_sums(2), publish(2)), final=True)
+        return day
+
+    def files(self) -> list[Path]:
+        return sorted(self.folder.glob("part-*"))
+
+    def test_a_stray_file(self, second: Day, spark: ClassicEngine) -> None:
+        stray = self.files()[0].name.replace("part-", "part-9")
+        (self.folder / stray).write_bytes(self.files()[0].read_bytes())
+        with pytest.raises(ArtifactError, match="commit does not name it"):
+            second.do(spark, "a2")
+
+    def test_a_flipped_byte(self, second: Day, spark: ClassicEngine) -> None:
+        data = bytearray(self.files()[1].read_bytes())
+        data[len(data) // 2] ^= 1
+        self.files()[1].write_bytes(data)
+        with pytest.raises(ArtifactError, match="other content"):
+            second.do(spark, "a2")
+
+    def test_a_vanished_file(self, second: Day, spark: ClassicEngine) -> None:
+        self.files()[0].unlink()
+        with pytest.raises(ArtifactError, match="is gone"):
+            second.do(spark, "a2")
+
+    def test_a_wrong_bucket_count(self, second: Day, spark: ClassicEngine) -> None:
+        rows, sums = _families()
+        second.plan_run(
+            2, (save_sums(2), publish(2)), final=True, families=(replace(rows, buckets=2), sums)
+        )
+        with pytest.raises(ContractError, match="4 buckets"):
+            second.do(spark, "a2")
+
+
+def test_rows_of_the_other_engine_are_refused(day: Day, spark: ClassicEngine, sail: object) -> None:
+    day.deliver(FIRST[:10])
+    day.plan_run(1, (save_rows(1), save_sums(1)))
+    day.do(sail)
+    day.plan_run(2, (save_sums(2), publish(2)), final=True)
+    with pytest.raises(ContractError, match="0 buckets"):
+        day.do(spark, "a2")
+
+
+def test_names_that_need_quotes(day: Day, spark: ClassicEngine) -> None:
+    columns = (ColumnSpec(name="a `b", type="BIGINT"), ColumnSpec(name="c d", type="STRING"))
+    family = Family(
+        id="f_odd", kind="shuffle", fingerprint="odd", title="odd", columns=columns,
+        key=("a `b",), buckets=2,
+    )  # fmt: skip
+    day.deliver(FIRST[:5])
+    stage = replace(
+        save_rows(1),
+        sql="SELECT `id` AS `a ``b`, `shop` AS `c d` FROM `sales__delta`",
+        output=ArtifactOutput(family="f_odd"),
+    )
+    day.plan_run(1, (stage,), families=(family,))
+    assert day.do(spark).artifacts[0].rows == 5
