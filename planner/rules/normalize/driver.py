@@ -48,9 +48,7 @@ PUSH: tuple[Rule, ...] = (
     filters.BELOW_SORT,
     join.CONDITION_TO_INPUTS,
     join.ABOVE_RENAMING,  # joins become neighbours
-    semi_join.BELOW_JOIN,
-    semi_join.BELOW_FILTER,
-    semi_join.BELOW_RENAMING,
+    semi_join.BELOW_JOIN,  # after filters have gone down: it leaves the rest on top
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
     project.DROP_DISTINCT,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation
-from planner.algebra.scalar import references, substitute
-from planner.rules.normalize.rule import Context, Rule, ids_of, is_renaming
+from planner.algebra.relational import Filter, Join, JoinKind, Relation
+from planner.algebra.scalar import references
+from planner.rules.normalize.rule import Context, Rule, ids_of
 from planner.rules.normalize.safety import is_movable
 
 _DECIDING = frozenset({JoinKind.SEMI, JoinKind.ANTI})
@@ -18,17 +18,28 @@ def _as_deciding(node: Relation) -> Join | None:
 
 
 def _below_join(node: Relation, _: Context) -> Relation | None:
-    """``(A join B) semi[c] X`` = ``(A semi[c] X) join B`` if c reads nothing of B; the same for
-    anti, for the other side of an inner join, and for the left side of a left join.
+    """``filter[p](A join B) semi[c] X`` = ``filter[p]((A semi[c] X) join B)`` if c reads nothing of
+    B; the same for anti, for the other side of an inner join, and for the left side of a left join.
 
     Whether a pair stays depends on its A row only, so it may be asked of the A row: every copy of
-    it gets the same answer, NULLs included. Not for the right side of a left join, whose rows
-    would come back as NULLs.
+    it gets the same answer, NULLs included. The filter (what could not go down itself) drops rows
+    by the row alone, before or after. Not for the right side of a left join, whose rows would come
+    back as NULLs.
     """
     semi = _as_deciding(node)
-    if semi is None or not isinstance(semi.left, Join):
+    if semi is None:
         return None
-    join = semi.left
+    kept = semi.left if isinstance(semi.left, Filter) else None
+    join = semi.left if kept is None else kept.input
+    if not isinstance(join, Join):
+        return None
+    below = _into_side(semi, join)
+    if below is None or kept is None:
+        return below
+    return Filter(below, kept.predicate)
+
+
+def _into_side(semi: Join, join: Join) -> Join | None:
     read = references(semi.condition) & ids_of(join)
     if not read:
         return None
@@ -41,33 +52,4 @@ def _below_join(node: Relation, _: Context) -> Relation | None:
     return None
 
 
-def _below_filter(node: Relation, _: Context) -> Relation | None:
-    """``filter[p](A) semi[c] X`` = ``filter[p](A semi[c] X)`` where a join is below the filter.
-
-    Both only drop rows of A, each by the row alone.
-    """
-    semi = _as_deciding(node)
-    if semi is None or not isinstance(semi.left, Filter):
-        return None
-    kept = semi.left
-    if not isinstance(kept.input, Join) or kept.input.kind in _DECIDING:
-        return None
-    return Filter(Join(semi.kind, kept.input, semi.right, semi.condition), kept.predicate)
-
-
-def _below_renaming(node: Relation, _: Context) -> Relation | None:
-    """``rename(A) semi[c] X`` = ``rename(A semi[c'] X)`` with c in A's own names."""
-    semi = _as_deciding(node)
-    if semi is None or not isinstance(semi.left, Project) or not is_renaming(semi.left):
-        return None
-    if not isinstance(semi.left.input, Join | Filter):
-        return None
-    named = {column.id: value for column, value in semi.left.items}
-    condition = substitute(semi.condition, named)
-    below = Join(semi.kind, semi.left.input, semi.right, condition)
-    return Project(below, semi.left.items)
-
-
 BELOW_JOIN = Rule("SemiJoinBelowJoin", Join, _below_join)
-BELOW_FILTER = Rule("SemiJoinBelowFilter", Join, _below_filter)
-BELOW_RENAMING = Rule("SemiJoinBelowRenaming", Join, _below_renaming)

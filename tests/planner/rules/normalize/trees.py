@@ -209,13 +209,13 @@ class Builder:
         if depth and kind < 0.25:
             name = self.rng.choice(("and", "or"))
             args = (self.test(columns, depth - 1), self.test(columns, depth - 1))
-            if self.rng.random() < 0.3:
+            if self.rng.random() < 0.4:
                 common = self.test(columns, 0)
                 args = tuple(Call("and", (common, arg), BOOLEAN) for arg in args)  # type: ignore[assignment]
             return Call(name, args, BOOLEAN)
         if depth and kind < 0.32:
             return Call("not", (self.test(columns, depth - 1),), BOOLEAN)
-        if kind < 0.37:
+        if kind < 0.4:
             return self.rng.choice((TRUE, FALSE, Literal(None, BOOLEAN)))
         column = self.rng.choice(columns)
         if column.type == BOOLEAN:
@@ -234,11 +234,11 @@ class Builder:
         kind = self.rng.random()
         if same and kind < 0.4:
             return Ref(self.rng.choice(same))
-        if same and type_ == INT and kind < 0.55:
+        if same and type_ == INT and kind < 0.6:
             divided = (self.literal(INT), Ref(self.rng.choice(same)))
             # 1 % 0 raises under ANSI: where it is evaluated matters.
-            return Call(self.rng.choice(("%", "+")), divided, INT)
-        if same and kind < 0.65:
+            return Call(self.rng.choice(("%", "%", "+")), divided, INT)
+        if same and kind < 0.7:
             return Call("coalesce", (Ref(self.rng.choice(same)), self.literal(type_)), type_)
         return self.literal(type_)
 
