@@ -11,7 +11,8 @@ command -v mvn >/dev/null || scripts/apt.sh maven
 fresh="$home/jars/fetching.$$"
 trap 'rm -rf "$fresh"' EXIT
 mkdir -p "$fresh"
-mvn --batch-mode --quiet --file scripts/s3a-jars.xml dependency:copy-dependencies \
+mvn --batch-mode --quiet --file scripts/s3a-jars.xml \
+    org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies \
     -DoutputDirectory="$fresh" -DincludeScope=runtime
 # Spark has newer ones of these; two versions on one class path end in NoSuchMethodError.
 for jar in "$fresh"/*.jar; do

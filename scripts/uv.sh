@@ -11,7 +11,7 @@ fi
 home="${FORERUN_HOME:-$PWD/.forerun}"
 uv="$home/uv-$pinned/bin/uv"
 if ! "$uv" --version >/dev/null 2>&1; then
-    "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check \
+    "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
         --target "$home/uv-$pinned" "uv==$pinned" >&2
 fi
 echo "$uv"
