@@ -10,7 +10,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?= 0.02
 
-.PHONY: help setup jars s3-server cds lock format check test test-all demo up bench-smoke clean
+.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ test: setup jars s3-server ## all tests but the long suites: under 15 minutes
 
 test-all: setup jars s3-server ## every test
 	.venv/bin/python -m pytest -q tests
+
+mutate: setup ## break rules and stages on purpose: every break must turn the suite red
+	.venv/bin/python -m scripts.mutate
 
 demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a day of three reports through Airflow and Spark (STORE=s3)
 	forerun demo --store $(STORE) --scale $(SCALE)

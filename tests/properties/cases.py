@@ -31,8 +31,8 @@ class TableCase:
             name=name,
             columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in self.columns),
             changing=self.changing,
-            rows=100_000,
-            bytes=10_000_000,
+            rows=1_000_000,
+            bytes=100_000_000,
         )
 
 

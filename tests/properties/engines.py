@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 
+from planner.algebra.relational import Relation, Scan, StateRead, Version, walk
 from planner.algebra.types import parse_type
 from planner.request import Source, SourceColumn
+from planner.sql import printer
 from planner.sql.frontend import read_query
-from tests.oracles.interpreter import Inputs, SourceData, evaluate
+from planner.stages import build
+from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row
 
 _ARROW = {
@@ -51,9 +57,7 @@ class SessionEngine:
             nulls = ", ".join(f"CAST(NULL AS {type_}) AS `{name}`" for name, type_ in columns)
             return self._session.sql(f"SELECT {nulls} WHERE false")
         schema = pa.schema([(n, arrow_type(t)) for n, t in columns])
-        arrays = [
-            pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)
-        ]
+        arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
         return self._session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
 
     def query(self, sql: str) -> list[Row]:
@@ -66,19 +70,62 @@ class SessionEngine:
 
 
 class InterpreterEngine:
-    """No engine: the SQL is read back into algebra and evaluated row by row."""
+    """No engine: relations are evaluated row by row, stages as the algebra they were printed from.
+
+    ``recording`` notes which relation a stage's text came of; other text (the user's own) is read
+    by the SQL front end.
+    """
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}
-        self._data: dict[str, SourceData] = {}
+        self._tables: dict[str, tuple[tuple[str, ...], list[Row]]] = {}
+        self._printed: dict[str, tuple[Relation, int]] = {}
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        def to_sql(relation: Relation, *, run: int, names: tuple[str, ...]) -> str:
+            text = printer.to_sql(relation, run=run, names=names)
+            self._printed[text] = (relation, run)
+            return text
+
+        with mock.patch.object(build, "to_sql", to_sql):
+            yield
 
     def bind(self, name: str, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> None:
         self._sources[name] = Source(
             name=name,
             columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in columns),
         )
-        self._data[name] = SourceData(tuple(n for n, _ in columns), rows)
+        self._tables[name] = (tuple(n for n, _ in columns), rows)
 
     def query(self, sql: str) -> list[Row]:
-        query = read_query(sql, self._sources.values())
-        return evaluate(query.relation, Inputs(self._data))
+        if sql in self._printed:
+            relation, run = self._printed[sql]
+            return evaluate(relation, self._inputs(relation, run))
+        plain = [s for s in self._sources.values() if s.name in self._tables]
+        relation = read_query(sql, plain).relation
+        return evaluate(relation, self._inputs(relation, 1))
+
+    def _inputs(self, relation: Relation, run: int) -> Inputs:
+        sources, families = {}, {}
+        for node in walk(relation):
+            if isinstance(node, Scan):
+                old = self._tables.get(node.source, ((), []))
+                new = self._tables.get(f"{node.source}__delta", ((), []))
+                if node.version is Version.DELTA:
+                    data = SourceData(new[0], [], new[1])
+                else:
+                    data = SourceData(old[0], old[1])
+                sources[node.source] = self._merged(sources.get(node.source), data)
+            elif isinstance(node, StateRead):
+                columns, rows = self._tables[node.family]
+                held = [(row[-1], row[:-1]) for row in rows]
+                families[node.family] = FamilyData(columns[:-1], held)
+        return Inputs(sources, families, run)
+
+    @staticmethod
+    def _merged(known: SourceData | None, data: SourceData) -> SourceData:
+        """A stage reads a changing source in one version; two of them would mix deliveries."""
+        if known is not None and known != data:
+            raise AssertionError("one stage reads a source in two versions")
+        return data

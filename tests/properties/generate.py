@@ -286,7 +286,7 @@ def _kind_window(rng: random.Random, tables: list[str]) -> QueryCase:
             f"sum(a.m) OVER ({keys} ORDER BY a.n)",
             f"count(*) OVER ({keys})",
             f"max(a.d) OVER ({keys} ORDER BY a.k)",
-            f"avg(a.m) OVER ({keys})",
+            f"avg(a.n) OVER ({keys})",
         )
     )
     return QueryCase((Select((*select.items, call), select.table, select.joins, select.where),))

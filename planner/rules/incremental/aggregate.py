@@ -206,10 +206,12 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     earlier = Call("<", (Ref(kept.run), current), BOOLEAN)
     after, new = _merging(partials, _HIDDEN, columns, None, ids)
     before, old = _merging(partials, _HIDDEN, columns, earlier, ids)
-    last = Column(ids.next_id(), "__last", kept.run.type)
-    touch = (last, AggregateCall("max", (Ref(kept.run),)))
-    merged = Aggregate(kept.relation, node.keys, (*after, *before, touch))
-    touched = Filter(merged, Call("=", (Ref(last), current), BOOLEAN))
+    merged: Relation = Aggregate(kept.relation, node.keys, (*after, *before))
+    if node.keys:  # without keys every run writes the state of the one group
+        last = Column(ids.next_id(), "__last", kept.run.type)
+        touch = (last, AggregateCall("max", (Ref(kept.run),)))
+        merged = Aggregate(kept.relation, node.keys, (*after, *before, touch))
+        merged = Filter(merged, Call("=", (Ref(last), current), BOOLEAN))
     # Both values of a group are finished before its rows are doubled: once each, and no engine
     # can compute them for a pair of group and sign that the filter below drops.
     olds = tuple(ids.new(f"{column.name}_old", column) for column, _ in node.calls)
@@ -217,7 +219,7 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     rows = tuple(Column(ids.next_id(), name, BIGINT) for name in ("__n_old", "__n_new"))
     values = (*_finish(partials, old), *_finish(partials, new), old[-1], new[-1])
     named = tuple(zip((*olds, *news, *rows), values, strict=True))
-    finished = Project(touched, (*((key, Ref(key)) for key in node.keys), *named))
+    finished = Project(merged, (*((key, Ref(key)) for key in node.keys), *named))
     weight = ids.weight()
     signs = Values((weight,), ((integer(-1),), (integer(1),)))
     sides: Relation = Join(JoinKind.INNER, finished, signs, TRUE)

@@ -1,0 +1,213 @@
+"""Is the suite itself any good? Breaks rules and stages on purpose; each break must turn it red.
+
+Every mutation is applied alone to a copy of the tree, and the delta laws and some hundreds of
+generated days run on it. A mutation that survives is printed and makes the exit code 1.
+
+    python -m scripts.mutate [--only NAME]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COPIED = ("planner", "tests", "pyproject.toml")
+_RULES, _STAGES = "planner/rules/incremental", "planner/stages/build.py"
+_LAWS = "tests/properties/test_delta_laws.py"
+_DAYS = "tests/properties/test_differential.py"
+SUITES = (
+    (_LAWS,),
+    (_DAYS, "-k", "without_an_engine and (10000 or 10100)"),
+    (_DAYS, "-k", "on_sail and (0 or 100) and not 00-"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """``old`` occurs exactly once in ``path``; ``new`` takes its place."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+
+
+MUTATIONS = (
+    Mutation(
+        "inner join: L_new for L_old", f"{_RULES}/join.py",
+        "parts.append(weighted_join(join, left.old(), right.delta(), ids))",
+        "parts.append(weighted_join(join, left.new(), right.delta(), ids))",
+    ),
+    Mutation(
+        "inner join: R_old for R_new", f"{_RULES}/join.py",
+        "    if left.changing:\n        parts.append(weighted_join(join, left.delta(), right.new()",
+        "    if left.changing:\n        parts.append(weighted_join(join, left.delta(), right.old()",
+    ),
+    Mutation(
+        "inner join: the term of dR dropped", f"{_RULES}/join.py",
+        "    if right.changing:\n        parts.append",
+        "    if not left.changing:\n        parts.append",
+    ),
+    Mutation(
+        "join: the weight of the right side dropped", f"{_RULES}/join.py",
+        "right.weight if join.kind is JoinKind.INNER else None", "None",
+    ),
+    Mutation(
+        "outer join: the null-extended row not retracted", f"{_RULES}/outer_join.py",
+        "parts.append(with_weight(_extend_by_nulls(join, touched), ids, sign=-1))",
+        "_extend_by_nulls(join, touched)",
+    ),
+    Mutation(
+        "anti join: the row that found a partner comes again", f"{_RULES}/outer_join.py",
+        "        parts.append(with_weight(touched, ids, sign=-1))\n    return",
+        "        parts.append(with_weight(touched, ids, sign=1))\n    return",
+    ),
+    Mutation(
+        "outer join: every key of the delta counts as new", f"{_RULES}/outer_join.py",
+        'AggregateCall("min", (Ref(run),))', 'AggregateCall("max", (Ref(run),))',
+    ),
+    Mutation(
+        "outer join: what is taken back is looked up in the new version",
+        f"{_RULES}/outer_join.py",
+        "weighted_join(join, touched, right.old(), ids)",
+        "weighted_join(join, touched, right.new(), ids)",
+    ),
+    Mutation(
+        "aggregate: the hidden count dropped", f"{_RULES}/aggregate.py",
+        "    if node.keys and signed:\n", "    if node.keys and not signed:\n",
+    ),
+    Mutation(
+        "aggregate: the old value of a group not taken back", f"{_RULES}/aggregate.py",
+        "((integer(-1),), (integer(1),))", "((integer(1),),)",
+    ),
+    Mutation(
+        "aggregate: the old value includes this run", f"{_RULES}/aggregate.py",
+        'earlier = Call("<", (Ref(kept.run), current), BOOLEAN)',
+        'earlier = Call("<=", (Ref(kept.run), current), BOOLEAN)',
+    ),
+    Mutation(
+        "aggregate: groups that lost rows are not computed again", f"{_RULES}/aggregate.py",
+        'count_rows(Call("<>", (Ref(delta.weight), integer(1)), BOOLEAN), None)',
+        'count_rows(Call(">", (Ref(delta.weight), integer(9)), BOOLEAN), None)',
+    ),
+    Mutation(
+        "states: counts merged by their maximum", "planner/algebra/aggregates.py",
+        'name = "sum" if slot.merge == "count" else slot.merge',
+        'name = "max" if slot.merge == "count" else slot.merge',
+    ),
+    Mutation(
+        "states: minima merged by their maximum", "planner/algebra/aggregates.py",
+        'name = "sum" if slot.merge == "count" else slot.merge',
+        'name = {"count": "sum", "min": "max"}.get(slot.merge, slot.merge)',
+    ),
+    Mutation(
+        "states: averages of averages", "planner/algebra/aggregates.py",
+        'name = "sum" if slot.merge == "count" else slot.merge',
+        'name = "sum" if slot.merge == "count" else "max" if slot.merge == "sum" else slot.merge',
+    ),
+    Mutation(
+        "states: FILTER forgotten", "planner/algebra/aggregates.py",
+        "guards = rest if call.where is None else (call.where, *rest)", "guards = rest",
+    ),
+    Mutation(
+        "signed bags: the sign of a weight dropped", "planner/tvr/signed.py",
+        "(*keep, (weight, integer(sign)))", "(*keep, (weight, integer(1)))",
+    ),
+    Mutation(
+        "signed bags: weights counted instead of summed", "planner/tvr/signed.py",
+        'call = AggregateCall("sum", (Ref(bag.weight),))',
+        'call = AggregateCall("count", (Ref(bag.weight),))',
+    ),
+    Mutation(
+        "union: only the first branch that changed", f"{_RULES}/linear.py",
+        "parts = tuple(branch.delta() for branch in inputs if branch.changing)",
+        "parts = tuple(branch.delta() for branch in inputs if branch.changing)[:1]",
+    ),
+    Mutation(
+        "printer: the delta of a family is all of it", "planner/sql/printer.py",
+        'Version.DELTA: "="', 'Version.DELTA: "<="',
+    ),
+    Mutation(
+        "printer: OLD includes this run", "planner/sql/printer.py",
+        'Version.OLD: "<"', 'Version.OLD: "<="',
+    ),
+    Mutation(
+        "stages: states of earlier runs not merged", _STAGES,
+        "return UnionAll((before, now), self._families.layout(kept.operator))", "return now",
+    ),
+    Mutation(
+        "stages: rows of earlier runs forgotten", _STAGES,
+        "return plus((before, now), kept.operator.relation.columns, self._ids)", "return now",
+    ),
+    Mutation(
+        "stages: every run reads the whole source again", _STAGES,
+        "version = Version.DELTA if self._span.base else Version.NEW", "version = Version.NEW",
+    ),
+    Mutation(
+        "families: the bucket count chosen anew in each run", "planner/materialize/families.py",
+        "            return self._stored[digest]\n        columns",
+        "            pass\n        columns",
+    ),
+)  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="mutations whose name contains this")
+    only = parser.parse_args().only
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder)
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, tree / name)
+        for mutation in MUTATIONS:
+            if only in mutation.name:
+                started = time.monotonic()
+                red = _is_noticed(mutation, tree)
+                seconds = time.monotonic() - started
+                print(
+                    f"{'red ' if red else 'GREEN'}  {mutation.name}  ({seconds:.0f} s)", flush=True
+                )
+                survivors += [] if red else [mutation.name]
+    if survivors:
+        print(f"{len(survivors)} mutations were not noticed: {'; '.join(survivors)}")
+    return 1 if survivors else 0
+
+
+def _is_noticed(mutation: Mutation, tree: Path) -> bool:
+    """Whether a suite fails on the mutated copy; the copy is put back afterwards."""
+    path = tree / mutation.path
+    text = path.read_text()
+    if text.count(mutation.old) != 1:
+        raise SystemExit(f"{mutation.name}: {mutation.path} has changed, adapt the mutation")
+    path.write_text(text.replace(mutation.old, mutation.new))
+    try:
+        return any(_fails(suite, tree) for suite in SUITES)
+    finally:
+        path.write_text(text)
+
+
+def _fails(suite: tuple[str, ...], tree: Path) -> bool:
+    # NO_SHRINK: a mutant's failing cases are expected, nobody wants them small.
+    environment = {**os.environ, "PYTHONPATH": str(tree), "FORERUN_NO_SHRINK": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *suite]
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"the suite did not run:\n{done.stdout.decode()[-2000:]}")
+    return done.returncode == 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""Generated days against batch: whatever the query, the data and the arrivals, the same result.
+
+On Sail by the thousand, on the row interpreter without any engine, and on Spark in one session.
+A failing case is shrunk and written to ``regressions/``, from where it is replayed for ever; put a
+fix and its file into one commit.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from pathlib import Path
+
+import pytest
+
+from planner.errors import UnsupportedSqlError
+from tests.oracles.bags import compare_bags
+from tests.oracles.values import EvaluationError, NotInterpretedError
+from tests.properties.cases import Case, from_json, to_json
+from tests.properties.engines import InterpreterEngine, SessionEngine
+from tests.properties.execute import Engine, Outcome, RefusedError, run_case
+from tests.properties.generate import random_case
+from tests.properties.sessions import sail_session
+from tests.properties.shrink import shrink
+
+REGRESSIONS = Path(__file__).parent / "regressions"
+CHUNK = 100
+ON_SAIL, ON_INTERPRETER, ON_SPARK = 2100, 600, 300
+
+
+def check_chunk(engine: Engine, seeds: range, *, every_time_point: int) -> list[Outcome]:
+    """Run the cases; shrink and save the first that fails."""
+    outcomes = []
+    for seed in seeds:
+        case = random_case(seed)
+        try:
+            whole = seed % every_time_point == 0
+            outcomes.append(run_case(case, engine, every_time_point=whole))
+        except (RefusedError, NotInterpretedError):
+            continue
+        except Exception as error:
+            saved = "" if "FORERUN_NO_SHRINK" in os.environ else _save(case, engine, error)
+            detail = traceback.format_exc(limit=-3)
+            raise AssertionError(
+                f"seed {seed} ({case.name}), saved as {saved}\n{detail}"
+            ) from error
+    return outcomes
+
+
+def _save(case: Case, engine: Engine, error: Exception) -> str:
+    kind = type(error)
+
+    def fails(candidate: Case) -> bool:
+        try:
+            run_case(candidate, engine, every_time_point=True)
+        except (RefusedError, NotInterpretedError, UnsupportedSqlError):
+            return False
+        except Exception as again:  # noqa: BLE001 - whatever it is, is it the same?
+            return type(again) is kind
+        return False
+
+    small = shrink(case, fails) if fails(case) else case
+    path = REGRESSIONS / f"{case.name}.json"
+    path.write_text(to_json(small))
+    return f"{path.name}: {small.query.sql}"
+
+
+def _enough(outcomes: list[Outcome], cases: int) -> None:
+    """The chunk means something: few cases were refused, many kept state before the last run."""
+    assert len(outcomes) >= 0.95 * cases
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * cases
+
+
+@pytest.fixture(scope="module")
+def sail() -> SessionEngine:
+    return SessionEngine(sail_session())
+
+
+@pytest.mark.parametrize("start", range(0, ON_SAIL, CHUNK))
+def test_equals_batch_on_sail(sail, start):
+    _enough(check_chunk(sail, range(start, start + CHUNK), every_time_point=4), CHUNK)
+
+
+@pytest.mark.parametrize("start", range(10_000, 10_000 + ON_INTERPRETER, CHUNK))
+def test_equals_batch_without_an_engine(start):
+    engine = InterpreterEngine()
+    with engine.recording():
+        outcomes = check_chunk(engine, range(start, start + CHUNK), every_time_point=1)
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
+
+
+@pytest.mark.parametrize("path", sorted(REGRESSIONS.glob("*.json")), ids=lambda p: p.stem)
+def test_regression(sail, path):
+    run_case(from_json(path.read_text()), sail, every_time_point=True)
+
+
+def test_interpreter_agrees_with_sail(sail):
+    """The oracle itself: the same text over the same data, value for value."""
+    compared = 0
+    for seed in range(20_000, 20_300):
+        case = random_case(seed)
+        oracle = InterpreterEngine()
+        for name, table in case.tables.items():
+            oracle.bind(name, table.columns, table.rows(case.runs))
+            sail.bind(name, table.columns, table.rows(case.runs))
+        text = case.query.ordered
+        try:
+            expected = oracle.query(text)
+        except (NotInterpretedError, EvaluationError):
+            continue
+        try:
+            found = sail.query(text)
+        except Exception:  # noqa: BLE001 - what Sail refuses is no difference
+            continue
+        try:
+            compare_bags(expected, found, magnitude=1e4)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {text}\n{error}") from error
+        compared += 1
+    assert compared >= 250
