@@ -43,7 +43,7 @@ from include.statistics import forecast, time_points, to_source
 from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
 from planner.errors import ForerunError, RequestError
-from planner.request import Committed, PlanRequest, Settings, TimePoint
+from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
 
 __all__ = [
     "DayClosedError",
@@ -166,6 +166,7 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
         sources=tuple(
             to_source(s, pins[s.name], times[run - 1].fraction(s.name)) for s in spec.sources
         ),
+        first_sources=_first_sources(store, spec, at, chain, times),
         points=times,
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
@@ -184,6 +185,24 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
         skip_reason="the plan gives this run nothing to do" if idle else "",
         tiny=_bytes_at_hand(pins, chain) < _TINY_BYTES,
         result=result,
+    )
+
+
+def _first_sources(
+    store: Store,
+    spec: ReportSpec,
+    at: Generation,
+    chain: Sequence[RunCommit],
+    times: Sequence[TimePoint],
+) -> tuple[Source, ...]:
+    """The sources as the first committed run pinned them; none before there is one."""
+    if not chain:
+        return ()
+    first = chain[0].run
+    pins = _pins_of(store, at, first)
+    return tuple(
+        to_source(s, read_pin(store, pins[s.name]), times[first - 1].fraction(s.name))
+        for s in spec.sources
     )
 
 

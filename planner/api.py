@@ -50,7 +50,7 @@ def plan(request: PlanRequest) -> PlanResult:
     check(request)
     query = read_query(request.sql, request.sources)
     ids = ColumnIds(query.last_id)
-    relation = normalize(query.relation, request.sources, ids)
+    relation = normalize(query.relation, request.first_sources or request.sources, ids)
     changing = frozenset(s.name for s in request.sources if s.changing)
     root = annotate(relation, changing)
     sizes = Sizes(root, request)

@@ -95,6 +95,8 @@ class PlanRequest:
     ``committed`` is the chain of committed runs before ``current``, oldest first. ``method``:
     ``batch`` asks for one run at the end with the user's own text; ``progressive`` takes the given
     early runs as opened anyway and does not charge for opening them; ``auto`` charges.
+    ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
+    the order they had then, so that what is kept still fits the query.
     """
 
     report: str
@@ -103,5 +105,6 @@ class PlanRequest:
     points: tuple[TimePoint, ...]
     current: int = 1
     committed: tuple[Committed, ...] = ()
+    first_sources: tuple[Source, ...] = ()
     method: Literal["auto", "progressive", "batch"] = "auto"
     settings: Settings = field(default_factory=Settings)

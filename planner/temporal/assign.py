@@ -220,12 +220,17 @@ class Assignment:
 
     def _distribution(self, operator: Operator, key: tuple[Column, ...]) -> tuple[Column, ...]:
         view = operator.view
-        if view is not None:
-            groups = view.keys(operator.relation)
-            key = key if key and set(key) <= set(groups) else groups
-            if self._sizes.snapshot(operator, self._final).rows < _FEW_GROUPS:
-                return ()
-        return key if all(_is_distributable(column.type) for column in key) else ()
+        if view is None:
+            return key if all(_is_distributable(column.type) for column in key) else ()
+        groups = view.keys(operator.relation)
+        key = key if key and set(key) <= set(groups) else groups
+        key = key if all(_is_distributable(column.type) for column in key) else ()
+        few = self._sizes.snapshot(operator, self._final).rows < _FEW_GROUPS
+        # What an earlier run kept stays as it is, also if there are more groups than it looked.
+        wanted, other = ((), key) if few else (key, ())
+        if not self._available(operator, wanted) and self._available(operator, other):
+            return other
+        return wanted
 
     def _make_keep(self, operator: Operator, key: tuple[Column, ...]) -> Choice | None:
         if not operator.changing or not self._available(operator, key):

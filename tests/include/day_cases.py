@@ -74,9 +74,7 @@ class DayCase:
         return open_generation(self.store_uri, self.spec, DAY, trigger=trigger, now=NOW)
 
     def prepare(self, generation: str, run: int) -> PreparedRun:
-        return prepare_run(
-            self.store_uri, self.spec, DAY, generation, run, now=NOW, settings=EARLY
-        )
+        return prepare_run(self.store_uri, self.spec, DAY, generation, run, now=NOW, settings=EARLY)
 
     def manifest(self, prepared: PreparedRun) -> Manifest:
         key = prepared.at.manifest(prepared.run)

@@ -129,9 +129,7 @@ class Builder:
 
     def disjunction(self, left: tuple[Column, ...], right: tuple[Column, ...]) -> Scalar:
         """Branches that each say something of both sides."""
-        branches = tuple(
-            conjunction((self.test(left, 0), self.test(right, 0))) for _ in range(2)
-        )
+        branches = tuple(conjunction((self.test(left, 0), self.test(right, 0))) for _ in range(2))
         return Call("or", branches, BOOLEAN)
 
     def key(self, a: Column, b: Column) -> Scalar:
