@@ -27,7 +27,7 @@ dag = progressive_dag(
     dag_id="demo_top_orders",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     schedule=None,
-    # The demo's day is over: without this the early runs, too late, would be skipped.
+    # The demo's day is over, and small: left to itself, Forerun would see no use in early runs.
     mode="progressive",
     before_run=demo_arrivals(REPORT),
     tags=("demo",),

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.job_archive import job_archive
 from include.jvm import driver_environment, spark_submit, submit_options
 from include.process import run_measured
 from include.state.layout import generation_of
@@ -22,7 +23,6 @@ from include.state.records import ArtifactFile, ArtifactPartition
 from include.state.store import Store
 from planner.contract import decode_plan
 from planner.errors import ForerunError
-from spark_jobs.package import build_archive
 
 JOB = Path(__file__).resolve().parents[1] / "spark_jobs" / "run.py"
 DRIVER_MEMORY = "4g"
@@ -59,7 +59,7 @@ class SparkRunner:
         self._logs = logs
         self._master = master
         self._conf = dict(conf or {})
-        self._archive = build_archive(logs / "forerun-job.zip")
+        self._archive = job_archive(logs)
 
     def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
         options = dict(submit_options(split_uri(plan_uri)[0], tiny=tiny))

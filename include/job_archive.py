@@ -24,8 +24,10 @@ _PARTS = (
     "include/check_report.py",
     "include/eventlog.py",
     "include/expectations.py",
+    "include/pinned.py",
     "include/process.py",
     "include/settings.py",
+    "include/source_files.py",
     "include/state/**/*.py",
 )
 _TIME = (1980, 1, 1, 0, 0, 0)

@@ -147,8 +147,9 @@ def report_params(mode: str = "auto") -> dict[str, Param]:
             mode,
             enum=list(MODES),
             title="Mode",
-            description_md="**auto**: early runs while there is time for them. **progressive**: "
-            "every run, late or not. **batch**: one run with the plain query.",
+            description_md="**auto**: early runs that are worth it, at their times. "
+            "**progressive**: all that can be done early, in every run, late or not, whatever it "
+            "costs. **batch**: one run with the plain query.",
         ),
         "dry_run": Param(
             False,

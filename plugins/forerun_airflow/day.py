@@ -29,9 +29,9 @@ STORE_VARIABLE = "FORERUN_STORE"
 class OpenedDay:
     """What the first task decided.
 
-    ``mode``: ``auto`` (every run at its time, early runs that would be late are skipped),
-    ``progressive`` (every run, late or not), ``single`` (straight to the final run) or ``batch``
-    (that, with the user's own text).
+    ``mode``: ``auto`` (early work where it pays, at its time; early runs that would be late are
+    skipped), ``progressive`` (all that can be done early, in every run, late or not), ``single``
+    (straight to the final run) or ``batch`` (that, with the user's own text).
     """
 
     day: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import uuid
 from pathlib import Path
@@ -51,12 +52,6 @@ class SubmitRun(SparkSubmitOperator):
             conf=dict(spark_conf or {}),
             application_args=[],
             spark_binary=str(spark_submit()),
-            env_vars={
-                # This Python's Spark, whatever SPARK_HOME the worker has.
-                "SPARK_HOME": "",
-                "PYSPARK_PYTHON": sys.executable,
-                "PYSPARK_DRIVER_PYTHON": sys.executable,
-            },
             durable=False,
             **kwargs,
         )
@@ -84,6 +79,7 @@ class SubmitRun(SparkSubmitOperator):
 
             self.py_files = str(job_archive())
         self.conf = {**dict(planned["conf"]), **(self.conf or {})}
+        self.env_vars = _this_spark()
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
         super().execute(context)
         if not self.final:
@@ -117,3 +113,10 @@ class SubmitRun(SparkSubmitOperator):
                 "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
                 '{"conn_type": "spark", "host": "local[2]"}'
             ) from None
+
+
+def _this_spark() -> dict[str, str]:
+    """This Python and its Spark, whatever SPARK_HOME the worker has. Nothing is imported."""
+    spec = importlib.util.find_spec("pyspark")
+    home = {"SPARK_HOME": str(Path(spec.origin).parent)} if spec and spec.origin else {}
+    return {**home, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}

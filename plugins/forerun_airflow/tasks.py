@@ -74,8 +74,10 @@ class PlanRun(BaseOperator):
     def execute(self, context: Any) -> dict[str, object]:
         from include.day import prepare_run
         from include.jvm import submit_options
+        from planner.request import Settings
 
         opened = opened_day(context, self.day_task)
+        early = opened.mode == "progressive"
         with explained():
             prepared = prepare_run(
                 store_uri(self.spec),
@@ -85,6 +87,7 @@ class PlanRun(BaseOperator):
                 self.run,
                 method="batch" if opened.mode == "batch" else "auto",
                 now=utc_now(),
+                settings=Settings(temporal="early" if early else "cost"),
             )
             conf = submit_options(store_uri(self.spec), tiny=prepared.tiny)
         self.plan_uri = prepared.plan_uri

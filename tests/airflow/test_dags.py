@@ -101,7 +101,7 @@ def test_no_durable_submit_and_no_secrets_in_the_configuration():
     submit = dag.get_task("run_1.run")
     assert submit.durable is False
     assert submit.conf == {"spark.app.x": "1"}
-    assert set(submit.env_vars) == {"SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"}
+    assert not submit.env_vars
 
 
 def test_a_sql_file_that_is_not_there(tmp_path):

@@ -134,6 +134,7 @@ def test_a_dry_run_plans_and_does_nothing_else(days):
     assert days.pointer("dry") is None
 
 
+@pytest.mark.slow
 def test_the_same_date_again_is_a_new_generation(days):
     for expected in (1, 2):
         assert days.test("cleared")["dag"] == "success"

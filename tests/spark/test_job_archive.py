@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from spark_jobs.package import build_archive
+from include.job_archive import job_archive
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 ROWS = [(1, "a", 100), (2, "b", 250)]
@@ -24,13 +24,15 @@ def job(archive: Path, day: Day, *extra: str) -> subprocess.CompletedProcess[str
 
 
 def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
-    first = build_archive(tmp_path / "a" / "job.zip").read_bytes()
-    assert build_archive(tmp_path / "b" / "job.zip").read_bytes() == first
-    assert [p.name for p in (tmp_path / "a").iterdir()] == ["job.zip"]
+    first, second = job_archive(tmp_path / "a"), job_archive(tmp_path / "b")
+    assert first.read_bytes() == second.read_bytes()
+    assert first.name == second.name
+    assert job_archive(tmp_path / "a") == first
+    assert [p.name for p in (tmp_path / "a").iterdir()] == [first.name]
 
 
 def test_a_run_with_only_the_zip(tmp_path: Path, day: Day) -> None:
-    archive = build_archive(tmp_path / "job.zip")
+    archive = job_archive(tmp_path)
     day.deliver(ROWS)
     day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
     done = job(archive, day, "--run", "1", "--attempt", "x1")
@@ -47,7 +49,7 @@ def test_a_run_with_only_the_zip(tmp_path: Path, day: Day) -> None:
 
 
 def test_errors_are_sentences(tmp_path: Path, day: Day) -> None:
-    archive = build_archive(tmp_path / "job.zip")
+    archive = job_archive(tmp_path)
     day.deliver(ROWS).unlink()
     day.plan_run(1, (save_rows(1),))
     for extra, words in (
