@@ -20,4 +20,5 @@ class Work:
 
     def label(self, stage: str) -> str:
         """The name under which the engine counts a stage; a session may see many days."""
-        return f"{self.inputs.at.folder}/{self.inputs.plan.run.index}-{self.attempt}/{stage}"
+        at = f"{self.store.root}/{self.inputs.at.folder}"
+        return f"{at}/{self.inputs.plan.run.index}-{self.attempt}/{stage}"
