@@ -8,11 +8,11 @@ removes duplicates unless it says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
-from typing import Any
 
+from planner.algebra.node import Relation as Relation  # noqa: PLC0414 - this module offers it too
+from planner.algebra.node import Unary, require_columns, require_distinct
 from planner.algebra.scalar import Scalar, references
 from planner.algebra.types import Column, ColumnId
 
@@ -44,61 +44,6 @@ class JoinKind(StrEnum):
     SINGLE = "single"
 
 
-def _require(node: str, needed: frozenset[ColumnId], available: tuple[Column, ...]) -> None:
-    missing = needed - {column.id for column in available}
-    if missing:
-        have = ", ".join(str(column) for column in available)
-        raise ValueError(f"{node} reads columns {sorted(missing)} that its input lacks ({have})")
-
-
-def _require_distinct(node: str, columns: tuple[Column, ...]) -> None:
-    if len({column.id for column in columns}) != len(columns):
-        raise ValueError(f"{node} has one column twice: {', '.join(map(str, columns))}")
-
-
-class Relation:
-    """Base of all operators. Equality is structural; the hash is computed once."""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Output columns, in order."""
-        raise NotImplementedError
-
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return ()
-
-    def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
-        """The same operator over other inputs (which must offer the columns it reads)."""
-        if inputs:
-            raise ValueError(f"{type(self).__name__} has no inputs")
-        return self
-
-    @cached_property
-    def _hash(self) -> int:
-        values = tuple(getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
-        return hash((type(self).__name__, values))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-
-class _Unary(Relation):
-    input: Relation
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.input.columns
-
-    @property
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
-        (only,) = inputs
-        return self if only is self.input else replace(self, input=only)  # type: ignore[type-var]
-
-
 @dataclass(frozen=True, eq=True)
 class Scan(Relation):
     """Rows of a source, in one of its versions."""
@@ -109,7 +54,7 @@ class Scan(Relation):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        _require_distinct("Scan", self.scanned)
+        require_distinct("Scan", self.scanned)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -130,7 +75,7 @@ class StateRead(Relation):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        _require_distinct("StateRead", self.read)
+        require_distinct("StateRead", self.read)
         if len(self.stored) != len(self.read):
             raise ValueError("StateRead needs one stored name per column")
 
@@ -153,7 +98,7 @@ class Values(Relation):
 
 
 @dataclass(frozen=True, eq=True)
-class Filter(_Unary):
+class Filter(Unary):
     """Rows for which the predicate is true (not false, not NULL)."""
 
     input: Relation
@@ -161,11 +106,11 @@ class Filter(_Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        _require("Filter", references(self.predicate), self.input.columns)
+        require_columns("Filter", references(self.predicate), self.input.columns)
 
 
 @dataclass(frozen=True, eq=True)
-class Project(_Unary):
+class Project(Unary):
     """One output column per item, computed from one input row each."""
 
     input: Relation
@@ -174,8 +119,8 @@ class Project(_Unary):
 
     def __post_init__(self) -> None:
         for column, scalar in self.items:
-            _require(f"Project item {column}", references(scalar), self.input.columns)
-        _require_distinct("Project", self.columns)
+            require_columns(f"Project item {column}", references(scalar), self.input.columns)
+        require_distinct("Project", self.columns)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -195,8 +140,8 @@ class Join(Relation):
 
     def __post_init__(self) -> None:
         both = self.left.columns + self.right.columns
-        _require_distinct("Join", both)
-        _require("Join", references(self.condition), both)
+        require_distinct("Join", both)
+        require_columns("Join", references(self.condition), both)
         if (self.kind is JoinKind.MARK) != (self.mark is not None):
             raise ValueError("a MARK join, and no other, has a mark column")
 
@@ -236,7 +181,7 @@ class AggregateCall:
 
 
 @dataclass(frozen=True, eq=True)
-class Aggregate(_Unary):
+class Aggregate(Unary):
     """One row per distinct combination of the keys (NULLs are equal); without keys, one row always.
 
     Keys are columns of the input. DISTINCT is an Aggregate without calls.
@@ -248,10 +193,10 @@ class Aggregate(_Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        _require("Aggregate", frozenset(key.id for key in self.keys), self.input.columns)
+        require_columns("Aggregate", frozenset(key.id for key in self.keys), self.input.columns)
         for column, call in self.calls:
-            _require(f"Aggregate call {column}", call.references(), self.input.columns)
-        _require_distinct("Aggregate", self.columns)
+            require_columns(f"Aggregate call {column}", call.references(), self.input.columns)
+        require_distinct("Aggregate", self.columns)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -259,7 +204,7 @@ class Aggregate(_Unary):
 
 
 @dataclass(frozen=True, eq=True)
-class Repeat(_Unary):
+class Repeat(Unary):
     """Each row as often as its ``count`` column says (never for less than 1), without that column.
 
     The enforcer that turns a consolidated signed bag into a plain one.
@@ -270,7 +215,7 @@ class Repeat(_Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        _require("Repeat", frozenset({self.count.id}), self.input.columns)
+        require_columns("Repeat", frozenset({self.count.id}), self.input.columns)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -344,7 +289,7 @@ class SortKey:
 
 
 @dataclass(frozen=True, eq=True)
-class Sort(_Unary):
+class Sort(Unary):
     """Rows in order. Only the outermost Sort, or one under a Limit, means anything."""
 
     input: Relation
@@ -352,11 +297,11 @@ class Sort(_Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        _require("Sort", frozenset(key.column.id for key in self.keys), self.input.columns)
+        require_columns("Sort", frozenset(key.column.id for key in self.keys), self.input.columns)
 
 
 @dataclass(frozen=True, eq=True)
-class Limit(_Unary):
+class Limit(Unary):
     """The first ``count`` rows after ``offset``; which ones is defined only above a Sort."""
 
     input: Relation
@@ -379,7 +324,7 @@ class WindowCall:
 
 
 @dataclass(frozen=True, eq=True)
-class Window(_Unary):
+class Window(Unary):
     """The input's columns and one more per window function."""
 
     input: Relation
@@ -391,7 +336,7 @@ class Window(_Unary):
             needed = {c.id for c in call.partition} | {k.column.id for k in call.order}
             for arg in call.args:
                 needed |= references(arg)
-            _require(f"Window call {column}", frozenset(needed), self.input.columns)
+            require_columns(f"Window call {column}", frozenset(needed), self.input.columns)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -428,12 +373,3 @@ def rewrite(relation: Relation, rule: Callable[[Relation], Relation]) -> Relatio
 def sources(relation: Relation) -> frozenset[str]:
     """Names of the sources a relation reads."""
     return frozenset(node.source for node in walk(relation) if isinstance(node, Scan))
-
-
-def describe(node: Relation) -> dict[str, Any]:
-    """The node's own fields, without its inputs, for printers and canonical text."""
-    return {
-        f.name: value
-        for f in fields(node)  # type: ignore[arg-type]
-        if not isinstance(value := getattr(node, f.name), Relation) and f.name != "branches"
-    }
