@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from forerun import accounts
 from forerun.accounts import BatchAccount, DayAccount, RunAccount
 from forerun.cut import find_cut
@@ -51,6 +53,8 @@ class Simulation:
     seed: int
     work: Path
     store: str
+    incoming: Path | None = None
+    """Deliveries that were split before (``<table>/run-<i>.parquet``), to be used again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def _write_deliveries(
         folder.mkdir(parents=True)
         table = what.tables[name]
         if name in what.changing:
-            counts = splitter.write(name, what.work / "incoming" / name, advance)
+            counts = _deliveries_of(what, splitter, name, advance)
             total = 0
             rows[name] = tuple(total := total + count for count in counts)
         else:
@@ -107,6 +111,26 @@ def _write_deliveries(
             rows[name] = (table.rows,) * len(what.points)
             advance(table.rows)
     return rows
+
+
+def _deliveries_of(
+    what: Simulation, splitter: Splitter, name: str, advance: Advance
+) -> tuple[int, ...]:
+    """Split a table, or link what was split before; the rows of each delivery."""
+    folder = what.work / "incoming" / name
+    if what.incoming is None:
+        return splitter.write(name, folder, advance)
+    folder.mkdir(parents=True)
+    counts = []
+    for run in range(1, len(what.points) + 1):
+        path = what.incoming / name / f"run-{run}.parquet"
+        if not path.exists():
+            counts.append(0)
+            continue
+        _link(path, folder / path.name)
+        counts.append(pq.ParquetFile(path).metadata.num_rows)
+    advance(sum(counts))
+    return tuple(counts)
 
 
 def _link(path: Path, target: Path) -> None:
