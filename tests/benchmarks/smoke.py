@@ -236,7 +236,7 @@ def page(figures: dict[str, object]) -> str:
         "58, 79 and 100 % of orders, lineitem (lines with their orders) and customer; weights",
         "0.25, 0.3 and 1. CPU seconds of executors by run; a 0 is a run that was not opened.",
         "",
-        "| query | runs | batch | weighted | wanted | final | processes | batch | weighted | kept |",
+        "| query | runs | batch | weighted | wanted | final | processes | batch | ratio | kept |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for row in figures["queries"]:  # type: ignore[attr-defined]
