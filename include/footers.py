@@ -111,15 +111,16 @@ def _with_statistics(base: ColumnFooter, chunks: list[Any], kind: pa.DataType) -
         elif stat is None or not stat.has_null_count or stat.null_count < chunk.num_values:
             known = False
     usable = known and bool(lows)
+    low, high = (_text(min(lows)), _text(max(highs))) if usable else (None, None)
     return ColumnFooter(
         name=base.name,
         type=base.type,
-        minimum=_text(min(lows)) if usable else None,
-        maximum=_text(max(highs)) if usable else None,
+        minimum=low,
+        maximum=high,
         nulls=nulls,
         compressed=base.compressed,
         uncompressed=base.uncompressed,
-        distinct=_distinct(chunks, kind),
+        distinct=_distinct(chunks, _width(kind, low, high)),
     )
 
 
@@ -136,20 +137,27 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and len(value) <= _LONGEST else None
 
 
-def _distinct(chunks: list[Any], kind: pa.DataType) -> int:
-    """Distinct values of the row group that has most, from the size of its dictionary.
+def _distinct(chunks: list[Any], width: float) -> int:
+    """About how many distinct values the row group has that has most, from its dictionary's size.
 
     0 (not known) unless every row group has a small dictionary: writers give a dictionary up when
     it grows to about a megabyte, and the footer does not say that they did. A dictionary holds each
-    value once; its size before compression is taken as that of the page times the column's ratio,
-    a string's width as 12 bytes with its length.
+    value once; it is compressed, so that texts much alike are taken for fewer than they are.
     """
-    width = (kind.bit_width + 7) // 8 if pa.types.is_primitive(kind) else 12
     most = 0
     for chunk in chunks:
         start, data = chunk.dictionary_page_offset, chunk.data_page_offset
         if not chunk.has_dictionary_page or not start or not 0 < data - start < _SMALL_DICTIONARY:
             return 0
-        ratio = chunk.total_uncompressed_size / max(1, chunk.total_compressed_size)
-        most = max(most, round((data - start - _PAGE_HEADER) * ratio / width), 1)
+        most = max(most, round((data - start - _PAGE_HEADER) / width), 1)
     return most
+
+
+def _width(kind: pa.DataType, low: str | None, high: str | None) -> float:
+    """Bytes of a value in a dictionary; a text has its length in 4 more."""
+    if pa.types.is_primitive(kind):
+        return (kind.bit_width + 7) // 8
+    if pa.types.is_decimal(kind):
+        return 8.0 if kind.precision <= 18 else 16.0
+    lengths = [len(text) for text in (low, high) if text is not None]
+    return 4.0 + (sum(lengths) / len(lengths) if lengths else 12.0)

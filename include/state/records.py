@@ -23,8 +23,8 @@ class ColumnFooter:
     """What the footer of one Parquet file says of one column, over all its row groups.
 
     ``minimum`` and ``maximum`` are Spark's text of the value; None where the footer has none (or
-    not for every row group). ``nulls`` is None when not known. ``distinct`` is a lower bound from
-    the dictionaries, 0 when a row group has none.
+    not for every row group). ``nulls`` is None when not known. ``distinct`` is estimated
+    from dictionaries, 0 when a row group has none.
     """
 
     name: str

@@ -1,0 +1,181 @@
+"""What only a local disk has: kills between two system calls, full disks, permissions."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from include.state import open_store
+from include.state.file_store import FileStore
+from include.state.store import StoreDeniedError, StoreError, StoreFullError
+
+
+def run_child(code: str, folder: Path, **options) -> subprocess.CompletedProcess[str]:
+    """Run ``code`` in a process of its own, with ``store`` over ``folder``."""
+    head = (
+        "import os, pathlib, resource, signal\n"
+        "from include.state.file_store import FileStore\n"
+        f"store = FileStore(pathlib.Path({str(folder)!r}))\n"
+        "def die(*args, **kwargs): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", head + code],
+        capture_output=True, text=True, timeout=60, check=False, **options,
+    )  # fmt: skip
+
+
+KILLS = {
+    "before the temporary file is written": "pathlib.Path.write_bytes = die",
+    "before it is flushed": "os.fsync = die",
+    "before the link": "pathlib.Path.hardlink_to = die",
+}
+
+
+@pytest.mark.parametrize("where", KILLS)
+def test_a_killed_put_leaves_nothing_that_blocks_or_is_read(tmp_path, where):
+    child = run_child(f"{KILLS[where]}\nstore.put_if_absent('a/b', b'dead')", tmp_path)
+    assert child.returncode == -signal.SIGKILL
+    store = FileStore(tmp_path)
+    assert store.find("a/b") is None
+    assert store.list("a") == ()
+    assert store.put_if_absent("a/b", b"alive")
+    assert store.get("a/b") == b"alive"
+
+
+def test_a_put_killed_after_its_link_has_won(tmp_path):
+    child = run_child("pathlib.Path.unlink = die\nstore.put_if_absent('a/b', b'dead')", tmp_path)
+    assert child.returncode == -signal.SIGKILL
+    store = FileStore(tmp_path)
+    assert not store.put_if_absent("a/b", b"late")
+    assert store.get("a/b") == b"dead"
+    assert [f.key for f in store.list("a")] == ["a/b"]
+
+
+def test_a_writer_killed_under_the_lock_does_not_block_the_next(tmp_path):
+    store = FileStore(tmp_path)
+    store.put("p", b"old")
+    tag = store.find("p").tag
+    child = run_child(
+        f"pathlib.Path.replace = die\nstore.put_if_match('p', b'dead', {tag!r})", tmp_path
+    )
+    assert child.returncode == -signal.SIGKILL
+    assert store.get("p") == b"old"
+    assert store.put_if_match("p", b"new", tag)
+
+
+def test_what_killed_writers_left_is_swept_when_it_is_old(tmp_path):
+    run_child(f"{KILLS['before the link']}\nstore.put_if_absent('a/b', b'dead')", tmp_path)
+    left = list(tmp_path.rglob(".forerun-tmp-*"))
+    assert len(left) == 1
+    store = FileStore(tmp_path)
+    assert store.sweep(time.time() - 3600) == 0
+    assert store.sweep(time.time() + 3600) == 1
+    assert list(tmp_path.rglob(".forerun-tmp-*")) == []
+
+
+def test_a_full_disk_is_an_error_and_nothing_half_written_is_seen(tmp_path):
+    child = run_child(
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "store.put_if_absent('a/small', b'x')\n"
+        "for put in (store.put, store.put_if_absent):\n"
+        "    try: put('a/large', b'x' * 5000)\n"
+        "    except Exception as error: print(type(error).__name__, error)\n",
+        tmp_path,
+    )
+    assert child.stderr == ""
+    lines = child.stdout.splitlines()
+    assert lines[0].startswith("StoreFullError cannot write a/large: ")
+    assert "Free space" in lines[1]
+    assert lines[2].startswith("StoreFullError")
+    store = FileStore(tmp_path)
+    assert [f.key for f in store.list("a")] == ["a/small"]
+    assert list(tmp_path.rglob(".forerun-tmp-*")) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if mounted.returncode:
+        pytest.skip("a file system of one's own needs the right to mount")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_fills_up(small_disk):
+    store = FileStore(small_disk)
+    store.put("first", b"x" * 40_000)
+    with pytest.raises(StoreFullError, match="cannot write second"):
+        store.put_if_absent("second", b"x" * 40_000)
+    assert store.find("second") is None
+    store.delete("first")
+    assert store.put_if_absent("second", b"x" * 40_000)
+
+
+def test_a_folder_without_permission(tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o500)
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents:  # pytest's own folders are closed to others
+        if parent.stat().st_uid == os.getuid() and parent.name.startswith("pytest-"):
+            parent.chmod(0o755)
+    drop = "os.setuid(65534)\n" if os.getuid() == 0 else ""
+    child = run_child(
+        drop
+        + "try: store.put_if_absent('closed/a', b'x')\n"
+        "except Exception as error: print(type(error).__name__, error)\n",
+        tmp_path,
+    )
+    assert child.stdout.startswith("StoreDeniedError cannot write closed/a: "), child.stderr
+    assert "Let this user write" in child.stdout
+
+
+def test_other_failures_name_the_key_too(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    store = FileStore(tmp_path)
+    with pytest.raises(StoreError, match="cannot write file/below") as caught:
+        store.put("file/below", b"x")
+    assert not isinstance(caught.value, StoreDeniedError | StoreFullError)
+    assert store.find("file/below") is None
+
+
+def test_checksums_see_one_flipped_bit(tmp_path):
+    store = FileStore(tmp_path)
+    store.put("a", b"x" * 3_000_000)
+    before = store.checksum("a")
+    path = store.path("a")
+    status = path.stat()
+    data = bytearray(path.read_bytes())
+    data[2_000_000] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert store.stat("a").identity == str(status.st_mtime_ns)
+    assert store.checksum("a") != before
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "ümlaut", "per%20cent", "a#b?c"])
+def test_the_root_is_a_uri_that_opens_the_same_folder(tmp_path, name):
+    store = FileStore(tmp_path / name)
+    store.put("a", b"x")
+    assert open_store(store.root).get("a") == b"x"
+    assert open_store(str(tmp_path / name)).root == store.root
+
+
+def test_deleting_takes_empty_folders_along(tmp_path):
+    store = FileStore(tmp_path)
+    store.put("a/b/c", b"")
+    store.put("a/d", b"")
+    store.delete("a/b/c")
+    assert store.folders("a") == ()
+    assert store.list("a")[0].key == "a/d"
+    assert tmp_path.is_dir()

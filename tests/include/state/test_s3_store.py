@@ -1,0 +1,165 @@
+"""What an S3 server may answer, over real HTTP: refusals, conflicts, silence."""
+
+from __future__ import annotations
+
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from include.settings import S3Settings, SettingsError, s3_settings
+from include.state import open_store
+from include.state.s3_store import S3Store
+from include.state.store import (
+    StoreDeniedError,
+    StoreDownError,
+    StoreError,
+    StoreFullError,
+)
+
+ANSWERS = {
+    "AccessDenied": 403, "QuotaExceeded": 403, "SlowDown": 503, "InternalError": 500,
+    "ConditionalRequestConflict": 409, "PreconditionFailed": 412, "MethodNotAllowed": 405,
+}  # fmt: skip
+
+
+class Scripted(BaseHTTPRequestHandler):
+    """Answers each request with the next code of the script; the last one stays."""
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        script = self.server.script
+        code = script.pop(0) if len(script) > 1 else script[0]
+        self.server.seen += 1
+        if code == "silence":
+            self.server.released.wait(20)
+            return
+        body = b"" if code == "OK" else f"<Error><Code>{code}</Code></Error>".encode()
+        self.send_response(200 if code == "OK" else ANSWERS[code])
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("ETag", '"e"')
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_PUT = do_DELETE = answer  # noqa: N815
+
+    def log_message(self, *_args):
+        pass
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-key")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
+    server.seen, server.released = 0, threading.Event()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+
+    def start(*script: str, timeout: float = 20.0) -> S3Store:
+        server.script = list(script)
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        return S3Store("b", "p", S3Settings(endpoint=endpoint, path_style=True, timeout=timeout))
+
+    start.server = server
+    yield start
+    server.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AccessDenied", StoreDeniedError),
+        ("QuotaExceeded", StoreFullError),
+        ("SlowDown", StoreDownError),
+        ("InternalError", StoreDownError),
+        ("MethodNotAllowed", StoreError),
+    ],
+)
+def test_a_refusal_names_the_key_and_says_what_to_do(scripted, code, kind):
+    with pytest.raises(StoreError) as caught:
+        scripted(code).put("a/b", b"x")
+    assert type(caught.value) is kind
+    assert f"cannot write a/b in s3://b/p: {code}" in caught.value.message
+    assert caught.value.hint
+    assert "hidden-key" not in str(caught.value)
+
+
+@pytest.mark.s3
+def test_a_conflict_is_tried_again_until_it_is_decided(scripted):
+    store = scripted("ConditionalRequestConflict", "ConditionalRequestConflict", "OK")
+    assert store.put_if_absent("a", b"x")
+    assert scripted.server.seen == 3
+    assert not scripted("ConditionalRequestConflict", "PreconditionFailed").put_if_absent("a", b"x")
+
+
+@pytest.mark.s3
+def test_a_conflict_that_does_not_end_is_bounded(scripted):
+    started = time.monotonic()
+    with pytest.raises(StoreDownError, match="ConditionalRequestConflict"):
+        scripted("ConditionalRequestConflict", timeout=1.0).put_if_absent("a", b"x")
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.s3
+def test_a_server_that_is_slow_for_a_moment_is_waited_for(scripted):
+    assert scripted("SlowDown", "InternalError", "OK").put_if_absent("a", b"x")
+
+
+@pytest.mark.s3
+def test_a_server_that_does_not_answer(scripted):
+    started = time.monotonic()
+    with pytest.raises(StoreDownError, match="no answer within 4 s"):
+        scripted("silence", timeout=4.0).find("a")
+    assert time.monotonic() - started < 15
+
+
+@pytest.mark.s3
+def test_a_server_that_is_not_there(monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    store = S3Store("b", "", S3Settings(endpoint="http://127.0.0.1:9", path_style=True, timeout=4))
+    for use in (lambda: store.find("a"), lambda: store.list("a"), lambda: store.put("a", b"")):
+        with pytest.raises(StoreDownError, match="AWS_ENDPOINT_URL"):
+            use()
+
+
+@pytest.mark.s3
+def test_a_bucket_that_is_not_there(moto_bucket):
+    with pytest.raises(StoreError, match="there is no bucket no-such-bucket"):
+        open_store("s3://no-such-bucket/x").find("a")
+
+
+@pytest.mark.s3
+def test_a_wrong_key(versitygw_server, monkeypatch):
+    for name, value in versitygw_server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    with pytest.raises(StoreDeniedError, match="SignatureDoesNotMatch"):
+        open_store("s3://some-bucket").find("a")
+
+
+def test_settings_come_from_the_environment():
+    assert s3_settings({}) == S3Settings()
+    read = s3_settings({
+        "AWS_ENDPOINT_URL": "http://one", "AWS_ENDPOINT_URL_S3": "http://two",
+        "AWS_DEFAULT_REGION": "eu-west-1", "FORERUN_S3_TIMEOUT": "5",
+    })  # fmt: skip
+    assert read == S3Settings(
+        endpoint="http://two", region="eu-west-1", path_style=True, timeout=5.0
+    )
+    assert not s3_settings({"AWS_ENDPOINT_URL": "h", "FORERUN_S3_PATH_STYLE": "false"}).path_style
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("FORERUN_S3_TIMEOUT", "soon"), ("FORERUN_S3_TIMEOUT", "0"), ("FORERUN_S3_PATH_STYLE", "x")],
+)
+def test_settings_that_cannot_be_used(name, value):
+    with pytest.raises(SettingsError, match=name):
+        s3_settings({name: value})

@@ -1,0 +1,287 @@
+"""Pins: what is there, taken once, checked, and noticed when it changes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from include import footers
+from include.footers import SourceFileError
+from include.pins import (
+    SchemaDriftError,
+    SourceChangedError,
+    count_rows,
+    delivery,
+    pin_source,
+    read_pin,
+    verify_pin,
+)
+from include.report import ClockTime, SourceSpec
+from include.source_files import SourcePathError, locate
+from include.state import open_store
+from planner.contract import ColumnSpec
+from tests.include.day_cases import COLUMNS, DAY, NOW, table
+
+
+class Lake:
+    """A folder of deliveries, on a disk or in a bucket."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.spec = SourceSpec(
+            name="orders", path=f"{uri}/{{ds}}", columns=COLUMNS, complete_when=ClockTime()
+        )
+        self.place = locate(self.spec.path_on(DAY))
+
+    def deliver(self, name: str, data: pa.Table | bytes) -> str:
+        if isinstance(data, pa.Table):
+            sink = pa.BufferOutputStream()
+            pq.write_table(data, sink)
+            data = sink.getvalue().to_pybytes()
+        self.place.store.put(f"{self.place.key}/{name}", data)
+        return self.place.store.uri(f"{self.place.key}/{name}")
+
+    def remove(self, name: str) -> None:
+        self.place.store.delete(f"{self.place.key}/{name}")
+
+
+@pytest.fixture
+def lake(store_uri) -> Lake:
+    return Lake(f"{store_uri}/lake")
+
+
+@pytest.fixture
+def store(store_uri):
+    return open_store(f"{store_uri}/state")
+
+
+@pytest.fixture
+def local(tmp_path) -> Lake:
+    return Lake(str(tmp_path / "lake"))
+
+
+def pin(store, lake, **changes):
+    spec = SourceSpec(**{**{f: getattr(lake.spec, f) for f in lake.spec.__slots__}, **changes})
+    return pin_source(store, spec, DAY, NOW)[1]
+
+
+def test_a_pin_names_the_data_files_in_order(store, lake):
+    uris = [lake.deliver(n, table((1, 2))) for n in ("10.parquet", "2.parquet", "h=1/a.parquet")]
+    for name in ("_SUCCESS", "_tmp.parquet", ".x.parquet", "_temporary/0/a.parquet", "notes.txt"):
+        lake.deliver(name, b"not data")
+    key, made = pin_source(store, lake.spec, DAY, NOW)
+    assert [file.uri for file in made.files] == uris
+    assert read_pin(store, key) == made
+    assert (made.rows, made.number, made.day) == (3, 1, "2026-03-01")
+    assert count_rows(lake.spec, DAY) == 3
+
+
+def test_an_unchanged_source_keeps_its_pin_and_reads_no_footer(store, lake, monkeypatch):
+    lake.deliver("1.parquet", table((1, 2)))
+    first = pin_source(store, lake.spec, DAY, NOW)
+    read = []
+    real = footers.read_footer
+    monkeypatch.setattr(footers, "read_footer", lambda p, f: read.append(f.key) or real(p, f))
+    assert pin_source(store, lake.spec, DAY, NOW) == first
+    assert read == []
+    uri = lake.deliver("2.parquet", table((3, 4), (5, 6)))
+    key, second = pin_source(store, lake.spec, DAY, NOW)
+    assert [key.rpartition("/")[2] for key in read] == ["2.parquet"]
+    assert key == first[0].replace("/1.json", "/2.json")
+    assert [file.uri for file in delivery(second, first[1])] == [uri]
+    assert delivery(second, None) == second.files
+
+
+def test_reports_that_mean_the_same_folder_share_pins(store, local, tmp_path):
+    local.deliver("1.parquet", table((1, 2)))
+    assert pin_source(store, local.spec, DAY, NOW)[0] == pin_source(store, local.spec, DAY, NOW)[0]
+    other = Lake(str(tmp_path / "elsewhere"))
+    other.deliver("1.parquet", table((1, 2)))
+    assert pin_source(store, other.spec, DAY, NOW)[0] != pin_source(store, local.spec, DAY, NOW)[0]
+
+
+def test_pins_made_at_once_are_one_series(store, local):
+    """Whoever loses the put looks at the folder again: no pin is older than the one before it."""
+    local.deliver("0.parquet", table((0, 0)))
+    made = []
+
+    def work():
+        made.extend(pin_source(store, local.spec, DAY, NOW) for _ in range(15))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(1, 9):
+        local.deliver(f"{number}.parquet", table((number, 0)))
+    for thread in threads:
+        thread.join()
+    by_number = {one.number: one for _, one in made}
+    assert sorted(made, key=lambda item: item[1].number)[0][1].number == 1
+    for number in sorted(by_number)[1:]:
+        before = by_number.get(number - 1)
+        if before:
+            assert set(before.files) < set(by_number[number].files)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"k": pa.int64()}, "column v: expected BIGINT, found no such column"),
+        ({"k": pa.int64(), "v": pa.int32()}, "column v: expected BIGINT, found INT"),
+        ({"k": pa.int64(), "v": pa.string()}, "column v: expected BIGINT, found STRING"),
+        ({"k": pa.int64(), "v": pa.int64(), "w": pa.int64()},
+         "column w: expected no such column, found BIGINT"),
+    ],
+)  # fmt: skip
+def test_a_drifted_schema_names_file_and_column(store, local, columns, message):
+    local.deliver("1.parquet", table((1, 2)))
+    assert pin(store, local).number == 1
+    drifted = pa.table({name: pa.array([1], kind) if kind != pa.string() else pa.array(["1"])
+                        for name, kind in columns.items()})  # fmt: skip
+    uri = local.deliver("2.parquet", drifted)
+    with pytest.raises(SchemaDriftError) as caught:
+        pin(store, local)
+    assert caught.value.message == f"source orders: {uri}, {message}"
+    local.remove("2.parquet")
+    assert pin(store, local).number == 1  # nothing of the refused delivery is kept
+
+
+def test_columns_may_come_in_another_order_and_case(store, local):
+    local.deliver("1.parquet", table((1, 2)).select(["v", "k"]).rename_columns(["V", "K"]))
+    assert pin(store, local).rows == 1
+
+
+def test_types_are_compared_as_spark_reads_them(store, local):
+    when = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+    data = pa.table({
+        "d": pa.array([decimal.Decimal("1.50")], pa.decimal128(12, 2)),
+        "t": pa.array([when], pa.timestamp("us", "UTC")),
+        "a": pa.array([[{"x": 1}]], pa.list_(pa.struct([("x", pa.int32())]))),
+    })  # fmt: skip
+    local.deliver("1.parquet", data)
+    sink = pa.BufferOutputStream()
+    pq.write_table(data, sink, use_deprecated_int96_timestamps=True)
+    local.deliver("2.parquet", sink.getvalue().to_pybytes())
+    columns = tuple(
+        ColumnSpec(name=n, type=t)
+        for n, t in (("d", "decimal(12, 2)"), ("t", "timestamp"), ("a", "array<struct<x: int>>"))
+    )
+    assert pin(store, local, columns=columns).rows == 2
+    wrong = (ColumnSpec(name="d", type="DECIMAL(12,3)"), *columns[1:])
+    with pytest.raises(SchemaDriftError, match=r"expected DECIMAL\(12,3\), found DECIMAL\(12,2\)"):
+        pin(store, local, columns=wrong)
+
+
+@pytest.mark.parametrize("cut", [0, 3, 100, -1, -8])
+def test_a_truncated_file_is_named(store, local, cut):
+    sink = pa.BufferOutputStream()
+    pq.write_table(table((1, 2)), sink)
+    uri = local.deliver("1.parquet", sink.getvalue().to_pybytes()[:cut])
+    with pytest.raises(SourceFileError, match="not a readable Parquet file") as caught:
+        pin(store, local)
+    assert uri in caught.value.message
+    assert store.list("sources") == ()
+
+
+def test_a_path_without_files(store, lake):
+    with pytest.raises(SourcePathError, match="source orders has no files in"):
+        pin(store, lake)
+    assert pin(store, lake, allow_empty=True).files == ()
+    lake.deliver("1.parquet", table())
+    assert pin(store, lake).rows == 0
+
+
+@pytest.mark.parametrize("path", ["", "s3://bucket", "http://x/y", "/"])
+def test_paths_that_are_no_folders(path):
+    with pytest.raises(SourcePathError, match="is not the folder of a source"):
+        locate(path)
+
+
+def test_a_relative_path_is_one_from_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    pq.write_table(table((1, 2)), "in/1.parquet")
+    assert [f.key for f in locate("in").files()] == [f"{str(tmp_path)[1:]}/in/1.parquet"]
+    assert len(locate("in/1.parquet").files()) == 1
+
+
+def test_a_pinned_file_that_changes_or_vanishes_is_noticed(store, lake):
+    uri = lake.deliver("1.parquet", table((1, 2)))
+    lake.deliver("2.parquet", table((1, 2)))
+    made = pin(store, lake)
+    verify_pin(made)
+    lake.deliver("3.parquet", table((9, 9)))
+    verify_pin(made)  # what arrives later belongs to the next run
+    lake.deliver("1.parquet", table((1, 3)))
+    with pytest.raises(SourceChangedError, match=r"was changed after it was pinned") as caught:
+        verify_pin(made)
+    assert uri in caught.value.message
+    lake.remove("1.parquet")
+    with pytest.raises(SourceChangedError, match=r"1\.parquet vanished after it was pinned"):
+        verify_pin(made)
+
+
+def test_a_delivery_after_a_change_of_what_was_read_is_refused(store, lake):
+    lake.deliver("1.parquet", table((1, 2)))
+    base = pin(store, lake)
+    lake.deliver("1.parquet", table((1, 3)))
+    with pytest.raises(SourceChangedError, match="was written again since"):
+        delivery(pin(store, lake), base)
+    lake.remove("1.parquet")
+    lake.deliver("2.parquet", table((1, 3)))
+    with pytest.raises(SourceChangedError, match="was there at the last committed run"):
+        delivery(pin(store, lake), base)
+
+
+def test_a_static_source_gains_nothing(store, local):
+    local.deliver("1.parquet", table((1, 2)))
+    base = pin(store, local)
+    assert delivery(pin(store, local), base, growing=False) == ()
+    local.deliver("2.parquet", table((1, 2)))
+    with pytest.raises(SourceChangedError, match="the source is declared static"):
+        delivery(pin(store, local), base, growing=False)
+
+
+def test_footers_hold_statistics_in_sparks_text(store, local):
+    data = pa.table({
+        "i": pa.array([3, None, -5], pa.int32()), "s": ["b", "a", "b"],
+        "d": pa.array([decimal.Decimal("10.00"), decimal.Decimal("9.00"), None],
+                      pa.decimal128(9, 2)),
+        "f": [1.5, float("nan"), 2.5], "b": [True, False, True],
+        "day": pa.array([dt.date(2026, 3, 1)] * 3), "n": pa.array([None] * 3, pa.int64()),
+        "t": pa.array([dt.datetime(2026, 3, 1, 1, 2, 3)] * 3, pa.timestamp("us", "UTC")),
+        "l": [[1], [], None],
+    })  # fmt: skip
+    sink = pa.BufferOutputStream()
+    pq.write_table(data, sink, row_group_size=2)
+    local.deliver("1.parquet", sink.getvalue().to_pybytes())
+    place = locate(local.spec.path_on(DAY))
+    (read,) = footers.read_footers(place, place.files())
+    seen = {c.name: (c.type, c.minimum, c.maximum, c.nulls) for c in read.columns}
+    assert read.rows == 3
+    assert seen["i"] == ("INT", "-5", "3", 1)
+    assert seen["s"] == ("STRING", "a", "b", 0)
+    assert seen["d"] == ("DECIMAL(9,2)", "9.00", "10.00", 1)
+    assert seen["b"] == ("BOOLEAN", "false", "true", 0)
+    assert seen["day"] == ("DATE", "2026-03-01", "2026-03-01", 0)
+    assert seen["t"] == ("TIMESTAMP", "2026-03-01 01:02:03", "2026-03-01 01:02:03", 0)
+    assert seen["n"] == ("BIGINT", None, None, 3)
+    assert seen["l"] == ("ARRAY<BIGINT>", None, None, None)
+
+
+def test_small_dictionaries_tell_how_many_values_there_are(local):
+    local.deliver("1.parquet", pa.table({
+        "few": [f"value number {i % 7}" for i in range(50_000)],
+        "many": [f"{i:020d}" for i in range(50_000)],
+    }))  # fmt: skip
+    place = locate(local.spec.path_on(DAY))
+    (read,) = footers.read_footers(place, place.files())
+    few, many = read.columns
+    assert 2 <= few.distinct <= 20
+    assert many.distinct == 0
