@@ -82,8 +82,10 @@ def _simplify_filter(node: Relation, _: Context) -> Relation | None:
 
 
 def _simplify_condition(node: Relation, _: Context) -> Relation | None:
-    """The same for join conditions, which let through what is true. A MARK join's condition is a
-    value: NULL stays NULL there."""
+    """``L join[c] R`` = ``L join[c'] R``, as for filters: what is true joins.
+
+    A MARK join's condition is a value: NULL stays NULL there.
+    """
     if not isinstance(node, Join):
         return None
     is_value = node.kind is JoinKind.MARK

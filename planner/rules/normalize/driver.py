@@ -76,7 +76,7 @@ class _Run:
 
     def once(self, name: str, change: Callable[[Relation], Relation], r: Relation) -> Relation:
         after = change(r)
-        if self.observer is not None and after is not r:
+        if self.observer is not None and after != r:
             self.observer(name, r, after)
         return after
 
