@@ -19,7 +19,6 @@ from forerun import console
 from include import jvm
 from planner.errors import ForerunError
 
-LEAST_JAVA = 17
 LEAST_FREE_BYTES = 2 * 1024**3
 
 State = Literal["ok", "note", "problem"]
@@ -88,19 +87,18 @@ def render(findings: tuple[Finding, ...]) -> str:
 
 def java() -> Finding:
     """Java 17 or newer, the one that spark-submit will take."""
-    todo = f"Install Java {LEAST_JAVA} (`make setup` does), or point JAVA_HOME to one."
+    todo = f"Install Java {jvm.LEAST_JAVA} (`make setup` does), or point JAVA_HOME to one."
     executable = jvm.java_executable()
     if executable is None:
         return Finding(name="java", state="problem", found="no java found", todo=todo)
     said = jvm.java_version(executable)
-    version = re.search(r'version "(\d+)(?:\.(\d+))?', said)
-    if version is None:
+    major = jvm.java_major(said)
+    if not major:
         found = f"{executable} does not run"
         return Finding(name="java", state="problem", found=found, todo=todo)
-    major = int(version[2] or 0) if version[1] == "1" else int(version[1])  # 1.8 is Java 8
-    state: State = "ok" if major >= LEAST_JAVA else "problem"
+    state: State = "ok" if major >= jvm.LEAST_JAVA else "problem"
     found = f"Java {major} ({executable})"
-    return Finding(name="java", state=state, found=found, todo=todo if major < LEAST_JAVA else "")
+    return Finding(name="java", state=state, found=found, todo="" if state == "ok" else todo)
 
 
 def pyspark() -> Finding:

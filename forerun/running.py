@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.job_archive import job_archive
-from include.jvm import driver_environment, spark_submit, submit_options
+from include.jvm import driver_environment, require_java, spark_submit, submit_options
 from include.process import run_measured
 from include.state.layout import generation_of
 from include.state.opening import open_store, split_uri
@@ -56,6 +56,7 @@ class SparkRunner:
     engine = "spark"
 
     def __init__(self, logs: Path, master: str, conf: Mapping[str, str] | None = None) -> None:
+        require_java()
         self._logs = logs
         self._master = master
         self._conf = dict(conf or {})

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from urllib.parse import urlsplit
 from include.settings import s3_settings
 from planner.errors import ForerunError
 
+LEAST_JAVA = 17
 HOME_VARIABLE = "FORERUN_HOME"
 PLAIN_ARCHIVE = "cds/driver.jsa"
 S3A_ARCHIVE = "cds/driver-s3a.jsa"
@@ -34,6 +36,12 @@ _QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class
 # Measured: halves the start of a driver, but nearly doubles the CPU of a query that runs for a
 # minute; worth it below some 7 CPU seconds of work on data (docs/operations.md).
 _FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+
+
+class JavaError(ForerunError):
+    """There is no Java, or one that is too old for Spark."""
+
+    code = "java"
 
 
 class JarsMissingError(ForerunError):
@@ -129,6 +137,26 @@ def java_version(java: Path) -> str:
     except OSError:
         return ""
     return said.stderr
+
+
+def java_major(said: str) -> int:
+    """The major version in what ``java -version`` says, 0 if there is none."""
+    version = re.search(r'version "(\d+)(?:\.(\d+))?', said)
+    if version is None:
+        return 0
+    return int(version[2] or 0) if version[1] == "1" else int(version[1])  # 1.8 is Java 8
+
+
+def require_java(environ: Mapping[str, str] | None = None) -> None:
+    """Raise :class:`JavaError` unless spark-submit will find a Java that Spark runs on."""
+    java = java_executable(environ)
+    hint = f"Install Java {LEAST_JAVA} (`make setup` does), or point JAVA_HOME to one."
+    if java is None:
+        raise JavaError("Spark needs Java, and there is none", hint=hint)
+    major = java_major(java_version(java))
+    if major < LEAST_JAVA:
+        found = f"is Java {major}" if major else "does not run"
+        raise JavaError(f"Spark needs Java {LEAST_JAVA} or newer, {java} {found}", hint=hint)
 
 
 def archive_identity(jars: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -76,7 +76,9 @@ class SubmitRun(SparkSubmitOperator):
         ]
         with explained():
             from include.job_archive import job_archive
+            from include.jvm import require_java
 
+            require_java()  # spark-submit itself is a Java program
             self.py_files = str(job_archive())
         self.conf = {**dict(planned["conf"]), **(self.conf or {})}
         self.env_vars = _this_spark()

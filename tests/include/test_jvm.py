@@ -108,3 +108,31 @@ def test_a_jvm_maps_the_archive(uri):
     )
     # Classes of Spark come from the dynamic ("top") layer of the archive; without it, from jars.
     assert done.stdout.count("shared objects file (top)") > 500
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', "is Java 11"),
+        ('java version "1.8.0_292"', "is Java 8"),
+        ("Segmentation fault", "does not run"),
+    ],
+)
+def test_a_java_that_spark_does_not_run_on_is_refused(tmp_path, said, words):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(jvm.JavaError, match=words) as caught:
+        jvm.require_java({"JAVA_HOME": str(tmp_path)})
+    assert "Install Java 17" in caught.value.hint
+
+
+def test_no_java_at_all_is_an_error_of_its_own(tmp_path):
+    with pytest.raises(jvm.JavaError, match="there is none"):
+        jvm.require_java({"PATH": str(tmp_path)})
+
+
+def test_this_machines_java_will_do():
+    if jvm.java_executable() is not None:
+        jvm.require_java()
