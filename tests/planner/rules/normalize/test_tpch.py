@@ -41,9 +41,7 @@ def test_normal_form(path: Path) -> None:
     assert [c.type for c in after.columns] == [c.type for c in before.columns]
     check_columns_unique(path.stem, after)
     without = [
-        node
-        for node in walk(after)
-        if isinstance(node, Join) and not split_condition(node).pairs
+        node for node in walk(after) if isinstance(node, Join) and not split_condition(node).pairs
     ]
     assert len(without) == NO_EQUALITY.get(path.stem, 0)
     for node in walk(after):
