@@ -131,7 +131,7 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
     run: int,
     *,
     now: datetime,
-    method: Literal["auto", "batch"] = "auto",
+    method: Literal["auto", "progressive", "batch"] = "auto",
     points: Sequence[TimePoint] | None = None,
     settings: Settings | None = None,
 ) -> PreparedRun:

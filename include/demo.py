@@ -1,6 +1,6 @@
 """The demo's data: four tables of a day, and how they arrive.
 
-``<data>/staged/<date>/<table>/run-<i>.parquet`` is what comes in before run i. Delivering it
+``<data>/staged/<date>/run-<i>/<table>/*.parquet`` is what comes in before run i. Delivering it
 copies it to ``<data>/arrived/<report>/<date>/<table>/``, a folder per report, so that each report
 sees its own day pass; the last delivery marks the day as complete.
 """
@@ -81,14 +81,14 @@ def deliver(report: str, sources: tuple[str, ...], day: date, run: int, *, last:
             f"no demo data is staged for {day} in {data_uri()}",
             hint="Run `make demo`, or choose the day that it generated.",
         )
-    name = f"run-{run}.parquet"
     arrived, count = f"arrived/{report}/{day.isoformat()}", 0
     for table in sources:
-        source, target = f"{staged}/{table}/{name}", f"{arrived}/{table}/{name}"
         there = {file.key for file in store.list(f"{arrived}/{table}")}
-        if target not in there:
-            store.copy(source, target)
-            count += 1
+        for file in store.list(f"{staged}/run-{run}/{table}"):
+            target = f"{arrived}/{table}/run-{run}-{file.key.rpartition('/')[2]}"
+            if target not in there:
+                store.copy(file.key, target)
+                count += 1
         if last:
             store.put_if_absent(f"{arrived}/{table}/{MARKER}", b"")
     return count

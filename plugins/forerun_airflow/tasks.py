@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from airflow.sdk import BaseOperator
 
@@ -18,6 +18,12 @@ from forerun_airflow.day import (
     utc_now,
 )
 from include.report import ReportSpec
+
+_METHODS: dict[str, Literal["progressive", "batch"]] = {
+    "progressive": "progressive",
+    "batch": "batch",
+}
+"""Modes that say what to plan; with the others the cost decides."""
 
 
 class OpenDay(BaseOperator):
@@ -74,10 +80,8 @@ class PlanRun(BaseOperator):
     def execute(self, context: Any) -> dict[str, object]:
         from include.day import prepare_run
         from include.jvm import submit_options
-        from planner.request import Settings
 
         opened = opened_day(context, self.day_task)
-        early = opened.mode == "progressive"
         with explained():
             prepared = prepare_run(
                 store_uri(self.spec),
@@ -85,9 +89,8 @@ class PlanRun(BaseOperator):
                 opened.date,
                 opened.generation,
                 self.run,
-                method="batch" if opened.mode == "batch" else "auto",
+                method=_METHODS.get(opened.mode, "auto"),
                 now=utc_now(),
-                settings=Settings(temporal="early" if early else "cost"),
             )
             conf = submit_options(store_uri(self.spec), tiny=prepared.tiny)
         self.plan_uri = prepared.plan_uri

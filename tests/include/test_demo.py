@@ -17,10 +17,10 @@ DAY = date(2026, 1, 15)
 def staged(tmp_path, monkeypatch):
     monkeypatch.setenv("FORERUN_DATA", tmp_path.as_uri())
     for table in ("orders", "lineitem"):
-        folder = tmp_path / "staged" / DAY.isoformat() / table
-        folder.mkdir(parents=True)
         for run in (1, 2):
-            pq.write_table(pa.table({"x": [run]}), folder / f"run-{run}.parquet")
+            folder = tmp_path / "staged" / DAY.isoformat() / f"run-{run}" / table
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"x": [run]}), folder / "part-0.parquet")
     return tmp_path
 
 
@@ -32,10 +32,10 @@ def arrived(root: Path, report: str) -> list[str]:
 def test_deliveries_arrive_one_after_the_other(staged):
     tables = ("orders", "lineitem")
     assert deliver("a", tables, DAY, 1, last=False) == 2
-    assert arrived(staged, "a") == ["lineitem/run-1.parquet", "orders/run-1.parquet"]
-    before = (staged / "arrived/a" / DAY.isoformat() / "orders/run-1.parquet").stat()
+    assert arrived(staged, "a") == ["lineitem/run-1-part-0.parquet", "orders/run-1-part-0.parquet"]
+    before = (staged / "arrived/a" / DAY.isoformat() / "orders/run-1-part-0.parquet").stat()
     assert deliver("a", tables, DAY, 1, last=False) == 0
-    after = (staged / "arrived/a" / DAY.isoformat() / "orders/run-1.parquet").stat()
+    after = (staged / "arrived/a" / DAY.isoformat() / "orders/run-1-part-0.parquet").stat()
     assert after.st_mtime_ns == before.st_mtime_ns
     assert deliver("a", tables, DAY, 2, last=True) == 2
     assert "orders/_SUCCESS" in arrived(staged, "a")
@@ -50,7 +50,7 @@ def test_a_day_that_was_not_generated(staged):
 def test_sources_lie_where_deliveries_arrive(staged):
     deliver("a", ("orders",), DAY, 1, last=False)
     (source,) = demo_sources("a", "orders")
-    assert Path(source.path_on(DAY).removeprefix("file://"), "run-1.parquet").is_file()
+    assert Path(source.path_on(DAY).removeprefix("file://"), "run-1-part-0.parquet").is_file()
 
 
 def test_the_declared_columns_are_those_of_the_generator(tmp_path, monkeypatch):
