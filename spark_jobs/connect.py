@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 from include.eventlog import ApplicationUse, StageUse
+from include.settings import s3_settings
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
 from spark_jobs.engine import EngineError, Frame, Partition, Session, ddl, schema_of, with_run
@@ -124,6 +125,9 @@ def start_sail() -> ConnectEngine:
         ) from None
     from pyspark.sql.connect.session import SparkSession
 
+    if s3_settings().endpoint.startswith("http://"):
+        # An S3 server of one's own without TLS: boto3 and S3A take it, Sail wants to be told.
+        os.environ.setdefault("AWS_ALLOW_HTTP", "true")
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
     address = server.listening_address

@@ -105,11 +105,12 @@ class Day:
     """Builds a day in a folder. Deliveries are lists of (id, shop, cents)."""
 
     folder: Path
+    store_uri: str = ""
     files: list[PinnedFile] = field(default_factory=list)
     pinned: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.store = open_store(str(self.folder / "my store"))
+        self.store = open_store(self.store_uri or str(self.folder / "my store"))
         self.at = Generation("shops", "2026-01-01", "g1")
 
     def deliver(self, rows: list[Sale]) -> Path:
@@ -183,8 +184,11 @@ class Day:
     def rows(self, commit: RunCommit) -> list[tuple[object, ...]]:
         """The result's rows, in the order in which its files give them."""
         assert commit.result is not None
-        folder = self.folder / "my store" / commit.result.folder
-        tables = [pq.read_table(folder / file.name) for file in commit.result.files]
+        folder = commit.result.folder
+        tables = [
+            pq.read_table(pa.BufferReader(self.store.get(f"{folder}/{file.name}")))
+            for file in commit.result.files
+        ]
         return [tuple(row.values()) for table in tables for row in table.to_pylist()]
 
 
