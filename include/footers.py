@@ -24,6 +24,7 @@ _LONGEST = 120
 
 _SMALL_DICTIONARY = 1 << 16
 _PAGE_HEADER = 14
+_REPEATED = 8
 
 
 class SourceFileError(ForerunError):
@@ -140,7 +141,8 @@ def _text(value: object) -> str | None:
 def _distinct(chunks: list[Any], width: float) -> int:
     """About how many distinct values the row group has that has most, from its dictionary's size.
 
-    0 (not known) unless every row group has a small dictionary: writers give a dictionary up when
+    0 (not known) unless every row group has a small dictionary whose values come often: if they do
+    not, other row groups have others. Nor if it is large: writers give a dictionary up when
     it grows to about a megabyte, and the footer does not say that they did. A dictionary holds each
     value once; it is compressed, so that texts much alike are taken for fewer than they are.
     """
@@ -149,14 +151,18 @@ def _distinct(chunks: list[Any], width: float) -> int:
         start, data = chunk.dictionary_page_offset, chunk.data_page_offset
         if not chunk.has_dictionary_page or not start or not 0 < data - start < _SMALL_DICTIONARY:
             return 0
-        most = max(most, round((data - start - _PAGE_HEADER) / width), 1)
+        here = max(1, round((data - start - _PAGE_HEADER) / width))
+        stats = chunk.statistics if chunk.is_stats_set else None
+        if here * _REPEATED > (stats.num_values if stats else chunk.num_values):
+            return 0
+        most = max(most, here)
     return most
 
 
 def _width(kind: pa.DataType, low: str | None, high: str | None) -> float:
     """Bytes of a value in a dictionary; a text has its length in 4 more."""
     if pa.types.is_primitive(kind):
-        return (kind.bit_width + 7) // 8
+        return float((int(kind.bit_width) + 7) // 8)
     if pa.types.is_decimal(kind):
         return 8.0 if kind.precision <= 18 else 16.0
     lengths = [len(text) for text in (low, high) if text is not None]

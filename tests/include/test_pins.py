@@ -13,15 +13,8 @@ import pytest
 
 from include import footers
 from include.footers import SourceFileError
-from include.pins import (
-    SchemaDriftError,
-    SourceChangedError,
-    count_rows,
-    delivery,
-    pin_source,
-    read_pin,
-    verify_pin,
-)
+from include.pinned import SourceChangedError, delivery, read_pin, verify_pin
+from include.pins import SchemaDriftError, count_rows, pin_source
 from include.report import ClockTime, SourceSpec
 from include.source_files import SourcePathError, locate
 from include.state import open_store
@@ -279,9 +272,11 @@ def test_small_dictionaries_tell_how_many_values_there_are(local):
     local.deliver("1.parquet", pa.table({
         "few": [f"value number {i % 7}" for i in range(50_000)],
         "many": [f"{i:020d}" for i in range(50_000)],
+        "some": [i if i < 100 else None for i in range(50_000)],
     }))  # fmt: skip
     place = locate(local.spec.path_on(DAY))
     (read,) = footers.read_footers(place, place.files())
-    few, many = read.columns
+    few, many, some = read.columns
     assert 2 <= few.distinct <= 20
     assert many.distinct == 0
+    assert some.distinct == 0  # a small dictionary, but of values that hardly come again
