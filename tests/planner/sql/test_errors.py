@@ -84,4 +84,4 @@ def test_the_parts_a_handler_reads_exist() -> None:
     """What is not listed is refused by name; what is listed must be a part of that node."""
     for kind, consumed in HANDLED.items():
         assert issubclass(kind, exp.Expr)
-        assert set(consumed) - {"expression"} <= set(kind.arg_types), kind
+        assert set(consumed) - {"this", "expression"} <= set(kind.arg_types), kind
