@@ -16,6 +16,8 @@ _ESCAPES = {
     "\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\x1a": "\\Z",
 }  # fmt: skip
 _SUFFIX = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L"}
+# Not every engine reads the sign together with the digits, so these go through a cast.
+_LOWEST = {"TINYINT": -(2**7), "SMALLINT": -(2**15), "INT": -(2**31), "BIGINT": -(2**63)}
 _OPERATORS = INFIX | {"and", "or", "div", "&", "|", "^"}
 
 
@@ -47,7 +49,7 @@ def literal_sql(literal: Literal) -> Piece:
         return Piece(string_literal(text), atomic=True)
     if type_.name == "BOOLEAN":
         return Piece(text, atomic=True)
-    if type_.name in _SUFFIX:
+    if type_.name in _SUFFIX and int(text) != _LOWEST[type_.name]:
         return Piece(text + _SUFFIX[type_.name], atomic=not text.startswith("-"))
     if type_.name == "DECIMAL":
         return _decimal(text, type_)
