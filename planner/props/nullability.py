@@ -125,29 +125,34 @@ class _Known:
         return bool(call.args) and self.is_not_null(call.args[0], before)
 
     def is_not_null(self, scalar: Scalar, before: NotNull) -> bool:
-        """True if the scalar is not NULL in any row in which the columns ``before`` are not."""
-        if isinstance(scalar, Ref):
-            return scalar.column.id in before
-        if isinstance(scalar, Literal):
-            return scalar.text is not None
-        if scalar.name in _NEVER_NULL:
-            return True
-        if scalar.name == "coalesce":
-            return any(self.is_not_null(arg, before) for arg in scalar.args)
-        if scalar.name == "case":
-            values = (*scalar.args[1:-1:2], scalar.args[-1])
-            return all(self.is_not_null(value, before) for value in values)
-        if not self._is_total(scalar):
-            return False
-        return all(self.is_not_null(arg, before) for arg in scalar.args)
+        return is_never_null(scalar, before, ansi=self._ansi)
 
-    def _is_total(self, call: Call) -> bool:
-        """True if the call answers NULL only for NULL arguments."""
-        if call.name in ("and", "or", "in"):
-            return True
-        if call.name not in STRICT or call.name in _PARTIAL:
-            return False
-        return self._ansi or call.name not in _NULL_WITHOUT_ANSI
+
+def is_never_null(scalar: Scalar, known: AbstractSet[ColumnId], *, ansi: bool = True) -> bool:
+    """True if the scalar is not NULL in any row in which the columns ``known`` are not."""
+    if isinstance(scalar, Ref):
+        return scalar.column.id in known
+    if isinstance(scalar, Literal):
+        return scalar.text is not None
+    if scalar.name in _NEVER_NULL:
+        return True
+    if scalar.name == "coalesce":
+        return any(is_never_null(arg, known, ansi=ansi) for arg in scalar.args)
+    parts = scalar.args
+    if scalar.name == "case":
+        parts = (*scalar.args[1:-1:2], scalar.args[-1])
+    elif not _is_total(scalar, ansi):
+        return False
+    return all(is_never_null(part, known, ansi=ansi) for part in parts)
+
+
+def _is_total(call: Call, ansi: bool) -> bool:
+    """True if the call answers NULL only for NULL arguments."""
+    if call.name in ("and", "or", "in"):
+        return True
+    if call.name not in STRICT or call.name in _PARTIAL:
+        return False
+    return ansi or call.name not in _NULL_WITHOUT_ANSI
 
 
 def _ids(node: Relation) -> NotNull:

@@ -11,6 +11,7 @@ from planner.rules.normalize import (
     constants,
     implied,
     join,
+    nulls,
     outer_join,
     project,
     semi_join,
@@ -49,6 +50,7 @@ PUSH: tuple[Rule, ...] = (
     join.CONDITION_TO_INPUTS,
     join.ABOVE_RENAMING,  # joins become neighbours
     semi_join.BELOW_JOIN,  # after filters have gone down: it leaves the rest on top
+    nulls.KNOWN_TEST,  # after filters have gone down: they are the evidence
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
     project.DROP_DISTINCT,
@@ -134,7 +136,9 @@ def normalize(
     their types agree; blocks of inner joins are left-deep, without needless cross products; only
     needed columns flow; sorts are under limits or on top. Pure and deterministic.
     """
-    context = Context(ids, Estimator(sources))
+    given = tuple(sources)
+    not_null = {s.name: frozenset(c.name for c in s.columns if not c.nullable) for s in given}
+    context = Context(ids, Estimator(given), not_null)
     run = _Run(context, observer)
     columns = relation.columns
     result = run.once("UniqueColumns", lambda r: with_unique_columns(r, context), relation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from planner.algebra.relational import Filter, Project, Relation
@@ -15,10 +15,12 @@ from planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a rule may use besides the match: fresh column ids, and estimates for join orders."""
+    """What a rule may use besides the match: fresh column ids, estimates for join orders, and per
+    source the names of the columns that are declared NOT NULL."""
 
     ids: ColumnIds
     estimator: Estimator
+    not_null: Mapping[str, frozenset[str]]
 
     def fresh(self, name: str, type_: DataType) -> Column:
         return Column(self.ids.next_id(), name, type_)
