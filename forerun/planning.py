@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from forerun.tables import CHANGING_ROWS, Table
+from include.footers import read_footers
+from include.source_files import locate
+from include.statistics import column_stats
 from planner.algebra.types import parse_type
 from planner.errors import ForerunError, RequestError
 from planner.request import PlanRequest, Source, SourceColumn, TimePoint
@@ -95,6 +99,16 @@ def sources(tables: Iterable[Table], changing: frozenset[str]) -> tuple[Source, 
     )
 
 
+def _with_statistics(source: Source, table: Table) -> Source:
+    """The source with what the footers say of its columns, as a run's own planning has it."""
+    files = []
+    for path in table.files:
+        location = locate(str(path))
+        files += read_footers(location, location.files())
+    stats = tuple((c.name, column_stats(files, c.name, c.type)) for c in source.columns)
+    return replace(source, stats=stats)
+
+
 def build_request(
     report: Path,
     tables: Mapping[str, Table],
@@ -106,7 +120,10 @@ def build_request(
     return PlanRequest(
         report=report.stem,
         sql=read_sql(report),
-        sources=sources(tables.values(), changing),
+        sources=tuple(
+            _with_statistics(source, tables[source.name])
+            for source in sources(tables.values(), changing)
+        ),
         points=points,
         method=method,
     )

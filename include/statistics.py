@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from include.report import SourceSpec
-from include.state.records import LedgerEntry, Pin
+from include.state.records import LedgerEntry, Pin, PinnedFile
 from planner.algebra.types import DataType, parse_type
 from planner.request import ColumnStats, Source, SourceColumn, TimePoint
 
@@ -32,13 +32,13 @@ def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
         rows=round(pin.rows / share),
         bytes=round(pin.bytes / share),
         keys=(source.key,) if source.key else (),
-        stats=tuple((c.name, column_stats(pin, c.name, c.type)) for c in columns)
+        stats=tuple((c.name, column_stats(pin.files, c.name, c.type)) for c in columns)
         if pin.rows
         else (),
     )
 
 
-def column_stats(pin: Pin, name: str, kind: DataType) -> ColumnStats:
+def column_stats(files: Sequence[PinnedFile], name: str, kind: DataType) -> ColumnStats:
     """The footers of all files together.
 
     A bound that one non-empty file does not have is not known. ``distinct`` is the largest of any
@@ -48,7 +48,7 @@ def column_stats(pin: Pin, name: str, kind: DataType) -> ColumnStats:
     """
     here = [
         (file.rows, column)
-        for file in pin.files
+        for file in files
         for column in file.columns
         if file.rows and column.name.lower() == name.lower()
     ]

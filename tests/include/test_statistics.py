@@ -42,18 +42,18 @@ def test_rows_and_bytes_are_of_the_whole_day():
 
 def test_bounds_are_compared_as_numbers_and_known_only_if_every_file_has_them():
     here = pin(file(50, minimum="9", maximum="80", nulls=5), file(50, minimum="10", maximum="200"))
-    stats = column_stats(here, "k", BIGINT)
+    stats = column_stats(here.files, "k", BIGINT)
     assert (stats.minimum, stats.maximum, stats.nulls) == ("9", "200", 0.05)
     unbounded = pin(file(50, minimum="9", maximum="80"), file(1))
-    assert column_stats(unbounded, "k", BIGINT).minimum is None
+    assert column_stats(unbounded.files, "k", BIGINT).minimum is None
     only_nulls = pin(file(50, minimum="9", maximum="80", nulls=0), file(10, nulls=10), file(0))
-    assert column_stats(only_nulls, "k", BIGINT).maximum == "80"
-    assert column_stats(here, "s", STRING).width == 30
+    assert column_stats(only_nulls.files, "k", BIGINT).maximum == "80"
+    assert column_stats(here.files, "s", STRING).width == 30
 
 
 def test_a_dictionary_bounds_distinct_values_only_if_all_files_have_one():
-    assert column_stats(pin(file(50, distinct=7), file(40, distinct=9)), "k", BIGINT).distinct == 9
-    assert column_stats(pin(file(50, distinct=7), file(40)), "k", BIGINT).distinct == 0
+    assert column_stats(pin(file(50, distinct=7), file(40, distinct=9)).files, "k", BIGINT).distinct == 9
+    assert column_stats(pin(file(50, distinct=7), file(40)).files, "k", BIGINT).distinct == 0
 
 
 START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
