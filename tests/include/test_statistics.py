@@ -52,7 +52,8 @@ def test_bounds_are_compared_as_numbers_and_known_only_if_every_file_has_them():
 
 
 def test_a_dictionary_bounds_distinct_values_only_if_all_files_have_one():
-    assert column_stats(pin(file(50, distinct=7), file(40, distinct=9)).files, "k", BIGINT).distinct == 9
+    both = pin(file(50, distinct=7), file(40, distinct=9))
+    assert column_stats(both.files, "k", BIGINT).distinct == 9
     assert column_stats(pin(file(50, distinct=7), file(40)).files, "k", BIGINT).distinct == 0
 
 
