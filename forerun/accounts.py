@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
+from include.pins import read_pin
 from include.state.commits import read_chain, read_commit
 from include.state.layout import Generation, pointer_key
 from include.state.opening import split_uri
-from include.state.records import Pointer, RunCommit, StageMetrics, decode
+from include.state.records import Manifest, Pointer, RunCommit, StageMetrics, decode
 from include.state.store import StoreReader
 from planner.contract import FamilyInput, Plan, decode_plan
 from planner.errors import ForerunError
@@ -152,6 +153,19 @@ def read_pointer(store: StoreReader, at: Generation) -> Pointer:
     """What is published of a day."""
     key = pointer_key(at.report, at.day)
     return decode(Pointer, store.get(key), key)
+
+
+def read_arrivals(
+    store: StoreReader, at: Generation, runs: int
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Rows of each source that were there when each run was planned, by source."""
+    seen: dict[str, list[int]] = {}
+    for run in range(1, runs + 1):
+        found = store.find(at.manifest(run))
+        pins = decode(Manifest, found.data, at.manifest(run)).sources if found else ()
+        for source in pins:
+            seen.setdefault(source.name, []).append(read_pin(store, source.pin).rows)
+    return tuple((name, tuple(rows)) for name, rows in seen.items() if len(rows) == runs)
 
 
 def is_early_work(store: StoreReader, commit: RunCommit, arrived_rows: int) -> bool:

@@ -105,6 +105,11 @@ def plan_command(
         console.say(tree.render(found))
 
 
+class DayMethod(StrEnum):
+    auto = "auto"
+    progressive = "progressive"
+
+
 class Engine(StrEnum):
     spark = "spark"
     sail = "sail"
@@ -138,6 +143,9 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     store: Annotated[
         str | None, typer.Option("--store", metavar="URI", help="Folder, file:// or s3://.")
     ] = None,
+    method: Annotated[
+        DayMethod, typer.Option("--method", help="By cost, or every run whatever it costs.")
+    ] = DayMethod.auto,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
     ] = None,
@@ -159,8 +167,31 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         json_file=json_file,
         master=master,
         work=home_folder() / "simulations",
+        method=method.value,
     )
     return command.run(options)
+
+
+class DemoStore(StrEnum):
+    file = "file"
+    s3 = "s3"
+
+
+@app.command("demo", epilog="**Examples**\n\n`forerun demo`\n\n`forerun demo --store s3`")
+def demo_command(
+    store: Annotated[
+        DemoStore, typer.Option("--store", help="A folder, or a local S3 server of its own.")
+    ] = DemoStore.file,
+    scale: Annotated[float, typer.Option("--scale", help="Scale factor of TPC-H.")] = 0.05,
+    up: Annotated[bool, typer.Option("--up", help="Airflow's UI on the demo instead.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
+) -> int:
+    """Run three reports on a small shop's day, through Airflow and Spark, and draw the day."""
+    from forerun.demo import command
+
+    if up:
+        return command.up(store.value, scale)
+    return command.run(store.value, scale, as_json=as_json)
 
 
 app.command("doctor")(doctor_command)

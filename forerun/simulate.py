@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.parquet as pq
 
@@ -42,7 +43,8 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What to simulate. ``work`` holds the deliveries and logs, ``store`` the state."""
+    """What to simulate. ``work`` holds the deliveries and logs, ``store`` the state. The method
+    ``progressive`` opens every run, whether it repays its fixed cost or not."""
 
     name: str
     sql: str
@@ -55,6 +57,7 @@ class Simulation:
     store: str
     incoming: Path | None = None
     """Deliveries that were split before (``<table>/run-<i>.parquet``), to be used again."""
+    method: Literal["auto", "progressive"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,7 @@ def _run_day(
             at.generation,
             run,
             now=moment,
+            method=what.method,
             points=what.points,
             settings=settings,
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.table import Table as Grid
 
@@ -39,6 +40,7 @@ class Options:
     json_file: Path | None
     master: str
     work: Path
+    method: Literal["auto", "progressive"] = "auto"
 
 
 def run(options: Options) -> int:
@@ -60,6 +62,7 @@ def run(options: Options) -> int:
         seed=options.seed,
         work=work,
         store=options.store or str(work / "store"),
+        method=options.method,
     )
     total = sum(table.rows for table in tables.values())
     with (

@@ -1,0 +1,192 @@
+"""The command line: exit codes, and that everything a user can get wrong is a sentence."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from forerun.cli import run
+
+SQL = "SELECT g, COUNT(*) AS n, SUM(v) AS s FROM t GROUP BY g"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORERUN_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("FORERUN_DEBUG", raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    rows = {"g": [i % 7 for i in range(20_000)], "v": list(range(20_000))}
+    pq.write_table(pa.table(rows), tables / "t.parquet")
+    return tables
+
+
+def report(tmp_path: Path, sql: str = SQL) -> str:
+    path = tmp_path / "report.sql"
+    path.write_text(sql)
+    return str(path)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command says that cannot be done: one error with a hint, and no traceback."""
+    assert run(list(arguments)) == 2
+    said = capsys.readouterr().err
+    assert said.count("error (") == 1, said
+    assert "hint: " in said
+    assert "Traceback" not in said
+    assert "(internal)" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELEC g FROM t", "line 1"),
+        ("SELECT g FROM nowhere", "unknown table nowhere"),
+        ("SELECT nothing FROM t", "nothing"),
+        ("SELECT g FROM t TABLESAMPLE (10 PERCENT)", "line 1"),
+        ("INSERT INTO t SELECT * FROM t", "line 1"),
+        ("  \n", "is empty"),
+    ],
+)
+def test_sql_that_cannot_be_planned(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path, sql: str, message: str
+) -> None:
+    arguments = [report(tmp_path, sql), "--tables", str(folder)]
+    assert message in refused(capsys, "plan", *arguments)
+    assert message in refused(capsys, "simulate", *arguments, "--engine", "sail")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--weights", "0,0.3,1"], "weight of run 1 is 0"),
+        (["--weights", "1,-2,1"], "weight of run 2 is -2"),
+        (["--weights", "a,b"], "not a list of numbers"),
+        (["--weights", "1,1"], "--weights has 2"),
+        (["--arrived", "0.9,0.5,1"], "less data has arrived later"),
+        (["--arrived", "0.5,0.7,0.9"], "complete day"),
+        (["--changing", "t,u"], "table u"),
+        (["--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_options_that_have_no_meaning(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folder: Path,
+    options: list[str],
+    message: str,
+) -> None:
+    said = refused(capsys, "plan", report(tmp_path), "--tables", str(folder), *options)
+    assert message in said
+
+
+def test_files_that_are_not_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    assert "no file" in refused(capsys, "plan", nowhere, "--tables", str(folder))
+    assert "not a folder" in refused(capsys, "plan", report(tmp_path), "--tables", nowhere)
+    (folder / "t.parquet").unlink()
+    said = refused(capsys, "plan", report(tmp_path), "--tables", str(folder))
+    assert "no Parquet files" in said
+
+
+def test_a_truncated_file(capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path) -> None:
+    path = folder / "t.parquet"
+    path.write_bytes(path.read_bytes()[:-30])
+    assert "t.parquet" in refused(capsys, "plan", report(tmp_path), "--tables", str(folder))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--correlate", "t.g"], "child.key=parent.key"),
+        (["--store", "ftp://host/x"], "ftp://host/x"),
+        (["--json", "/nowhere/at/all.json"], "cannot be written"),
+        (["--engine", "duckdb"], "duckdb"),
+    ],
+)
+def test_simulations_that_cannot_start(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folder: Path,
+    options: list[str],
+    message: str,
+) -> None:
+    arguments = ["simulate", report(tmp_path), "--tables", str(folder), "--engine", "sail"]
+    assert message in refused(capsys, *arguments, *options)
+
+
+def test_errors_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path) -> None:
+    path = report(tmp_path, "SELECT x FROM t")
+    assert run(["plan", path, "--tables", str(folder), "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == "sql"
+    assert error["hint"]
+
+
+def test_java_missing_is_said(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "no-java"))
+    said = refused(capsys, "simulate", report(tmp_path), "--tables", str(folder))
+    assert "spark-submit" in said or "Java" in said
+
+
+def test_formats_of_a_plan(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    arguments = ["plan", report(tmp_path), "--tables", str(folder)]
+    assert run(arguments) == 0
+    assert "Aggregate by g" in capsys.readouterr().out
+    assert run([*arguments, "--format", "sql", "--method", "batch"]) == 0
+    assert SQL in capsys.readouterr().out
+    assert run([*arguments, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["plan"]["current"] == 1
+    assert record["operators"][0]["depth"] == 0
+    assert sum(one["chosen"] for one in record["candidates"]) == 1
+
+
+def test_a_plan_does_not_change_from_one_process_to_the_next(tmp_path: Path, folder: Path) -> None:
+    command = [sys.executable, "-m", "forerun", "plan", report(tmp_path), "--tables", str(folder)]
+    outputs = {
+        subprocess.run(
+            [*command, "--format", "json"],
+            capture_output=True,
+            check=True,
+            env={"PYTHONHASHSEED": str(seed), "PATH": "/usr/bin:/bin"},
+            cwd=Path(__file__).parents[2],
+        ).stdout
+        for seed in (1, 2)
+    }
+    assert len(outputs) == 1
+
+
+def test_a_simulated_day_with_its_own_store(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    store = tmp_path / "store"
+    arguments = ["simulate", report(tmp_path), "--tables", str(folder), "--engine", "sail"]
+    options = ["--store", str(store), "--json", "-", "--seed", "5", "--arrived", "0.4,1"]
+    assert run([*arguments, *options, "--weights", "0.2,1"]) == 0
+    day = json.loads(capsys.readouterr().out)
+    assert day["equal"]
+    assert day["early_work"]
+    assert day["result"].startswith(store.as_uri())
+    assert day["runs"][0]["rows_read"] + day["runs"][1]["rows_read"] == 20_000
+    assert day["batch"]["rows_read"] == 20_000

@@ -1,0 +1,50 @@
+"""Days on Spark: every run a spark-submit of its own, figures from the event log."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forerun.cli import run
+from forerun.demo.data import generate
+
+TPCH = Path(__file__).parents[1] / "tpch"
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tpch")
+    generate(folder, 0.01, ("customer", "lineitem", "nation", "orders", "part", "supplier"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "q13",
+        *(pytest.param(q, marks=pytest.mark.slow) for q in ("q01", "q03", "q06", "q14", "q18")),
+    ],
+)
+def test_three_applications_give_the_batch_result(query: str, tables: Path, tmp_path: Path) -> None:
+    target = tmp_path / "day.json"
+    arguments = ["simulate", str(TPCH / f"{query}.sql"), "--tables", str(tables)]
+    arguments += ["--method", "progressive", "--json", str(target), "--master", "local[2]"]
+    arguments += ["--store", str(tmp_path / "store"), "--changing", "orders,lineitem,customer"]
+    used = TPCH.joinpath(f"{query}.sql").read_text()
+    if "lineitem" in used and "orders" in used:
+        arguments += ["--correlate", "lineitem.l_orderkey=orders.o_orderkey"]
+    assert run(arguments) == 0
+    day = json.loads(target.read_text())
+    assert day["equal"]
+    assert day["batch"]["cpu_s"] > 0
+    assert day["batch"]["process_cpu_s"] > day["batch"]["cpu_s"]
+    for one in day["runs"]:
+        if not one["skipped"]:
+            assert one["process_cpu_s"] > one["cpu_s"] > 0
+            assert one["stages"]
+    if query in ("q01", "q06", "q13", "q14"):
+        assert day["early_work"]
+        assert day["runs"][-1]["rows_read"] < day["batch"]["rows_read"]

@@ -1,0 +1,49 @@
+"""All 22 TPC-H queries as days on the small engine: equal to batch, most of them with early work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forerun.cli import run
+from forerun.demo.data import generate
+
+QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
+TPCH = Path(__file__).parents[1] / "tpch"
+ALL = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
+EARLY_WORK: dict[str, bool] = {}
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tpch")
+    generate(folder, 0.01, ALL)
+    return folder
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_day_gives_the_batch_result(
+    query: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORERUN_HOME", str(tmp_path))
+    target = tmp_path / "day.json"
+    arguments = ["simulate", str(TPCH / f"{query}.sql"), "--tables", str(tables)]
+    arguments += ["--engine", "sail", "--method", "progressive", "--json", str(target)]
+    arguments += ["--correlate", "lineitem.l_orderkey=orders.o_orderkey"]
+    arguments += ["--changing", "orders,lineitem,customer,partsupp"]
+    assert run(arguments) == 0
+    day = json.loads(target.read_text())
+    assert day["equal"]
+    assert day["differences"] == []
+    assert [r["index"] for r in day["runs"]] == [1, 2, 3]
+    assert not day["runs"][-1]["skipped"]
+    EARLY_WORK[query] = day["early_work"]
+
+
+def test_most_queries_work_early() -> None:
+    """After the others: at least 12 of 22 leave less than the day's rows to the final run."""
+    if set(EARLY_WORK) != set(QUERIES):
+        pytest.skip("only some of the queries were run")
+    assert sum(EARLY_WORK.values()) >= 12, EARLY_WORK
