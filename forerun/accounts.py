@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from include.pins import read_pin
+from include.pinned import read_pin
 from include.state.commits import read_chain, read_commit
 from include.state.layout import Generation, pointer_key
 from include.state.opening import split_uri

@@ -31,10 +31,10 @@ class QueryText:
 
     def error(self, node: exp.Expr, message: str, hint: str = "") -> SqlError:
         """A :class:`SqlError` at ``node``."""
-        return SqlError(self._at(self.offset(node), message), hint=hint)
+        return self.error_at(self.offset(node), message, hint)
 
     def error_at(self, offset: int, message: str, hint: str = "") -> SqlError:
-        return SqlError(self._at(offset, message), hint=hint)
+        return SqlError(self._at(offset, message), hint=hint or "correct the query at the mark")
 
     def unsupported(self, node: exp.Expr, construct: str, hint: str = "") -> SqlError:
         """An :class:`UnsupportedSqlError` that names the construct, at ``node``."""

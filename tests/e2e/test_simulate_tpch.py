@@ -1,4 +1,4 @@
-"""All 22 TPC-H queries as days on the small engine: equal to batch, most of them with early work."""
+"""All 22 TPC-H queries as days on the small engine: equal to batch, most with early work."""
 
 from __future__ import annotations
 
