@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from include.eventlog import STAGE_PROPERTY, ApplicationUse, EventLogReader
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
-from spark_jobs.engine import Frame, Partition, Session, ddl, quoted, schema_of
+from spark_jobs.engine import Frame, Partition, Session, ddl, no_rows, quoted, schema_of
 from spark_jobs.footers import count_rows
 
 _SHUFFLES = "spark.sql.shuffle.partitions"
@@ -62,7 +62,7 @@ class ClassicEngine:
 
     def read(self, files: Sequence[str], columns: Sequence[ColumnSpec]) -> Frame:
         if not files:
-            return self.session.createDataFrame([], ddl(columns))
+            return no_rows(self.session, columns)
         # Without this option Spark takes [, { and * in a file's name for a pattern.
         reader = self.session.read.option("__globPaths__", "false")
         return reader.schema(schema_of(self.session, columns)).parquet(*files)

@@ -16,7 +16,7 @@ from include.eventlog import ApplicationUse, StageUse
 from include.settings import s3_settings
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
-from spark_jobs.engine import EngineError, Frame, Partition, Session, ddl, schema_of, with_run
+from spark_jobs.engine import EngineError, Frame, Partition, Session, no_rows, schema_of, with_run
 from spark_jobs.footers import count_rows
 
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
@@ -43,7 +43,7 @@ class ConnectEngine:
 
     def read(self, files: Sequence[str], columns: Sequence[ColumnSpec]) -> Frame:
         if not files:
-            return self.session.createDataFrame([], ddl(columns))
+            return no_rows(self.session, columns)
         reader = self.session.read.schema(schema_of(self.session, columns))
         return reader.parquet(*map(_encoded, files))
 
@@ -68,7 +68,7 @@ class ConnectEngine:
                 rows = rows.withColumn(RUN_COLUMN, lit(partition.run).cast("int"))
                 bound = rows if bound is None else bound.unionByName(rows)
         if bound is None:
-            bound = self.session.createDataFrame([], ddl(with_run(family.columns)))
+            bound = no_rows(self.session, with_run(family.columns))
         self.bind_view(family.id, bound)
 
     @contextmanager

@@ -125,9 +125,16 @@ def with_run(columns: Sequence[ColumnSpec]) -> tuple[ColumnSpec, ...]:
     return (*columns, ColumnSpec(name=RUN_COLUMN, type="INT"))
 
 
+def no_rows(session: Session, columns: Sequence[ColumnSpec]) -> Frame:
+    """A frame with the declared columns and no rows. (``createDataFrame([])`` would start Python
+    workers on Spark, and hides from the optimizer that there is nothing.)"""
+    nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in columns)
+    return session.sql(f"SELECT {nulls} WHERE false")
+
+
 def schema_of(session: Session, columns: Sequence[ColumnSpec]) -> Any:
     """The declared columns as the engine's own schema object."""
-    return session.createDataFrame([], ddl(columns)).schema
+    return no_rows(session, columns).schema
 
 
 def describe_schema(frame: Frame) -> tuple[ColumnSpec, ...]:
