@@ -40,6 +40,7 @@ class EventLogError(ForerunError):
 class Scan:
     """Rows that one scan gave on, and the size of the files it opened.
 
+    Rows that Spark reads twice count twice: it does so to sample for an ORDER BY.
     ``family`` is the id of an artifact family, or empty for a source.
     """
 

@@ -191,7 +191,8 @@ def test_a_day_on_spark(day: Day, spark: ClassicEngine) -> None:
     metrics = commit.metrics
     # From the event log: the delivery is a source, the two families are state.
     assert [s.source_rows_read for s in metrics.stages] == [len(second), 0, 0]
-    assert [s.state_rows_read for s in metrics.stages] == [0, len(second), 7]
+    # ORDER BY over a bucketed aggregate, no shuffle below it: Spark reads twice, once to sample.
+    assert [s.state_rows_read for s in metrics.stages] == [0, len(second), 2 * 7]
     assert metrics.source_rows_read == len(second)
     assert 0 < metrics.other_executor_cpu_s < metrics.executor_cpu_s < metrics.process_cpu_s
     assert all(stage.bytes_read > 0 for stage in metrics.stages)
