@@ -205,7 +205,7 @@ def _fails(suite: tuple[str, ...], tree: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *suite]
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, check=False)
     if done.returncode not in (0, 1):
-        raise SystemExit(f"the suite did not run:\n{done.stdout.decode()[-2000:]}")
+        raise SystemExit(f"the suite did not run:\n{done.stdout + done.stderr!r}")
     return done.returncode == 1
 
 

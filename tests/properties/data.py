@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 
@@ -63,3 +64,12 @@ def _row(rng: random.Random, keys: int, nulls: float, *, hot: bool) -> Row:
         date(2024, 1, 30) + timedelta(days=rng.randrange(4)),
     ]
     return tuple(None if rng.random() < nulls else value for value in values)
+
+
+def without_nan(table: TableCase) -> TableCase:
+    """The same table with a number in place of every NaN."""
+    deliveries = tuple(
+        tuple(tuple(7.5 if value != value else value for value in row) for row in delivery)
+        for delivery in table.deliveries
+    )
+    return replace(table, deliveries=deliveries)
