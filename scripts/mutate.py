@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("planner", "tests", "pyproject.toml")
+COPIED = ("planner", "include", "spark_jobs", "forerun", "tests", "pyproject.toml")
 _RULES, _STAGES = "planner/rules/incremental", "planner/stages/build.py"
 _LAWS = "tests/properties/test_delta_laws.py"
 _DAYS = "tests/properties/test_differential.py"
