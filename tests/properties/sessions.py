@@ -27,3 +27,29 @@ def sail_session() -> Any:
     for name, value in SESSION.items():
         session.conf.set(name, value)
     return session
+
+
+@cache
+def spark_session() -> Any:
+    """Spark itself, tuned for queries over a dozen rows: one partition, no compiled stages."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("differential")
+    options = {
+        **SESSION,
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "1",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.driver.memory": "1g",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
