@@ -20,7 +20,11 @@ def test_mutations_apply(mutation):
 @pytest.mark.timeout(1800)
 def test_every_mutation_is_noticed():
     done = subprocess.run(
-        [sys.executable, "-m", "scripts.mutate"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "scripts.mutate"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("red ") == len(MUTATIONS) >= 15
