@@ -70,9 +70,9 @@ _FIXED: dict[DataType, str] = {
     "split_part get_json_object to_json typeof decode dayname monthname current_user "
     "overlay left right elt url_encode url_decode bin version uuid",
     INT: "length char_length character_length len octet_length bit_length ascii instr locate "
-    "position charindex strpos year quarter month day dayofmonth dayofweek weekday dayofyear "
+    "position year quarter month day dayofmonth dayofweek weekday dayofyear "
     "weekofyear hour minute second datediff date_diff levenshtein find_in_set size "
-    "array_size cardinality regexp_count regexp_instr hash unix_date month_number crc_int sign_int",
+    "array_size cardinality regexp_count regexp_instr hash unix_date",
     BIGINT: "xxhash64 crc32 unix_timestamp to_unix_timestamp unix_seconds unix_millis "
     "unix_micros factorial monotonically_increasing_id timestampdiff array_position",
     DOUBLE: "sqrt cbrt exp expm1 ln log log10 log2 log1p pow power sin cos tan cot asin acos atan "

@@ -39,7 +39,7 @@ split_part(c, 'x', 1); get_json_object(c, '$.a'); typeof(a); decode(unhex('41'),
 dayname(f); monthname(f); current_user(); overlay(c placing 'x' from 1); left(c, 1); right(c, 1);
 elt(1, c, 'x'); url_encode(c); url_decode(c); bin(b); version(); uuid(); length(c);
 char_length(c); character_length(c); len(c); octet_length(c); bit_length(c); ascii(c);
-instr(c, 'x'); locate('x', c); position('x' in c); charindex('x', c); year(f); quarter(f);
+instr(c, 'x'); locate('x', c); position('x' in c); year(f); quarter(f);
 month(f); day(f); dayofmonth(f); dayofweek(f); weekday(f); dayofyear(f); weekofyear(f); hour(g);
 minute(g); second(g); datediff(f, f); date_diff(f, f); levenshtein(c, c); find_in_set(c, 'a,b');
 size(array(1)); array_size(array(1)); cardinality(array(1)); regexp_count(c, 'a');
@@ -123,11 +123,17 @@ def test_tpch(path: Path, engine: SessionEngine, spark: Any) -> None:
 
 def test_types_of_functions(engine: SessionEngine, spark: Any) -> None:
     """Analysis only: Spark's type of each call is the one we derive, or we say UNKNOWN."""
+    from pyspark.errors import AnalysisException
+
     wrong, unknown = [], []
     for call in (part.strip() for part in CALLS.replace("\n", " ").split(";")):
         sql = f"select {call} as x from t"
         (ours,) = read_query(sql, tables.SOURCES).relation.columns
-        theirs = parse_type(spark.session.sql(sql).schema[0].dataType.simpleString())
+        try:
+            theirs = parse_type(spark.session.sql(sql).schema[0].dataType.simpleString())
+        except AnalysisException as error:
+            wrong.append(f"{call}: Spark refuses it: {str(error)[:90]}")
+            continue
         if not ours.type.is_known:
             unknown.append(call)
         elif ours.type != theirs:
