@@ -27,9 +27,10 @@ OPENED = {"day": DAY, "generation": "1", "mode": "auto", "dry_run": False}
 
 
 def context(xcoms, run_type="manual", params=None):
-    ti = SimpleNamespace(
-        xcom_pull=lambda task_ids: xcoms.get(task_ids), id=uuid4(), try_number=1, dag_id="d"
-    )
+    def pull(task_ids):
+        return xcoms.get(task_ids)
+
+    ti = SimpleNamespace(xcom_pull=pull, id=uuid4(), try_number=1, dag_id="d")
     run = SimpleNamespace(
         dag_id="d",
         run_id="r",
