@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 
 from forerun import console
 from forerun.doctor import doctor_command
+from forerun.expire import expire_command
 from forerun.planning import build_request, changing_tables, parse_points, read_sql
 from forerun.tables import find_tables
 from include.jvm import home_folder
@@ -195,6 +196,7 @@ def demo_command(
 
 
 app.command("doctor")(doctor_command)
+app.command("expire")(expire_command)
 
 
 def main() -> None:

@@ -96,15 +96,14 @@ def open_generation(
     store = open_store(store_uri)
     probe(store)
     while True:
-        folder = day_folder(spec.name, day.isoformat())
-        known = sorted((int(n) for n in store.folders(folder) if n.isdigit()), reverse=True)
-        for number in known:
-            at = Generation(spec.name, day.isoformat(), str(number))
-            found = store.find(at.record)
-            if found and decode(GenerationRecord, found.data, at.record).trigger == trigger:
+        known = _generations(store, spec.name, day)
+        for at, record in known:
+            if record.trigger == trigger:
                 return at.generation
         pointer = read_pointer(store, spec.name, day)
-        number = max([*known, pointer.generation if pointer else 0]) + 1
+        newest = known[0][1].number if known else 0
+        # Also above what is published: its state may have been cleaned up.
+        number = max(newest, pointer.generation if pointer else 0) + 1
         record = GenerationRecord(
             number=number,
             trigger=trigger,
@@ -118,9 +117,22 @@ def open_generation(
 
 def latest_generation(store: StoreReader, report: str, day: date) -> Generation | None:
     """The newest generation of a day, None if it was never started."""
-    folder = day_folder(report, day.isoformat())
-    known = [int(name) for name in store.folders(folder) if name.isdigit()]
-    return Generation(report, day.isoformat(), str(max(known))) if known else None
+    known = _generations(store, report, day)
+    return known[0][0] if known else None
+
+
+def _generations(
+    store: StoreReader, report: str, day: date
+) -> list[tuple[Generation, GenerationRecord]]:
+    """The generations of a day that have a record, newest first. A folder without one is what a
+    kill left, before or while it was opened or deleted."""
+    found = []
+    for name in store.folders(day_folder(report, day.isoformat())):
+        at = Generation(report, day.isoformat(), name)
+        stored = store.find(at.record) if name.isdigit() else None
+        if stored is not None:
+            found.append((at, decode(GenerationRecord, stored.data, at.record)))
+    return sorted(found, key=lambda item: item[1].number, reverse=True)
 
 
 def prepare_run(  # noqa: PLR0913 - the last two are for simulations

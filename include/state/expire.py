@@ -45,8 +45,11 @@ class Expired:
     bytes: int
 
 
-def expire(store: Store, report: str, keep: Retention, now: datetime) -> Expired:
-    """Delete what ``keep`` does not keep of a report's state and old results."""
+def expire(
+    store: Store, report: str, keep: Retention, now: datetime, *, dry_run: bool = False
+) -> Expired:
+    """Delete what ``keep`` does not keep of a report's state and old results; return how much
+    that is. ``dry_run`` deletes nothing."""
     before = (now - timedelta(hours=keep.orphan_hours)).timestamp()
     doomed: list[StoredFile] = []
     root = f"reports/{part(report, 'report')}"
@@ -59,10 +62,11 @@ def expire(store: Store, report: str, keep: Retention, now: datetime) -> Expired
             doomed += _orphans(store, at, before) if name in kept else _whole(store, at)
     for day in store.folders(f"results/{report}"):
         doomed += _versions(store, report, day, keep.versions, before)
-    for file in doomed:
-        store.delete(file.key)
-    if isinstance(store, FileStore):
-        store.sweep(before)
+    if not dry_run:
+        for file in doomed:
+            store.delete(file.key)
+        if isinstance(store, FileStore):
+            store.sweep(before)
     return Expired(files=len(doomed), bytes=sum(file.size for file in doomed))
 
 

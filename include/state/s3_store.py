@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 import boto3
@@ -266,7 +268,17 @@ class _Ranges(io.RawIOBase):
 
 
 def s3_client(settings: S3Settings) -> Any:
-    """A boto3 client whose calls, with their retries, end within the settings' timeout."""
+    """A boto3 client whose calls, with their retries, end within the settings' timeout.
+
+    Making one takes a tenth of a second, so it is kept: per process (connections do not survive a
+    fork) and per environment (credentials are read when it is made).
+    """
+    environment = tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith("AWS_")))
+    return _client(settings, os.getpid(), environment)
+
+
+@lru_cache(maxsize=8)
+def _client(settings: S3Settings, _process: int, _environment: tuple[tuple[str, str], ...]) -> Any:
     attempts = 4
     each = max(1.0, settings.timeout / attempts)
     return boto3.session.Session().client(

@@ -179,6 +179,7 @@ def test_clean_up_keeps_what_commits_and_the_pointer_name(tmp_path, store_uri):
             for file in case.store.list(root)}  # fmt: skip
     now = dt.datetime.now(dt.UTC)
     assert expire(case.store, "totals", Retention(), now).files == 0  # it may still be running
+    assert expire(case.store, "totals", Retention(), LATER, dry_run=True).files == 1
     done = expire(case.store, "totals", Retention(), LATER)
     assert (done.files, done.bytes) == (1, 6)
     left = {file.key for root in ("reports", "results", "sources", "history")

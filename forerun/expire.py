@@ -1,0 +1,47 @@
+"""``forerun expire``: delete old state and results of a report, by policy."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from forerun import console
+from include.state.expire import Retention, expire
+from include.state.opening import open_store
+
+_KEEP = Retention()
+
+
+def expire_command(
+    report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
+    store: Annotated[
+        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
+    ],
+    days: Annotated[
+        int, typer.Option(min=0, help="Keep the state of this many newest days.")
+    ] = _KEEP.days,
+    generations: Annotated[
+        int, typer.Option(min=1, help="Keep this many newest generations of each kept day.")
+    ] = _KEEP.generations,
+    versions: Annotated[
+        int, typer.Option(min=1, help="Keep this many results of each day, the published included.")
+    ] = _KEEP.versions,
+    orphan_hours: Annotated[
+        float, typer.Option(min=0.0, help="Keep what no commit names for this long.")
+    ] = _KEEP.orphan_hours,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The outcome as JSON.")] = False,
+) -> int:
+    """Delete old state and results of a report. What is published always stays."""
+    keep = Retention(
+        days=days, generations=generations, versions=versions, orphan_hours=orphan_hours
+    )
+    done = expire(open_store(store), report, keep, datetime.now(UTC), dry_run=dry_run)
+    if as_json:
+        console.say_json({"files": done.files, "bytes": done.bytes, "dry_run": dry_run})
+    else:
+        verb = "would delete" if dry_run else "deleted"
+        console.say(f"{verb} {done.files:,} files, {done.bytes:,} bytes")
+    return 0
