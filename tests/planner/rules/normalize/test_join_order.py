@@ -1,0 +1,59 @@
+"""The order of a join block, with costs given by hand."""
+
+from __future__ import annotations
+
+from math import prod
+
+from planner.algebra.relational import Scan
+from planner.algebra.scalar import Call, Ref, Scalar, equals
+from planner.algebra.types import BOOLEAN, INT, Column, ColumnId
+from planner.rules.normalize.join_order import Block, Rows, left_deep_order
+
+COLUMNS = tuple(Column(ColumnId(i), f"c{i}", INT) for i in range(6))
+LEAVES = tuple(Scan(f"t{i}", (column,)) for i, column in enumerate(COLUMNS))
+
+
+def block(*pairs: tuple[int, int], residual: tuple[int, int] | None = None) -> Block:
+    count = 1 + max(leaf for pair in pairs for leaf in pair)
+    parts: list[Scalar] = [equals(COLUMNS[a], COLUMNS[b]) for a, b in pairs]
+    reads = [frozenset(pair) for pair in pairs]
+    if residual is not None:
+        a, b = residual
+        parts.append(Call("<", (Ref(COLUMNS[a]), Ref(COLUMNS[b])), BOOLEAN))
+        reads.append(frozenset(residual))
+        count = max(count, 1 + max(residual))
+    return Block(LEAVES[:count], tuple(parts), tuple(reads))
+
+
+def rows_of(*sizes: float, shares: dict[tuple[int, int], float] | None = None) -> Rows:
+    given = shares or {}
+
+    def rows(leaves: frozenset[int]) -> float:
+        size = prod(sizes[leaf] for leaf in leaves)
+        return size * prod(share for pair, share in given.items() if leaves >= set(pair))
+
+    return rows
+
+
+def test_a_chain_has_no_cross_product_even_if_one_were_cheap() -> None:
+    chain = block((0, 1), (1, 2), (2, 3))
+    order = left_deep_order(chain, rows_of(2.0, 1e6, 1e6, 2.0))
+    for position in range(1, 4):
+        assert chain.is_connected(frozenset(order[:position]), order[position])
+
+
+def test_the_selective_join_comes_first_and_the_larger_leaf_left() -> None:
+    star = block((0, 1), (0, 2), (0, 3))
+    shares = {(0, 1): 1e-2, (0, 2): 1e-4, (0, 3): 1e-3}
+    assert left_deep_order(star, rows_of(1e6, 10, 10, 10, shares=shares)) == (0, 2, 3, 1)
+
+
+def test_inequalities_connect_nothing() -> None:
+    lonely = block((0, 1), residual=(1, 2))
+    assert not lonely.is_connected(frozenset({0, 1}), 2)
+    assert left_deep_order(lonely, rows_of(10, 10, 10)) == (0, 1, 2)
+
+
+def test_equal_costs_keep_the_order_of_the_text() -> None:
+    clique = block((0, 1), (0, 2), (1, 2))
+    assert left_deep_order(clique, rows_of(10, 10, 10)) == (0, 1, 2)
