@@ -117,6 +117,8 @@ def start_sail() -> ConnectEngine:
 
     Raises :class:`EngineError` if pysail is not installed.
     """
+    # Else every query is a line on stderr, between the lines that people read.
+    os.environ.setdefault("RUST_LOG", "error")
     try:
         from pysail.spark import SparkConnectServer
     except ImportError:

@@ -18,6 +18,7 @@ from planner.contract import Plan
 from planner.errors import ContractError
 from spark_jobs.checks import check_deliveries, check_result
 from spark_jobs.engine import Engine
+from spark_jobs.failures import StageError, explained
 from spark_jobs.inputs import (
     bind_inputs,
     bound,
@@ -26,7 +27,7 @@ from spark_jobs.inputs import (
     verify_sources,
 )
 from spark_jobs.metrics import run_metrics
-from spark_jobs.stages import StageError, run_stage
+from spark_jobs.stages import run_stage
 from spark_jobs.work import Work
 
 _LOG = logging.getLogger(__name__)
@@ -53,9 +54,9 @@ def execute(
         return winner
     inputs = load_inputs(store, at, plan)
     verify_inputs(engine, store, inputs)
-    engine.configure(plan.session)
     work = Work(engine, store, inputs, attempt)
-    with engine.working_on(work.label("bind")):
+    with engine.working_on(work.label("bind")), explained("reading the inputs"):
+        engine.configure(plan.session)
         bind_inputs(engine, store, inputs)
     checks = check_deliveries(work, progress)
     records = _run_stages(work, progress)

@@ -20,6 +20,7 @@ from planner.contract import Plan, decode_plan
 from planner.errors import ContractError, ForerunError
 from spark_jobs.engine import Engine
 from spark_jobs.executor import Progress, execute
+from spark_jobs.failures import explained
 
 CANNOT = 2
 
@@ -64,7 +65,8 @@ def run(
             f"{plan_uri} plans run {plan.current}, not run {index}",
             hint="Pass the run that the plan was made for.",
         )
-    engine = _start(options, plan)
+    with explained(f"starting {options.engine}"):
+        engine = _start(options, plan)
     try:
         progress(f"run {index} of {plan.report} on {engine.name}: {len(plan.run.stages)} stages")
         return execute(engine, store, generation_of(key), plan, key, attempt, progress)

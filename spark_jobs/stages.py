@@ -8,12 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 
 from include.state.commits import (
     ArtifactError,
@@ -32,23 +27,18 @@ from planner.contract import (
     SourceInput,
     Stage,
 )
-from planner.errors import ContractError, ForerunError
+from planner.errors import ContractError
 from spark_jobs.engine import Frame, describe_schema, quoted, schema_of
+from spark_jobs.failures import explained
 from spark_jobs.inputs import check_family
 from spark_jobs.metrics import stage_metrics
 from spark_jobs.work import Work
 
 
-class StageError(ForerunError):
-    """The engine refused or failed a stage; the code carries Spark's own error class."""
-
-    code = "stage"
-
-
 def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> StageRecord:
     """Do a stage, or take over what an earlier attempt has done, verified.
 
-    ``done`` holds this run's partitions so far, by family. Raises :class:`StageError` with
+    ``done`` holds this run's partitions so far, by family. Raises ``StageError`` with
     Spark's message if the SELECT fails, :class:`ContractError` if its schema is not the plan's.
     """
     digest = stage_digest(work, stage, done)
@@ -89,7 +79,8 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
 
 def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition]) -> StageRecord:
     started = time.monotonic()
-    with work.engine.working_on(work.label(stage.id)), _explained(stage):
+    what = f"stage {stage.id} ({stage.title})"
+    with work.engine.working_on(work.label(stage.id)), explained(what):
         output = stage.output
         if isinstance(output, ArtifactOutput):
             partition = _save(work, stage, work.inputs.plan.family(output.family))
@@ -193,25 +184,3 @@ def _replaced(work: Work, record: StageRecord) -> bool:
     if found is None or decode(StageRecord, found.data, key).digest != record.digest:
         return False
     return work.store.put_if_match(key, encode(record), found.tag)
-
-
-@contextmanager
-def _explained(stage: Stage) -> Iterator[None]:
-    """Turn the engine's exceptions into one that carries its message without a stack trace."""
-    try:
-        yield
-    except PySparkException as error:
-        condition = error.getCondition() or error.__class__.__name__
-        text = (error.getMessage() or str(error)).split("\n\nJVM stacktrace:")[0].strip()
-        raise _failed(stage, condition, text) from error
-    except Py4JError as error:
-        raise _failed(stage, "JVM", str(error).splitlines()[0]) from error
-
-
-def _failed(stage: Stage, condition: str, text: str) -> StageError:
-    message = text if condition in text else f"[{condition}] {text}"
-    return StageError(
-        f"stage {stage.id} ({stage.title}) failed: {message[:2000]}",
-        hint="`forerun plan --format sql` shows the stage's SQL. Nothing of the run is committed.",
-        code=f"stage:{condition}",
-    )

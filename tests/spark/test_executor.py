@@ -13,7 +13,7 @@ from include.state.records import StageRecord, decode, encode
 from planner.contract import ColumnSpec, ResultOutput, SourceInput, Stage
 from planner.errors import ContractError
 from spark_jobs.connect import ConnectEngine
-from spark_jobs.stages import StageError
+from spark_jobs.failures import StageError
 from tests.spark.days import QUERY, ROWS, SUMS, Day, expected, publish, save_rows, save_sums
 
 FIRST = [(1, "a", 100), (2, "b", 250), (2, "b", 250), (None, None, 7)]
