@@ -318,7 +318,7 @@ _CONSUMED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.In: ("this", "expressions", "query"),
     exp.Like: _ALL_OF_LIKE,
     exp.ILike: _ALL_OF_LIKE,
-    exp.RegexpLike: _ALL_OF_LIKE,
+    exp.RegexpLike: ("this", "expression"),
     exp.Cast: ("this", "to", "safe"),
     exp.TryCast: ("this", "to", "safe"),
     exp.Case: ("this", "ifs", "default"),
