@@ -1,0 +1,114 @@
+"""Explain: says what the plan says, names shared sub-plans once, and never changes by itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from planner import api
+from planner.algebra.types import BIGINT, STRING
+from planner.contract.plan_v1 import ArtifactOutput
+from planner.errors import Reason
+from planner.explain import flow, record, sql, tree
+from planner.explain.found import REASONS, reason_text
+from planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
+
+COLUMNS = (
+    SourceColumn(name="k", type=BIGINT),
+    SourceColumn(name="g", type=STRING),
+    SourceColumn(name="v", type=BIGINT),
+)
+SOURCES = tuple(
+    Source(
+        name=name,
+        columns=COLUMNS,
+        changing=True,
+        rows=50_000_000,
+        bytes=2_000_000_000,
+        stats=(("g", ColumnStats(distinct=10.0)),),
+    )
+    for name in ("t", "u")
+)
+POINTS = (TimePoint(weight=0.25, arrived=0.6), TimePoint(weight=1.0))
+
+
+def planned(text: str, **options: object) -> api.PlanResult:
+    request = PlanRequest(report="r", sql=text, sources=SOURCES, points=POINTS, **options)
+    return api.plan(request)
+
+
+def test_the_tree_shows_choice_rows_cost_and_what_is_kept() -> None:
+    found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g")
+    text = tree.render(found)
+    assert found.plan.method == "incremental"
+    assert "incremental, 2 of 2 runs opened" in text
+    for family in found.plan.families:
+        assert f"kept as {family.id}" in text
+    assert "weight 0.25" in text
+    assert "arrived   60%" in text
+    assert tree.render(planned("SELECT g, SUM(v) AS s FROM t GROUP BY g")) == text
+
+
+def test_batch_is_said_to_be_batch() -> None:
+    found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g", method="batch")
+    assert "batch, one run at the end" in tree.render(found)
+    assert all(line.mode in ("final", "static") for line in tree.lines(found))
+    assert found.plan.sql in sql.render(found.plan)
+
+
+def test_every_operator_that_waits_has_its_reason() -> None:
+    found = planned("SELECT g, percentile(v, 0.5) AS m FROM t GROUP BY g ORDER BY g LIMIT 3")
+    shown = [line.reason for line in tree.lines(found) if line.reason]
+    assert sorted(shown) == sorted(item.reason for item in found.plan.not_incremental)
+    text = tree.render(found)
+    for item in found.plan.not_incremental:
+        assert f"{item.operator}: {item.reason} ({reason_text(item.reason)})" in text
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_has_words(reason: Reason) -> None:
+    assert REASONS[reason]
+    assert reason_text(reason.value) == REASONS[reason]
+
+
+def test_a_shared_sub_plan_is_printed_once() -> None:
+    found = planned(
+        "SELECT a.g, a.n + b.n AS n FROM (SELECT g, COUNT(*) AS n FROM t GROUP BY g) a "
+        "JOIN (SELECT g, COUNT(*) AS n FROM t GROUP BY g) b ON a.g = b.g"
+    )
+    lines = tree.lines(found)
+    again = [line for line in lines if line.again]
+    assert again
+    for line in again:
+        assert sum(one.shared == line.shared and not one.again for one in lines) == 1
+
+
+def test_the_sql_is_that_of_the_contract() -> None:
+    found = planned("SELECT t.g, SUM(u.v) AS s FROM t JOIN u ON t.k = u.k GROUP BY t.g")
+    text = sql.render(found.plan)
+    for run in found.plan.runs:
+        for stage in run.stages:
+            assert stage.sql.strip().rstrip(";") in text
+            assert f"-- stage {stage.id}: " in text
+
+
+def test_the_flow_names_every_stage_and_every_input() -> None:
+    found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g")
+    first, last = found.plan.runs
+    assert "new rows of t" in flow.render(found.plan, first)
+    text = flow.render(found.plan, last)
+    assert text.startswith("the report\n")
+    assert "kept by run 1: " in text
+    kept = [s for s in last.stages if isinstance(s.output, ArtifactOutput)]
+    assert sum(node.kind == "stage" for node in flow.nodes(found.plan, last)) >= len(kept) + 1
+
+
+def test_json_holds_the_contract_and_what_was_rejected() -> None:
+    found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g")
+    text = json.loads(json.dumps(record.as_json(found)))
+    assert text["plan"]["report"] == "r"
+    chosen = [one for one in text["candidates"] if one["chosen"]]
+    assert [one["weighted_cost"] for one in chosen] == [found.plan.estimated_cost]
+    assert any(one["method"] == "batch" for one in text["candidates"])
+    assert len(text["operators"]) == len(tree.lines(found))
