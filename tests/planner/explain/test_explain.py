@@ -96,9 +96,10 @@ def test_the_sql_is_that_of_the_contract() -> None:
 def test_the_flow_names_every_stage_and_every_input() -> None:
     found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g")
     first, last = found.plan.runs
-    assert "new rows of t" in flow.render(found.plan, first)
+    assert "all rows of t" in flow.render(found.plan, first)
     text = flow.render(found.plan, last)
     assert text.startswith("the report\n")
+    assert "new rows of t" in text
     assert "kept by run 1: " in text
     kept = [s for s in last.stages if isinstance(s.output, ArtifactOutput)]
     assert sum(node.kind == "stage" for node in flow.nodes(found.plan, last)) >= len(kept) + 1
