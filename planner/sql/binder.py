@@ -105,6 +105,9 @@ class Binder:
             known = names_in_reach(self.scope, qualifier)
             raise self.text.unknown(node, "column", node.name, known)
         if self.grouping is not None and isinstance(found, Ref):
+            if alias is not None:
+                # In HAVING an alias hides a column that is not in GROUP BY.
+                return alias
             self.grouping.refuse(node)
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
@@ -24,10 +25,8 @@ from planner.algebra.types import (
 from planner.sql.coercion import cast
 from planner.sql.text import QueryText
 
-_DATE = re.compile(r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$")
-_MOMENT = re.compile(
-    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])( ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?)?$"
-)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TIME = re.compile(r"( ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?)?")
 _UNITS = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _WHOLE_WEEK = 7
 
@@ -72,9 +71,9 @@ def written_cast(value: Scalar, to: DataType) -> Scalar:
     """
     if isinstance(value, Literal) and value.text is not None:
         if value.type == STRING:
-            if to == DATE and _DATE.match(value.text):
+            if to == DATE and _is_date(value.text):
                 return Literal(value.text, DATE)
-            if to in (TIMESTAMP, TIMESTAMP_NTZ) and _MOMENT.match(value.text):
+            if to in (TIMESTAMP, TIMESTAMP_NTZ) and _is_moment(value.text):
                 return Literal(value.text, to)
             if to.name == "DECIMAL" and re.fullmatch(r"-?\d+(\.\d+)?", value.text):
                 folded = cast(Literal(value.text, _natural(value.text)), to)
@@ -82,6 +81,21 @@ def written_cast(value: Scalar, to: DataType) -> Scalar:
         if to == DOUBLE and (value.type.is_integer or value.type.name == "DECIMAL"):
             return Literal(repr(float(Decimal(value.text))), DOUBLE)
     return cast(value, to)
+
+
+def _is_date(text: str) -> bool:
+    """A day of the calendar, written as Spark prints it."""
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_moment(text: str) -> bool:
+    return _is_date(text[:10]) and _TIME.fullmatch(text[10:]) is not None
 
 
 def _natural(digits: str) -> DataType:
