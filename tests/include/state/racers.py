@@ -41,12 +41,12 @@ def count(store: Store, me: int) -> str:
 
 
 def main(uri: str, what: str, processes: int) -> None:
+    store = open_store(uri)  # not connected yet, so that each child has connections of its own
     ready, go = os.pipe(), os.pipe()
     children = []
     for me in range(processes):
         child = os.fork()
         if child == 0:
-            store = open_store(uri)
             os.write(ready[1], b"r")
             os.close(go[1])
             os.read(go[0], 1)  # ends when the parent closes its end

@@ -59,6 +59,8 @@ def test_listing_is_recursive_sorted_and_ends_at_folder_names(store):
     assert store.folders("x") == ("10", "2")
 
 
+@pytest.mark.slow
+@pytest.mark.s3
 def test_more_keys_than_one_page_of_a_listing(moto_bucket):
     store = open_store(moto_bucket)
     for number in range(1003):
