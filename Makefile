@@ -8,7 +8,7 @@ export FORERUN_HOME
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
-SCALE ?= 0.02
+SCALE ?=
 
 .PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke clean
 
@@ -65,10 +65,10 @@ mutate: setup ## break rules and stages on purpose: every break must turn the su
 	.venv/bin/python -m scripts.mutate
 
 demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a day of three reports through Airflow and Spark (STORE=s3)
-	forerun demo --store $(STORE) --scale $(SCALE)
+	forerun demo --store $(STORE) $(if $(SCALE),--scale $(SCALE))
 
-up: setup ## Airflow's UI on the demo
-	forerun demo --up
+up: setup $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on the demo
+	forerun demo --up --store $(STORE)
 
 bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.smoke
