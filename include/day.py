@@ -156,9 +156,8 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
     store = open_store(store_uri)
     at = Generation(spec.name, day.isoformat(), generation)
     if not 1 <= run <= spec.runs:
-        raise RequestError(
-            f"report {spec.name} has no run {run}", hint=f"Its runs are 1 to {spec.runs}."
-        )
+        hint = f"Its runs are 1 to {spec.runs}."
+        raise RequestError(f"report {spec.name} has no run {run}", hint=hint)
     done = _committed_before(store, at, run)
     if done is not None:
         return PreparedRun(
@@ -175,9 +174,7 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
     request = PlanRequest(
         report=spec.name,
         sql=_sql(spec),
-        sources=tuple(
-            to_source(s, pins[s.name], times[run - 1].fraction(s.name)) for s in spec.sources
-        ),
+        sources=_sources(spec, pins, times[run - 1]),
         first_sources=_first_sources(store, spec, at, chain, times),
         points=times,
         current=run,
@@ -198,6 +195,11 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
         tiny=_bytes_at_hand(pins, chain) < _TINY_BYTES,
         result=result,
     )
+
+
+def _sources(spec: ReportSpec, pins: dict[str, Pin], point: TimePoint) -> tuple[Source, ...]:
+    """The sources as they are pinned at a time point."""
+    return tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
 
 
 def _first_sources(

@@ -131,8 +131,7 @@ def test_a_folder_without_permission(tmp_path):
             parent.chmod(0o755)
     drop = "os.setuid(65534)\n" if os.getuid() == 0 else ""
     child = run_child(
-        drop
-        + "try: store.put_if_absent('closed/a', b'x')\n"
+        drop + "try: store.put_if_absent('closed/a', b'x')\n"
         "except Exception as error: print(type(error).__name__, error)\n",
         tmp_path,
     )
