@@ -1,0 +1,1 @@
+"""TPC-H: the 22 queries, and days of them."""
