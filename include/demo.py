@@ -71,7 +71,8 @@ def _source(report: str, table: str) -> SourceSpec:
 def deliver(report: str, sources: tuple[str, ...], day: date, run: int, *, last: bool) -> int:
     """Let what is staged for run ``run`` arrive; return the number of files that are new.
 
-    Delivering again changes nothing. Raises :class:`include.report.SpecError` when nothing is
+    Delivering again changes nothing; the first delivery starts the day anew, without what an
+    earlier demo has left. Raises :class:`include.report.SpecError` when nothing is
     staged for the day.
     """
     store = open_store(data_uri())
@@ -84,6 +85,10 @@ def deliver(report: str, sources: tuple[str, ...], day: date, run: int, *, last:
     arrived, count = f"arrived/{report}/{day.isoformat()}", 0
     for table in sources:
         there = {file.key for file in store.list(f"{arrived}/{table}")}
+        if run == 1:
+            for key in sorted(there):
+                if not key.startswith(f"{arrived}/{table}/run-1-"):
+                    store.delete(key)
         for file in store.list(f"{staged}/run-{run}/{table}"):
             target = f"{arrived}/{table}/run-{run}-{file.key.rpartition('/')[2]}"
             if target not in there:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
 
 from forerun_airflow.builder import BeforeRun
 from forerun_airflow.day import explained, opened_day
@@ -27,9 +28,11 @@ class DeliverDemoData(BaseOperator):
 
         tables = tuple(source.name for source in self.spec.sources)
         last = self.run == self.spec.runs
+        opened = opened_day(context, self.day_task)
+        if opened.dry_run and self.run > 1:
+            raise AirflowSkipException("a dry run plans the first run only")
         with explained():
-            day = opened_day(context, self.day_task).date
-            count = deliver(self.spec.name, tables, day, self.run, last=last)
+            count = deliver(self.spec.name, tables, opened.date, self.run, last=last)
         self.log.info("%d files arrived", count)
         return count
 

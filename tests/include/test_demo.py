@@ -40,6 +40,8 @@ def test_deliveries_arrive_one_after_the_other(staged):
     assert deliver("a", tables, DAY, 2, last=True) == 2
     assert "orders/_SUCCESS" in arrived(staged, "a")
     assert arrived(staged, "b") == []
+    assert deliver("a", tables, DAY, 1, last=False) == 0
+    assert arrived(staged, "a") == ["lineitem/run-1-part-0.parquet", "orders/run-1-part-0.parquet"]
 
 
 def test_a_day_that_was_not_generated(staged):
