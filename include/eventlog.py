@@ -193,7 +193,7 @@ def _scans(plan: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
         node = todo.pop()
         todo.extend(node["children"])
         words = node["nodeName"].split()
-        if words[0] != "Scan" or "parquet" not in words:
+        if words[:1] != ["Scan"] or "parquet" not in words:
             continue
         metrics = {metric["name"]: metric["accumulatorId"] for metric in node["metrics"]}
         if "number of output rows" in metrics:

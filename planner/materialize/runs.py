@@ -50,26 +50,31 @@ def decide(root: Operator, sizes: Sizes, families: Families, request: PlanReques
     batch = _batch(root, sizes, weights, request)
     if request.method == "batch" or (request.current == last and not request.committed):
         return Decision(batch, batch, ())
-    candidates = []
-    for opened in _opened_sets(request):
-        base = request.committed[-1].index if request.committed else 0
-        assignment = Assignment(
-            sizes,
-            weights,
-            opened,
-            base,
-            families.is_available,
-            eager=request.settings.temporal == "early",
-        )
-        choice = assignment.best(root)
-        if any(part.mode is Mode.KEPT for part in walk(choice)):
-            candidates.append(_candidate(opened, choice, weights, request))
+    candidates = _candidates(root, sizes, families, request, request.settings.temporal == "early")
+    if not candidates and request.method == "progressive":
+        # Nothing repays early work here, but early runs are what was asked for.
+        candidates = _candidates(root, sizes, families, request, eager=True)
     seen = (*candidates, batch)
     if request.method == "auto" and request.settings.temporal == "cost":
         candidates = [one for one in candidates if _is_worth_it(one, batch)] or [batch]
     best = min(candidates, key=lambda one: (one.total, one.opened), default=batch)
     rejected = tuple(one for one in seen if one is not best)
     return Decision(best, batch, rejected)
+
+
+def _candidates(
+    root: Operator, sizes: Sizes, families: Families, request: PlanRequest, eager: bool
+) -> list[Candidate]:
+    """The best way to do the day for each set of opened runs, where it keeps anything."""
+    weights = tuple(point.weight for point in request.points)
+    base = request.committed[-1].index if request.committed else 0
+    candidates = []
+    for opened in _opened_sets(request):
+        assignment = Assignment(sizes, weights, opened, base, families.is_available, eager=eager)
+        choice = assignment.best(root)
+        if any(part.mode is Mode.KEPT for part in walk(choice)):
+            candidates.append(_candidate(opened, choice, weights, request))
+    return candidates
 
 
 def walk(choice: Choice) -> Iterator[Choice]:
