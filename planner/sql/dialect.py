@@ -74,11 +74,12 @@ def parse(text: QueryText) -> exp.Expr:
         if token.token_type is TokenType.SEMICOLON:
             raise text.error_at(token.start, "a second statement", "a report is one query")
     try:
-        (tree,) = dialect.parser().parse(tokens, text.sql)
+        trees = dialect.parser().parse(tokens, text.sql)
     except ParseError as error:
         raise _parse_error(text, error) from None
     except RecursionError:
         raise text.error_at(0, "the query is nested too deeply to be read") from None
+    tree = trees[0] if len(trees) == 1 else None
     if not isinstance(tree, exp.Query | exp.Values):
         raise text.error_at(
             tokens[0].start, "this is not a query", "a report is one SELECT statement"

@@ -85,3 +85,9 @@ def test_the_parts_a_handler_reads_exist() -> None:
     for kind, consumed in HANDLED.items():
         assert issubclass(kind, exp.Expr)
         assert set(consumed) - {"this", "expression"} <= set(kind.arg_types), kind
+
+
+def test_words_in_disorder_are_refused_not_crashed() -> None:
+    sql = "else a from t where case when exists (select from s where s.k =1t.a) then b end"
+    with pytest.raises(SqlError):
+        read_query(sql, tables.SOURCES)
