@@ -79,6 +79,26 @@ def run_measured(
     return Measured(process.returncode, cpu, wall)
 
 
+class Meter:
+    """Seconds since it was made: of the clock, and of CPU of :func:`tree_cpu_s`.
+
+    ``whole_process`` counts the CPU from the start of the process instead: what an application
+    took, its JVM's start included.
+    """
+
+    def __init__(self, *, whole_process: bool = False) -> None:
+        self._wall = time.monotonic()
+        self._cpu = 0.0 if whole_process else tree_cpu_s()
+
+    @property
+    def wall_s(self) -> float:
+        return time.monotonic() - self._wall
+
+    @property
+    def cpu_s(self) -> float:
+        return tree_cpu_s() - self._cpu
+
+
 def tree_cpu_s() -> float:
     """CPU seconds up to now of this process, its reaped children, and the JVM that started it.
 

@@ -5,11 +5,10 @@ given, and nothing but the store remembers what was done.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from include.process import tree_cpu_s
+from include.process import Meter
 from include.state.commits import commit_run, read_commit
 from include.state.layout import RESULT_FAMILY, Generation
 from include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
@@ -42,14 +41,16 @@ def execute(
     plan_key: str,
     attempt: str,
     progress: Progress = _LOG.info,
+    meter: Meter | None = None,
 ) -> RunCommit:
     """Do run ``plan.current`` and commit it; return the commit that counts.
 
     Compare its ``attempt`` to know whether this attempt won: another one may have committed first,
     then nothing is changed. A retry takes over the stages that earlier attempts have finished.
+    ``meter`` measures the run; without one, from the start of this call.
     Raises a ``ForerunError`` for everything that a person can act on, with nothing committed.
     """
-    started, cpu_before = time.monotonic(), tree_cpu_s()
+    meter = meter or Meter()
     if (winner := read_commit(store, at, plan.current)) is not None:
         return winner
     inputs = load_inputs(store, at, plan)
@@ -74,12 +75,7 @@ def execute(
         artifacts=tuple(o for o in outputs if o.family != RESULT_FAMILY),
         result=result,
         checks=tuple(checks),
-        metrics=run_metrics(
-            work,
-            records,
-            wall_s=time.monotonic() - started,
-            process_cpu_s=tree_cpu_s() - cpu_before,
-        ),
+        metrics=run_metrics(work, records, meter),
     )
     winner = commit_run(store, at, commit)
     progress(_verdict(winner, attempt, commit.checks))

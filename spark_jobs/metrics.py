@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from include.eventlog import ApplicationUse, EventLogError
+from include.process import Meter
 from include.state.records import ArtifactPartition, RunMetrics, StageMetrics, StageRecord
 from planner.contract import SourceInput, Stage
 from spark_jobs.work import Work
@@ -39,13 +40,11 @@ def stage_metrics(
     )
 
 
-def run_metrics(
-    work: Work, records: Sequence[StageRecord], *, wall_s: float, process_cpu_s: float
-) -> RunMetrics:
+def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> RunMetrics:
     """The figures of a run that is about to be committed.
 
     Stages that were taken over keep what their record says: the attempt that was killed did that
-    work. ``process_cpu_s`` and ``wall_s`` are of this attempt.
+    work. ``process_cpu_s`` and ``wall_s`` are of this attempt, up to now.
     """
     stages = tuple(record.metrics for record in records)
     own, counted = work.label(""), {work.label(record.stage) for record in records}
@@ -58,8 +57,8 @@ def run_metrics(
         stages=stages,
         executor_cpu_s=round(sum(s.executor_cpu_s for s in stages) + other, 6),
         other_executor_cpu_s=round(other, 6),
-        process_cpu_s=round(process_cpu_s, 3),
-        wall_s=round(wall_s, 3),
+        process_cpu_s=round(meter.cpu_s, 3),
+        wall_s=round(meter.wall_s, 3),
         source_rows_read=sum(s.source_rows_read for s in stages),
         state_rows_read=sum(s.state_rows_read for s in stages),
         bytes_read=sum(s.bytes_read for s in stages),

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 
+from include.process import Meter
 from include.state.layout import generation_of
 from include.state.opening import open_store, split_uri
 from include.state.records import RunCommit
@@ -28,13 +28,13 @@ CANNOT = 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code."""
     options = _parse(arguments)
-    started = time.monotonic()
+    meter = Meter(whole_process=True)
 
     def progress(line: str) -> None:
-        _say(f"[{time.monotonic() - started:6.1f} s] {line}")
+        _say(f"[{meter.wall_s:6.1f} s] {line}")
 
     try:
-        commit = run(options.plan, options.run, options.attempt, options, progress)
+        commit = run(options, progress, meter)
     except ForerunError as error:
         _say(f"error: {error.code}: {error}")
         return CANNOT
@@ -49,27 +49,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(
-    plan_uri: str,
-    index: int,
-    attempt: str,
-    options: argparse.Namespace,
-    progress: Progress,
-) -> RunCommit:
+def run(options: argparse.Namespace, progress: Progress, meter: Meter) -> RunCommit:
     """Read the plan, start the engine, execute. The engine is stopped whatever happens."""
-    root, key = split_uri(plan_uri)
+    root, key = split_uri(options.plan)
     store = open_store(root)
     plan = decode_plan(store.get(key))
-    if plan.current != index:
+    if plan.current != options.run:
         raise ContractError(
-            f"{plan_uri} plans run {plan.current}, not run {index}",
+            f"{options.plan} plans run {plan.current}, not run {options.run}",
             hint="Pass the run that the plan was made for.",
         )
     with explained(f"starting {options.engine}"):
         engine = _start(options, plan)
     try:
-        progress(f"run {index} of {plan.report} on {engine.name}: {len(plan.run.stages)} stages")
-        return execute(engine, store, generation_of(key), plan, key, attempt, progress)
+        progress(
+            f"run {plan.current} of {plan.report}: {len(plan.run.stages)} stages, {engine.name}"
+        )
+        at = generation_of(key)
+        return execute(engine, store, at, plan, key, options.attempt, progress, meter)
     finally:
         engine.stop()
 
