@@ -7,7 +7,7 @@ read back, so a retried task goes on with the first decision.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -175,14 +175,21 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
         report=spec.name,
         sql=_sql(spec),
         sources=_sources(spec, pins, times[run - 1]),
-        first_sources=_first_sources(store, spec, at, chain, times),
+        first_sources=_first_sources(store, spec, at, chain, times, pins),
         points=times,
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
         method=method,
         settings=settings or Settings(),
     )
-    result = plan(request)
+    tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
+    return _stored(store, at, run, plan(request), tiny=tiny)
+
+
+def _stored(
+    store: Store, at: Generation, run: int, result: PlanResult, *, tiny: bool
+) -> PreparedRun:
+    """Store a plan under a key of its own: two planners of one run do not meet."""
     key = at.plan(run, uuid.uuid4().hex[:12])
     store.put(key, encode_plan(result.plan))
     idle = not result.plan.run.opened or not result.plan.run.stages
@@ -192,12 +199,12 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
         plan_key=key,
         plan_uri=f"{store.root}/{key}",
         skip_reason="the plan gives this run nothing to do" if idle else "",
-        tiny=_bytes_at_hand(pins, chain) < _TINY_BYTES,
+        tiny=tiny,
         result=result,
     )
 
 
-def _sources(spec: ReportSpec, pins: dict[str, Pin], point: TimePoint) -> tuple[Source, ...]:
+def _sources(spec: ReportSpec, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
     """The sources as they are pinned at a time point."""
     return tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
 
@@ -208,16 +215,15 @@ def _first_sources(
     at: Generation,
     chain: Sequence[RunCommit],
     times: Sequence[TimePoint],
+    pins: Mapping[str, Pin],
 ) -> tuple[Source, ...]:
-    """The sources as the first committed run pinned them; none before there is one."""
+    """The sources as the first committed run pinned them; none before there is one. A source that
+    the report has only since then counts as it is now."""
     if not chain:
         return ()
     first = chain[0].run
-    pins = _pins_of(store, at, first)
-    return tuple(
-        to_source(s, read_pin(store, pins[s.name]), times[first - 1].fraction(s.name))
-        for s in spec.sources
-    )
+    then = {name: read_pin(store, key) for name, key in _pins_of(store, at, first).items()}
+    return _sources(spec, {**pins, **then}, times[first - 1])
 
 
 def _committed_before(store: Store, at: Generation, run: int) -> RunCommit | None:

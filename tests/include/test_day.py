@@ -185,6 +185,20 @@ def test_sources_edited_after_pinning_are_refused(case):
         prepare_run(case.store_uri, replace(spec, sources=(edited,)), DAY, generation, 1, now=NOW)
 
 
+def test_a_source_that_the_report_gains_during_the_day_is_delivered_whole(case):
+    case.deliver("1", (1, 2))
+    generation = case.open()
+    case.commit(case.prepare(generation, 1))
+    spec = case.spec
+    more = replace(spec.sources[0], name="more")
+    sql = "SELECT o.k, o.v FROM orders o JOIN more m ON o.k = m.k"
+    edited = replace(spec, sql=sql, sources=(*spec.sources, more))
+    prepared = prepare_run(case.store_uri, edited, DAY, generation, 2, now=NOW, settings=EARLY)
+    base_pins = {s.name: bool(s.base_pin) for s in case.manifest(prepared).sources}
+    assert base_pins == {"orders": True, "more": False}
+    assert prepared.skip_reason == ""
+
+
 def test_sql_from_a_file(case):
     case.deliver("1", (1, 2))
     path = case.folder / "totals.sql"
