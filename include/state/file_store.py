@@ -72,9 +72,8 @@ class FileStore:
     def list(self, prefix: str) -> tuple[StoredFile, ...]:
         base = self._folder / check_key(prefix.rstrip("/"))
         with _explained("list", prefix):
-            paths = [p for p in base.rglob("*") if not p.name.startswith(_PRIVATE)]
             found = []
-            for path in sorted(paths):
+            for path in sorted(_files(base)):
                 with contextlib.suppress(FileNotFoundError):  # gone since it was listed
                     if path.is_file():
                         found.append((path, path.stat()))
@@ -188,6 +187,24 @@ class FileStore:
                     path.unlink()
                     swept += 1
         return swept
+
+
+def _files(base: Path) -> Iterator[Path]:
+    """All files below a folder but our own temporary ones. Links to folders are followed, as
+    Spark does; a folder that cannot be read is an error, for its files would silently be lost."""
+
+    def complain(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise error
+
+    for folder, below, names in os.walk(base, followlinks=True, onerror=complain):
+        here = Path(folder)
+        below[:] = [b for b in below if not _leads_back(here / b)]
+        yield from (here / name for name in names if not name.startswith(_PRIVATE))
+
+
+def _leads_back(folder: Path) -> bool:
+    return folder.is_symlink() and folder.parent.resolve().is_relative_to(folder.resolve())
 
 
 def missing(key: str, root: str) -> MissingKeyError:

@@ -139,6 +139,38 @@ def test_a_folder_without_permission(tmp_path):
     assert "Let this user write" in child.stdout
 
 
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(tmp_path):
+    (tmp_path / "a" / "closed").mkdir(parents=True)
+    (tmp_path / "a" / "closed" / "data").write_bytes(b"x")
+    (tmp_path / "a" / "closed").chmod(0o000)
+    for parent in tmp_path.parents:
+        if parent.stat().st_uid == os.getuid() and parent.name.startswith("pytest-"):
+            parent.chmod(0o755)
+    tmp_path.chmod(0o755)
+    drop = "os.setuid(65534)\n" if os.getuid() == 0 else ""
+    child = run_child(
+        drop
+        + "try: print(store.list('a'))\n"
+        "except Exception as error: print(type(error).__name__, error)\n",
+        tmp_path,
+    )
+    (tmp_path / "a" / "closed").chmod(0o700)
+    assert child.stdout.startswith("StoreDeniedError cannot list a: "), child.stderr
+
+
+def test_links_are_followed_once(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "b").write_bytes(b"x")
+    (tmp_path / "store" / "a").mkdir(parents=True)
+    (tmp_path / "store" / "a" / "link").symlink_to(elsewhere)
+    (tmp_path / "store" / "a" / "loop").symlink_to(tmp_path / "store")
+    (tmp_path / "store" / "a" / "file").symlink_to(elsewhere / "b")
+    (tmp_path / "store" / "a" / "dangling").symlink_to(tmp_path / "nothing")
+    keys = [f.key for f in FileStore(tmp_path / "store").list("a")]
+    assert keys == ["a/file", "a/link/b"]
+
+
 def test_other_failures_name_the_key_too(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     store = FileStore(tmp_path)
