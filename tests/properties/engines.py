@@ -38,11 +38,29 @@ def _plain(value: Any) -> Any:
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
+def _values(columns: tuple[tuple[str, str], ...], rows: list[Row]) -> str:
+    """The rows as SQL text with exact types."""
+    types = [type_ for _, type_ in columns]
+    lines = (
+        ", ".join(_text(value, type_) for value, type_ in zip(row, types, strict=True))
+        for row in rows
+    )
+    names = ", ".join(f"`{name}`" for name, _ in columns)
+    return f"SELECT * FROM VALUES ({'), ('.join(lines)}) AS v({names})"
+
+
+def _text(value: Any, type_: str) -> str:
+    text = "NULL" if value is None else "'" + str(value).replace("'", "\\'") + "'"
+    return text if type_ == "STRING" and value is not None else f"CAST({text} AS {type_})"
+
+
 class SessionEngine:
     """A Spark session, of Spark itself or of Sail."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, *, literal: bool = False) -> None:
+        """``literal`` binds tables as VALUES, which Spark reads without a job of its own."""
         self._session = session
+        self._literal = literal
         self._bound: dict[str, tuple[Any, int]] = {}
 
     def bind(self, name: str, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> None:
@@ -56,6 +74,8 @@ class SessionEngine:
         if not rows:  # Spark Connect refuses an Arrow table without rows
             nulls = ", ".join(f"CAST(NULL AS {type_}) AS `{name}`" for name, type_ in columns)
             return self._session.sql(f"SELECT {nulls} WHERE false")
+        if self._literal:
+            return self._session.sql(_values(columns, rows))
         schema = pa.schema([(n, arrow_type(t)) for n, t in columns])
         arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
         return self._session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))

@@ -20,7 +20,7 @@ from tests.properties.cases import Case, from_json, to_json
 from tests.properties.engines import InterpreterEngine, SessionEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
-from tests.properties.sessions import sail_session
+from tests.properties.sessions import sail_session, spark_session
 from tests.properties.shrink import shrink
 
 REGRESSIONS = Path(__file__).parent / "regressions"
@@ -90,6 +90,17 @@ def test_equals_batch_without_an_engine(start):
     with engine.recording():
         outcomes = check_chunk(engine, range(start, start + CHUNK), every_time_point=1)
     assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
+
+
+@pytest.fixture(scope="module")
+def spark() -> SessionEngine:
+    return SessionEngine(spark_session(), literal=True)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("start", range(30_000, 30_000 + ON_SPARK, CHUNK))
+def test_equals_batch_on_spark(spark, start):
+    _enough(check_chunk(spark, range(start, start + CHUNK), every_time_point=CHUNK), CHUNK)
 
 
 @pytest.mark.parametrize("path", sorted(REGRESSIONS.glob("*.json")), ids=lambda p: p.stem)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -141,7 +142,7 @@ class TpchDay:
             family = current.family(stage.output.family)
             schema = pa.schema([(c.name, arrow_type(c.type)) for c in family.columns])
             rows = self.session.sql(stage.sql).toArrow().rename_columns(schema.names)
-            rows = _rounded(rows, schema).cast(schema)
+            rows = _in_types(rows, schema)
             self.partitions.setdefault(family.id, []).append((current.current, rows))
         return result
 
@@ -175,12 +176,17 @@ def _difference(table: pa.Table, before: pa.Table, key: str) -> pa.Table:
     return table.filter(pc.invert(pc.is_in(table[key], value_set=before[key].combine_chunks())))
 
 
-def _rounded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Decimals at the declared scale: Sail gives some quotients more digits than Spark does."""
-    for i, field_ in enumerate(schema):
-        if pa.types.is_decimal(field_.type):
-            rows = rows.set_column(i, field_.name, pc.round(rows[i], field_.type.scale))
-    return rows
+def _in_types(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """In the declared types: Sail gives some quotients of decimals more digits than Spark does."""
+    columns = []
+    for column, field_ in zip(rows.columns, schema, strict=True):
+        if pa.types.is_decimal(field_.type) and column.type != field_.type:
+            unit = Decimal(1).scaleb(-field_.type.scale)
+            values = (None if v is None else v.quantize(unit) for v in column.to_pylist())
+            columns.append(pa.array(list(values), field_.type))
+        else:
+            columns.append(column.cast(field_.type))
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _one_row(schema: pa.Schema) -> pa.Table:
