@@ -28,8 +28,15 @@ GROUP = 0.5
 JOIN_ROW = 0.15
 """Sort or hash a row of a partitioned join and match it. TPC-H 10, Q3 and Q18."""
 
-PROBE_ROW = 0.12
+PROBE_ROW = 0.06
 """Look a row up in a broadcast table. TPC-H 10, Q3."""
+
+BUILD_ROW = 0.2
+"""Put a row into a hash table of a shuffled hash join. A guess."""
+
+HASH_SIDE_BYTES = 256 << 20
+"""A side of a join up to this size fits in memory even if one bucket gets all of it, so hashing it
+is safe whatever the skew."""
 
 OUTPUT_ROW = 0.05
 """Emit a joined row. A guess."""

@@ -78,6 +78,23 @@ def joined(left: Size, right: Size, output: float, *, broadcast: bool) -> float:
     return (left.rows + right.rows) * c.JOIN_ROW + output * c.OUTPUT_ROW
 
 
+def hash_side(join: Join, left: Size, right: Size) -> int | None:
+    """Which input of a partitioned join is better hashed than sorted: the smaller one, if it is
+    small for sure and the kind of join lets Spark build from it."""
+    sides = [0, 1] if join.kind in (JoinKind.INNER, JoinKind.LEFT) else [1]
+    if join.kind is JoinKind.FULL:
+        sides = []
+    side = min(sides, key=lambda s: (left, right)[s].bytes, default=None)
+    if side is None or (left, right)[side].bytes > c.HASH_SIDE_BYTES:
+        return None
+    return side if (left, right)[side].bytes <= (right, left)[side].bytes else None
+
+
+def hashed(build: Size, probe: Size, output: float) -> float:
+    """Match rows that are already where they must be, by a hash table of one side."""
+    return build.rows * c.BUILD_ROW + probe.rows * c.PROBE_ROW + output * c.OUTPUT_ROW
+
+
 def broadcast_side(join: Join, left: Size, right: Size) -> int | None:
     """Which input Spark would broadcast: the smaller one that its kind lets it build."""
     sides = [1] if join.kind is not JoinKind.INNER else [0, 1]

@@ -25,7 +25,7 @@ class Families:
     """
 
     def __init__(self, sizes: Sizes, request: PlanRequest, ids: ColumnIds) -> None:
-        self._sizes = sizes
+        self.sizes = sizes
         self._request = request
         self._ids = ids
         self._last = len(request.points)
@@ -94,7 +94,7 @@ class Families:
         """A power of two from the forecast of the whole day, at least 4."""
         if self._request.settings.buckets:
             return self._request.settings.buckets
-        size = self._sizes.snapshot(operator, self._last)
+        size = self.sizes.snapshot(operator, self._last)
         wanted = max(4.0, size.bytes / _BUCKET_BYTES)
         return int(min(_MOST_BUCKETS, 2 ** math.ceil(math.log2(wanted))))
 

@@ -71,8 +71,8 @@ def to_sql(
     """The relation as one Spark SQL statement.
 
     ``run`` is the run for which versions of families are read. ``names`` are the output names
-    (default: ``sql_name`` of each column). ``hints`` gives a relation that is the right side of a
-    join Spark's hint for it, such as ``BROADCAST`` or ``SHUFFLE_HASH``.
+    (default: ``sql_name`` of each column). ``hints`` gives a relation that is a side of a join
+    Spark's hint for it, such as ``BROADCAST`` or ``SHUFFLE_HASH``.
     """
     relation = expand(relation)
     printer = Printer(relation, run, hints or {})
@@ -238,6 +238,9 @@ class Printer:
         if not left.tables or (nullable_left and (left.where or not left.all_plain())):
             left = self.nest(left, node.left.columns)
         left.order = []
+        if node.left in self.hints:
+            left = self.nest(left, node.left.columns)
+            left.hints.append(f"{self.hints[node.left]}({quote(left.alias)})")
         right = self.source(node.right)
         values = left.values | right.values
         condition = scalar_sql(node.condition, values).text

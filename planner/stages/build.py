@@ -35,6 +35,7 @@ from planner.materialize.families import Families
 from planner.rules.incremental.rule import Stamped
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
+from planner.stages.hints import delta_join_hints, final_join_hint
 from planner.temporal.assign import Choice, Mode, takes_weights
 from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
 
@@ -53,6 +54,8 @@ class StageBuilder:
 
     def __init__(self, span: Span, families: Families, ids: ColumnIds) -> None:
         self._span = span
+        self._sizes = families.sizes
+        self._hints: dict[Relation, str] = {}
         self._families = families
         self._ids = ids
         self._stages: list[Stage] = []
@@ -71,7 +74,7 @@ class StageBuilder:
                 Stage(
                     id="result",
                     title="the report",
-                    sql=to_sql(relation, run=self._span.run, names=query.names),
+                    sql=to_sql(relation, run=self._span.run, names=query.names, hints=self._hints),
                     inputs=_inputs(relation),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
                     estimated_cost=round(choice.own[-1]),
@@ -108,6 +111,7 @@ class StageBuilder:
         if given is not None and _is_signed_rows(given) and takes_weights(operator):
             return self._from_signed_rows(choice, given)
         inputs = tuple(self.snapshot(i) for i in choice.inputs)
+        self._hints |= final_join_hint(choice, inputs, self._sizes, self._span.run)
         return operator.relation.with_inputs(inputs) if inputs else operator.relation
 
     def _from_signed_rows(self, choice: Choice, given: Choice) -> Relation:
@@ -133,7 +137,13 @@ class StageBuilder:
         if operator.rule is None or not callable(operator.rule.method):
             raise ValueError(f"{relation} has no delta rule")
         versions = tuple(_InputVersions(self, i) for i in inputs)
-        return operator.rule.method(relation, versions, self._ids)
+        delta = operator.rule.method(relation, versions, self._ids)
+        largest = max(self._delta_bytes(i) for i in inputs)
+        self._hints |= delta_join_hints(delta.relation, largest)
+        return delta
+
+    def _delta_bytes(self, choice: Choice) -> float:
+        return self._sizes.delta(choice.operator, self._span.base, self._span.run).bytes
 
     def _first(self, choice: Choice) -> Signed:
         """In the first run every delta is the snapshot, and takes nothing back."""
@@ -180,6 +190,7 @@ class StageBuilder:
                     relation,
                     run=self._span.run,
                     names=tuple(column.name for column in family.columns),
+                    hints=self._hints,
                 ),
                 inputs=_inputs(relation),
                 output=ArtifactOutput(family=family.id),

@@ -185,11 +185,11 @@ class Assignment:
             whole = (deltas[0], sizes.snapshot(right, run))
             return operators.plain(node, whole, output) + self._shuffles(node, whole)
         new = sizes.snapshot(right, run)
-        cost = operators.joined(deltas[0], new, output.rows, broadcast=False)
+        cost = operators.hashed(deltas[0], new, output.rows)
         cost += operators.read(new) + operators.read(deltas[0])
         if base:
             old = sizes.snapshot(left, base)
-            cost += operators.joined(old, deltas[1], output.rows, broadcast=False)
+            cost += operators.hashed(deltas[1], old, output.rows)
             cost += operators.read(old) + operators.read(deltas[1])
             if node.kind is not JoinKind.INNER:
                 cost += operators.group(new.rows, deltas[1].rows, (), 1)
@@ -283,8 +283,9 @@ class Assignment:
         cost = operators.plain(operator.relation, sizes, size(operator, last))
         chosen = []
         keys, moved = self._wanted(operator, sizes)
-        for given, key, exchange in zip(operator.inputs, keys, moved, strict=True):
-            choice, extra = self._cheapest(given, key, exchange=exchange)
+        gains = self._gains(operator, sizes)
+        for given, key, exchange, gain in zip(operator.inputs, keys, moved, gains, strict=True):
+            choice, extra = self._cheapest(given, key, exchange=exchange, gain=gain)
             cost += extra
             if choice.mode is Mode.KEPT and given.signed and given.view is None:
                 cost += 0.0 if takes_weights(operator) else self._plain_bag_cost(given)
@@ -306,13 +307,27 @@ class Assignment:
             return (node.keys,), (many,)
         return tuple(() for _ in operator.inputs), tuple(False for _ in operator.inputs)
 
+    def _gains(self, operator: Operator, sizes: tuple[Size, ...]) -> tuple[float, ...]:
+        """What is saved if an input is kept by the key: with the big side of a join in place, the
+        small one is hashed, and nothing is sorted (:func:`hash_hint` asks Spark for it)."""
+        node = operator.relation
+        none = tuple(0.0 for _ in sizes)
+        if not isinstance(node, Join) or not split_condition(node)[0]:
+            return none
+        side = operators.hash_side(node, *sizes)
+        if side is None or operators.broadcast_side(node, *sizes) is not None:
+            return none
+        sort = operators.joined(sizes[0], sizes[1], 0.0, broadcast=False)
+        gain = sort - operators.hashed(sizes[side], sizes[1 - side], 0.0)
+        return (0.0, gain) if side == 0 else (gain, 0.0)
+
     def _shuffles(self, node: Join, sizes: tuple[Size, ...]) -> float:
         if operators.broadcast_side(node, *sizes) is not None:
             return 0.0
         return sum(operators.exchange(size) for size in sizes)
 
     def _cheapest(
-        self, given: Operator, key: tuple[Column, ...], *, exchange: bool
+        self, given: Operator, key: tuple[Column, ...], *, exchange: bool, gain: float = 0.0
     ) -> tuple[Choice, float]:
         """The best way to have an input whole, and what its consumer pays to read and move it."""
         size = self._sizes.snapshot(given, self._final)
@@ -323,7 +338,8 @@ class Assignment:
             kept = self._keep(given, wanted)
             if kept is not None:
                 placed = bool(kept.key) and kept.key == key
-                options.append((kept, self._read_cost(given) + (0.0 if placed else moving)))
+                moved = -gain if placed else moving
+                options.append((kept, self._read_cost(given) + moved))
         if self._eager and len(options) > 1:
             options = options[1:]
         weight = self._weights[-1]

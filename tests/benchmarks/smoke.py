@@ -69,7 +69,7 @@ def tpch(scale: float) -> Path:
 
 def split(tables: dict[str, Table], folder: Path) -> Path:
     """The deliveries of the changing tables, split once: lines arrive with their orders."""
-    target = folder / "incoming"
+    target = folder.with_name(f"{folder.name}-deliveries")
     if not (target / "done").exists():
         shutil.rmtree(target, ignore_errors=True)
         together = parse_correlation("lineitem.l_orderkey=orders.o_orderkey")
@@ -159,7 +159,7 @@ def queries(scale: float, only: list[str], master: str) -> list[dict[str, object
     incoming = split(tables, folder)
     rows = []
     for name in only:
-        work = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
+        work = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder.parent))
         (work / "logs").mkdir()
         say(f"{name}: a day of {len(POINTS)} runs and batch")
         what = Simulation(
