@@ -97,10 +97,18 @@ def spark() -> SessionEngine:
     return SessionEngine(spark_session(), literal=True)
 
 
+def spark_chunks():
+    """Chunks of 20; a third of them in every run, the others in the long suite."""
+    for start in range(30_000, 30_000 + ON_SPARK, 20):
+        yield pytest.param(start, marks=[pytest.mark.slow] if start >= 30_100 else [])
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("start", range(30_000, 30_000 + ON_SPARK, CHUNK))
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("start", spark_chunks())
 def test_equals_batch_on_spark(spark, start):
-    _enough(check_chunk(spark, range(start, start + CHUNK), every_time_point=CHUNK), CHUNK)
+    outcomes = check_chunk(spark, range(start, start + 20), every_time_point=100)
+    assert len(outcomes) >= 18
 
 
 @pytest.mark.parametrize("path", sorted(REGRESSIONS.glob("*.json")), ids=lambda p: p.stem)
