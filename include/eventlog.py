@@ -66,6 +66,12 @@ class StageUse:
         return sum(scan.rows for scan in self.scans if not scan.family)
 
     @property
+    def file_bytes(self) -> int:
+        """Size of the files that were opened. Tasks do not count what a reader fetches in threads
+        of its own, as Parquet's vectored reads do, so ``bytes_read`` is far too low for them."""
+        return sum(scan.bytes for scan in self.scans)
+
+    @property
     def state_rows(self) -> int:
         return sum(scan.rows for scan in self.scans if scan.family)
 

@@ -25,7 +25,7 @@ def stage_metrics(
     inputs were bound to.
     """
     use = _used(work).stage(work.label(stage.id))
-    source_rows, state_rows, size = use.source_rows, use.state_rows, use.bytes_read
+    source_rows, state_rows, size = use.source_rows, use.state_rows, use.file_bytes
     if not work.engine.reports_scans:
         source_rows, state_rows, size = _bound(work, stage, done)
     return StageMetrics(
