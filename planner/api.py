@@ -25,6 +25,7 @@ from planner.errors import Reason, RequestError
 from planner.materialize.families import Families
 from planner.materialize.runs import Candidate, Decision, decide, walk
 from planner.request import PlanRequest
+from planner.rules.explore.eager_aggregate import aggregate_eagerly
 from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import Span, StageBuilder
@@ -51,11 +52,7 @@ def plan(request: PlanRequest) -> PlanResult:
     query = read_query(request.sql, request.sources)
     ids = ColumnIds(query.last_id)
     relation = normalize(query.relation, request.first_sources or request.sources, ids)
-    changing = frozenset(s.name for s in request.sources if s.changing)
-    root = annotate(relation, changing)
-    sizes = Sizes(root, request)
-    families = Families(sizes, request, ids)
-    decision = decide(root, sizes, families, request)
+    root, sizes, families, decision = _decide(relation, request, ids)
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
     if chosen.is_batch:
@@ -77,6 +74,30 @@ def plan(request: PlanRequest) -> PlanResult:
         not_incremental=_not_incremental(root, chosen),
     )
     return PlanResult(result, query, root, sizes, decision)
+
+
+def _decide(
+    relation: Relation, request: PlanRequest, ids: ColumnIds
+) -> tuple[Operator, Sizes, Families, Decision]:
+    """The best decision over the query as it is and with aggregates pushed below joins."""
+    changing = frozenset(s.name for s in request.sources if s.changing)
+
+    def look(at: Relation, batch: Candidate | None) -> tuple[Operator, Sizes, Families, Decision]:
+        root = annotate(at, changing)
+        sizes = Sizes(root, request)
+        families = Families(sizes, request, ids)
+        return root, sizes, families, decide(root, sizes, families, request, batch)
+
+    plain = look(relation, None)
+    if request.method == "batch" or request.settings.temporal == "early":
+        return plain
+    eager = aggregate_eagerly(relation, ids)
+    if eager is None:
+        return plain
+    pushed = look(eager, plain[3].batch)
+    if pushed[3].chosen.is_batch or pushed[3].chosen.total >= plain[3].chosen.total:
+        return plain
+    return pushed
 
 
 def check(request: PlanRequest) -> None:

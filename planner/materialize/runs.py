@@ -42,12 +42,18 @@ class Decision:
     rejected: tuple[Candidate, ...]
 
 
-def decide(root: Operator, sizes: Sizes, families: Families, request: PlanRequest) -> Decision:
+def decide(
+    root: Operator,
+    sizes: Sizes,
+    families: Families,
+    request: PlanRequest,
+    batch: Candidate | None = None,
+) -> Decision:
     """The cheapest candidate whose final run is not dearer than batch; batch if none is clearly
-    cheaper. Batch is always among them."""
+    cheaper. Batch is always among them: as given, or as the query itself would cost."""
     last = len(request.points)
     weights = tuple(point.weight for point in request.points)
-    batch = _batch(root, sizes, weights, request)
+    batch = batch or _batch(root, sizes, weights, request)
     if request.method == "batch" or (request.current == last and not request.committed):
         return Decision(batch, batch, ())
     candidates = _candidates(root, sizes, families, request, request.settings.temporal == "early")
@@ -73,7 +79,7 @@ def _candidates(
         assignment = Assignment(sizes, weights, opened, base, families.is_available, eager=eager)
         choice = assignment.best(root)
         if any(part.mode is Mode.KEPT for part in walk(choice)):
-            candidates.append(_candidate(opened, choice, weights, request))
+            candidates.append(_candidate(opened, choice, families, request))
     return candidates
 
 
@@ -107,12 +113,25 @@ def _opened_sets(request: PlanRequest) -> Iterator[tuple[int, ...]]:
 
 
 def _candidate(
-    opened: tuple[int, ...], choice: Choice, weights: tuple[float, ...], request: PlanRequest
+    opened: tuple[int, ...], choice: Choice, families: Families, request: PlanRequest
 ) -> Candidate:
+    """A choice with what its runs cost. What is kept twice under one fingerprint is made once."""
     fixed = 0.0 if request.method == "progressive" else request.settings.run_cost * _MICRO
-    by_run = tuple(cost + fixed for cost in choice.by_run())
-    total = sum(weights[run - 1] * cost for run, cost in zip(opened, by_run, strict=True))
-    return Candidate(opened, choice, by_run, total)
+    by_run = [fixed for _ in opened]
+    seen: set[str] = set()
+    stack = [choice]
+    while stack:
+        part = stack.pop()
+        if part.mode is Mode.KEPT:
+            digest = families.fingerprint(part.operator, part.key)
+            if digest in seen:
+                continue
+            seen.add(digest)
+        by_run = [a + b for a, b in zip(by_run, part.own, strict=True)]
+        stack.extend(part.inputs)
+    weights = [request.points[run - 1].weight for run in opened]
+    total = sum(weight * cost for weight, cost in zip(weights, by_run, strict=True))
+    return Candidate(opened, choice, tuple(by_run), total)
 
 
 def _batch(

@@ -149,8 +149,7 @@ def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(tmp_path):
     tmp_path.chmod(0o755)
     drop = "os.setuid(65534)\n" if os.getuid() == 0 else ""
     child = run_child(
-        drop
-        + "try: print(store.list('a'))\n"
+        drop + "try: print(store.list('a'))\n"
         "except Exception as error: print(type(error).__name__, error)\n",
         tmp_path,
     )

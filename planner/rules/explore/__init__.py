@@ -1,0 +1,1 @@
+"""Rewrites that are good or bad by the data: alternatives, from which cost chooses."""
