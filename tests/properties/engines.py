@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -103,8 +103,14 @@ class InterpreterEngine:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        def to_sql(relation: Relation, *, run: int, names: tuple[str, ...]) -> str:
-            text = printer.to_sql(relation, run=run, names=names)
+        def to_sql(
+            relation: Relation,
+            *,
+            run: int,
+            names: tuple[str, ...],
+            hints: Mapping[Relation, str],
+        ) -> str:
+            text = printer.to_sql(relation, run=run, names=names, hints=hints)
             self._printed[text] = (relation, run)
             return text
 
