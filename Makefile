@@ -44,7 +44,7 @@ s3-server: ## a local S3 server (VersityGW) where Go is installed
 lock: ## requirements.lock anew from pyproject.toml (UPGRADE=1: newest versions)
 	scripts/lock.sh $(if $(UPGRADE),--upgrade)
 
-# Spark with a JVM and Spark Connect exclude each other in one process: two test processes.
+# A process has one Spark session, with a JVM or through Spark Connect: tests run in three processes.
 # -- work -----------------------------------------------------------------------------------------
 format: $(STAMPS)/venv ## format the code
 	ruff check --fix --quiet .
@@ -58,7 +58,8 @@ check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets: under two mi
 
 test: setup jars s3-server ## all tests but the long suites: under 15 minutes
 	.venv/bin/python -m pytest -q -m "not slow and not spark" tests
-	.venv/bin/python -m pytest -q -m "spark and not slow" tests
+	.venv/bin/python -m pytest -q -m "spark and not slow" --ignore=tests/spark tests
+	.venv/bin/python -m pytest -q -m "spark and not slow" tests/spark
 
 test-all: setup jars s3-server ## every test
 	.venv/bin/python -m pytest -q tests
