@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the slim S3A jar set (scripts/s3a-jars.xml, Maven coordinates) into .forerun/jars/s3a.
-# 37 jars, 13 MB: the whole AWS SDK would be 616 MB. All or nothing: the folder appears when whole.
+# 36 jars, 13 MB: the whole AWS SDK would be 616 MB. All or nothing: the folder appears when whole.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 home="${FORERUN_HOME:-$PWD/.forerun}"
@@ -18,7 +18,7 @@ mvn --batch-mode --quiet --file scripts/s3a-jars.xml \
 for jar in "$fresh"/*.jar; do
     case "$(basename "$jar")" in
         netty-nio-client-*) ;;
-        netty-* | commons-codec-* | commons-logging-* | httpclient-4* | httpcore-4*) rm "$jar" ;;
+        netty-* | slf4j-api-* | commons-codec-* | commons-logging-* | httpclient-4* | httpcore-4*) rm "$jar" ;;
     esac
 done
 touch "$fresh/$(basename "$mark")"
