@@ -70,11 +70,7 @@ class ClassicEngine:
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(quoted(name))
 
-    def open_family(self, family: Family) -> None:
-        # The table's own location is never read, but Spark looks whether it is there, and warns
-        # with a stack trace if not.
-        folder = self._scratch / "families" / family.id
-        folder.mkdir(parents=True, exist_ok=True)
+    def open_family(self, family: Family, folder: str) -> None:
         columns = f"{ddl(family.columns)}, {quoted(RUN_COLUMN)} INT"
         buckets = ""
         if family.buckets:
@@ -83,7 +79,7 @@ class ClassicEngine:
         self.session.sql(f"DROP TABLE IF EXISTS {quoted(family.id)}")
         self.session.sql(
             f"CREATE TABLE {quoted(family.id)} ({columns}) USING parquet "
-            f"PARTITIONED BY ({quoted(RUN_COLUMN)}){buckets} LOCATION {_text(folder.as_uri())}"
+            f"PARTITIONED BY ({quoted(RUN_COLUMN)}){buckets} LOCATION {_text(folder)}"
         )
 
     def add_partition(self, family: Family, partition: Partition) -> None:

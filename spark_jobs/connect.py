@@ -50,7 +50,7 @@ class ConnectEngine:
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(name)
 
-    def open_family(self, family: Family) -> None:
+    def open_family(self, family: Family, folder: str) -> None:  # noqa: ARG002 - no table here
         self._partitions[family.id] = []
         self._bind(family)
 

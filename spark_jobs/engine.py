@@ -67,8 +67,8 @@ class Engine(Protocol):
         """Make a frame readable in SQL under a name that may need quotes."""
         ...
 
-    def open_family(self, family: Family) -> None:
-        """Register the table of a family, without partitions."""
+    def open_family(self, family: Family, folder: str) -> None:
+        """Register the table of a family, without partitions. ``folder`` holds its partitions."""
         ...
 
     def add_partition(self, family: Family, partition: Partition) -> None:

@@ -119,7 +119,7 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
         rows = engine.read([file.uri for file in inputs.files(view)], columns)
         engine.bind_view(view.view, rows)
     for family in inputs.families():
-        engine.open_family(family)
+        engine.open_family(family, store.uri(f"{inputs.at.artifacts}/{family.id}"))
         for partition in inputs.partitions(family.id):
             engine.add_partition(family, bound(store, partition))
 
