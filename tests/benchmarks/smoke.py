@@ -22,6 +22,7 @@ import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from forerun.accounts import DayAccount
 from forerun.deliveries import Splitter, parse_correlation
@@ -196,7 +197,7 @@ def _figures(name: str, day: DayAccount) -> dict[str, object]:
     }
 
 
-def page(figures: dict[str, object]) -> str:
+def page(figures: dict[str, Any]) -> str:
     """The figures as a page of the documentation."""
     out = [
         "# Benchmarks",
@@ -212,7 +213,7 @@ def page(figures: dict[str, object]) -> str:
         "| report | ms (median of 20) |",
         "| --- | --- |",
     ]
-    out += [f"| {row['report']} | {row['ms']} |" for row in figures["planning"]]  # type: ignore[attr-defined]
+    out += [f"| {row['report']} | {row['ms']} |" for row in figures["planning"]]
     out += [
         "",
         "## The fixed cost of a run",
@@ -223,7 +224,7 @@ def page(figures: dict[str, object]) -> str:
         "| class-data archive | empty application | run | the run's own |",
         "| --- | --- | --- | --- |",
     ]
-    for row in figures["fixed"]:  # type: ignore[attr-defined]
+    for row in figures["fixed"]:
         own = row["run_wall_s"] - row["empty_wall_s"], row["run_cpu_s"] - row["empty_cpu_s"]
         out.append(
             f"| {row['archive']} | {row['empty_wall_s']} / {row['empty_cpu_s']} | "
@@ -239,7 +240,7 @@ def page(figures: dict[str, object]) -> str:
         "| query | runs | batch | weighted | wanted | final | processes | batch | ratio | kept |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for row in figures["queries"]:  # type: ignore[attr-defined]
+    for row in figures["queries"]:
         runs = ", ".join(map(str, row["runs"]))
         process = ", ".join(map(str, row["runs_process"]))
         out.append(
@@ -257,7 +258,7 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
     given = parser.parse_args()
-    figures: dict[str, object] = {
+    figures: dict[str, Any] = {
         "at": datetime.now(UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "scale": f"{given.scale:g}",
