@@ -1,7 +1,8 @@
 """Runs the days of a case straight from the plan's contract, on any engine, and checks each result.
 
 This is the shortest executor there can be: it binds snapshots, deliveries and families as views,
-runs the stages of the current run in order, and keeps what they give. No files, no job.
+runs the stages of the current run in order, and keeps what they give. No files, no job. What is
+kept can be checked too, not only through the result.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from planner.api import plan
+from planner.api import PlanResult, plan
 from planner.contract.plan_v1 import (
     ArtifactOutput,
     Family,
     FamilyInput,
     Plan,
     SourceInput,
-    Stage,
 )
 from planner.request import Committed, PlanRequest, Settings, TimePoint
 from tests.oracles.bags import compare_bags, same_limited
 from tests.oracles.values import Row, row_key
 from tests.properties.cases import Case
+from tests.properties.kept import check_kept
 
 Columns = tuple[tuple[str, str], ...]
 
@@ -67,10 +68,15 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """``kept``: partitions that early runs wrote; ``batch``: the day was planned as one run."""
+    """``kept``: partitions that early runs wrote; ``batch``: the day was planned as one run.
+
+    ``rows`` and ``states``: how often a family of each kind was compared with the oracle.
+    """
 
     kept: int
     batch: bool
+    rows: int = 0
+    states: int = 0
 
 
 def request_of(case: Case, run: int, points: int, day: Day, early: bool) -> PlanRequest:
@@ -91,33 +97,40 @@ def request_of(case: Case, run: int, points: int, day: Day, early: bool) -> Plan
     )
 
 
-def run_case(case: Case, engine: Engine, *, every_time_point: bool = False) -> Outcome:
-    """Run the day and compare with the user's own text; optionally as if each run were the last."""
+def run_case(
+    case: Case, engine: Engine, *, every_time_point: bool = False, judge_kept: bool = False
+) -> Outcome:
+    """Run the day and compare with the user's own text; optionally as if each run were the last,
+    and optionally what each run keeps with the interpreter."""
     day = Day()
-    kept = 0
+    kept = rows = states = 0
     expected = _expected(case, engine, case.runs)
-    for run in range(1, case.runs):
-        if every_time_point:
+    for run in range(1, case.runs + 1):
+        if every_time_point and run < case.runs:
             so_far = plan(request_of(case, run, run, day, case.early)).plan
             # First the text as written: what the engine refuses there says nothing of the plan.
             wanted = _expected(case, engine, run)
-            _check(case, wanted, _run(so_far, case, engine, day.copy()))
-        current = plan(request_of(case, run, case.runs, day, case.early)).plan
-        _run(current, case, engine, day)
-        if current.run.opened:
-            families = tuple(current.family(name) for name in _written(current.run.stages))
+            check_rows(case, wanted, run_stages(so_far, case, engine, day.copy()))
+        result = plan(request_of(case, run, case.runs, day, case.early))
+        found = run_stages(result.plan, case, engine, day)
+        if judge_kept:
+            judged = check_kept(case, result, day.partitions)
+            rows, states = rows + judged[0], states + judged[1]
+        if run == case.runs:
+            check_rows(case, expected, found)
+        elif result.plan.run.opened:
+            families = _written(result)
             kept += len(families)
             day.committed.append(Committed(index=run, families=families))
-    final = plan(request_of(case, case.runs, case.runs, day, case.early)).plan
-    _check(case, expected, _run(final, case, engine, day))
-    return Outcome(kept, final.method == "batch")
+    return Outcome(kept, result.plan.method == "batch", rows, states)
 
 
-def _written(stages: tuple[Stage, ...]) -> list[str]:
-    return [s.output.family for s in stages if isinstance(s.output, ArtifactOutput)]
+def _written(result: PlanResult) -> tuple[Family, ...]:
+    outputs = (stage.output for stage in result.plan.run.stages)
+    return tuple(result.plan.family(o.family) for o in outputs if isinstance(o, ArtifactOutput))
 
 
-def _run(current: Plan, case: Case, engine: Engine, day: Day) -> list[Row] | None:
+def run_stages(current: Plan, case: Case, engine: Engine, day: Day) -> list[Row] | None:
     """Run the stages of the current run; the result's rows if there is a result."""
     run, result = current.run, None
     day.check_families(current)
@@ -165,7 +178,8 @@ def _expected(case: Case, engine: Engine, run: int) -> list[Row]:
         raise RefusedError(str(error)) from error
 
 
-def _check(case: Case, expected: list[Row], rows: list[Row] | None) -> None:
+def check_rows(case: Case, expected: list[Row], rows: list[Row] | None) -> None:
+    """Compare a result with the rows of the query without its LIMIT, in the sense of the query."""
     if rows is None:
         raise AssertionError("the last run publishes no result")
     query = case.query

@@ -114,7 +114,7 @@ def test_equals_batch_on_spark(spark, start):
 
 @pytest.mark.parametrize("path", sorted(REGRESSIONS.glob("*.json")), ids=lambda p: p.stem)
 def test_regression(sail, path):
-    run_case(from_json(path.read_text()), sail, every_time_point=True)
+    run_case(from_json(path.read_text()), sail, every_time_point=True, judge_kept=True)
 
 
 def test_interpreter_agrees_with_sail(sail):
