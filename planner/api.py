@@ -6,6 +6,7 @@ early, what is kept) and build the stages of every run that is still to come.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.algebra.relational import Relation, sources
@@ -37,13 +38,15 @@ from planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """The plan, and what explain shows of how it was found."""
+    """The plan, and what explain shows of how it was found. ``kept``: the id of the family that
+    holds an operator's output, by the operator's index."""
 
     plan: Plan
     query: Query
     root: Operator
     sizes: Sizes
     decision: Decision
+    kept: Mapping[int, str]
 
 
 def plan(request: PlanRequest) -> PlanResult:
@@ -73,7 +76,7 @@ def plan(request: PlanRequest) -> PlanResult:
         batch_cost=round(decision.batch.total),
         not_incremental=_not_incremental(root, chosen),
     )
-    return PlanResult(result, query, root, sizes, decision)
+    return PlanResult(result, query, root, sizes, decision, _kept(chosen, families))
 
 
 def _decide(
@@ -85,7 +88,7 @@ def _decide(
     def look(at: Relation, batch: Candidate | None) -> tuple[Operator, Sizes, Families, Decision]:
         root = annotate(at, changing)
         sizes = Sizes(root, request)
-        families = Families(sizes, request, ids)
+        families = Families(root, sizes, request, ids)
         return root, sizes, families, decide(root, sizes, families, request, batch)
 
     plain = look(relation, None)
@@ -161,6 +164,16 @@ def _runs(
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1)), tuple(
         used[name] for name in sorted(used)
     )
+
+
+def _kept(chosen: Candidate, families: Families) -> dict[int, str]:
+    if chosen.choice is None:
+        return {}
+    return {
+        part.operator.index: families.family(part.operator, part.key).id
+        for part in walk(chosen.choice)
+        if part.mode is Mode.KEPT
+    }
 
 
 def _idle(index: int, request: PlanRequest) -> Run:

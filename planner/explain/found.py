@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from planner.contract.plan_v1 import Plan
@@ -25,6 +26,8 @@ class Found(Protocol):
     def sizes(self) -> Sizes: ...
     @property
     def decision(self) -> Decision: ...
+    @property
+    def kept(self) -> Mapping[int, str]: ...
 
 
 REASONS = {

@@ -40,7 +40,6 @@ class Line:
 class _Walk:
     found: Found
     names: dict[str, str]
-    kept: dict[str, Family]
     reasons: dict[int, str]
     seen: set[str] = field(default_factory=set)
 
@@ -56,7 +55,7 @@ def lines(found: Found) -> tuple[Line, ...]:
         text = texts[op.index]
         if counts[text] > 1 and text not in names:
             names[text] = f"#{len(names) + 1}"
-    walk = _Walk(found, names, {f.title: f for f in found.plan.families}, _reasons(found))
+    walk = _Walk(found, names, _reasons(found))
     chosen = found.decision.chosen
     if chosen.choice is None:
         return tuple(_batch_lines(walk, found.root, 0, texts))
@@ -208,13 +207,12 @@ def _rows(found: Found, choice: Choice) -> tuple[float, ...]:
 
 
 def _kept(walk: _Walk, choice: Choice) -> str:
-    """The family that holds the output, by the title that the planner gives it."""
+    """The family that holds the output; some outputs are read whole and stay where they are."""
     if choice.mode is not Mode.KEPT:
         return ""
-    by = f" by {', '.join(column.name for column in choice.key)}" if choice.key else ""
-    what = "states of" if choice.operator.view is not None else "rows of"
-    family = walk.kept.get(f"{what} {label(choice.operator.relation)}{by}")
-    return family.id if family is not None else by.strip() or "rows"
+    written = {family.id for family in walk.found.plan.families}
+    family = walk.found.kept[choice.operator.index]
+    return family if family in written else "rows"
 
 
 def stage_target(plan: Plan, output: object) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+from planner.algebra.describe import column_list, words_of
 from planner.algebra.fingerprint import fingerprint
 from planner.algebra.types import BIGINT, Column
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
 from planner.request import PlanRequest
-from planner.temporal.annotate import Operator, label
+from planner.temporal.annotate import Operator
 from planner.temporal.sizes import Sizes
 from planner.tvr.signed import ColumnIds
 
@@ -24,10 +25,11 @@ class Families:
     its columns are frozen for the day, whatever would be chosen today.
     """
 
-    def __init__(self, sizes: Sizes, request: PlanRequest, ids: ColumnIds) -> None:
+    def __init__(self, root: Operator, sizes: Sizes, request: PlanRequest, ids: ColumnIds) -> None:
         self.sizes = sizes
         self._request = request
         self._ids = ids
+        self._words = words_of(root.relation)
         self._last = len(request.points)
         chains = [{f.fingerprint: f for f in run.families} for run in request.committed]
         self._stored = {
@@ -83,12 +85,19 @@ class Families:
             id=f"f_{digest[:12]}",
             kind="shuffle" if key and operator.view is None else "state",
             fingerprint=digest,
-            title=_title(operator, key),
+            title=self._title(operator, key),
             columns=tuple(specs),
             key=tuple(names[column.id] for column in key),
             buckets=self._buckets(operator) if key else 0,
             signed=signed,
         )
+
+    def _title(self, operator: Operator, key: tuple[Column, ...]) -> str:
+        """What is kept, for people; not an identity."""
+        what = self._words.of(operator.relation)
+        if operator.view is not None:
+            return f"states of {what}"
+        return f"{what} by {column_list(key)}" if key else what
 
     def _buckets(self, operator: Operator) -> int:
         """A power of two from the forecast of the whole day, at least 4."""
@@ -97,10 +106,3 @@ class Families:
         size = self.sizes.snapshot(operator, self._last)
         wanted = max(4.0, size.bytes / _BUCKET_BYTES)
         return int(min(_MOST_BUCKETS, 2 ** math.ceil(math.log2(wanted))))
-
-
-def _title(operator: Operator, key: tuple[Column, ...]) -> str:
-    if operator.view is not None:
-        return f"states of {label(operator.relation)}"
-    by = f" by {', '.join(column.name for column in key)}" if key else ""
-    return f"rows of {label(operator.relation)}{by}"

@@ -1,0 +1,142 @@
+"""What the rows of a relation are, in the words of the report's author: tables and column names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    Project,
+    Relation,
+    Repeat,
+    Scan,
+    SetOperation,
+    Sort,
+    StateRead,
+    UnionAll,
+    Window,
+)
+from planner.algebra.scalar import Ref, walk
+from planner.algebra.types import Column, ColumnId
+
+_PAIRS = {
+    JoinKind.INNER: "join",
+    JoinKind.LEFT: "left join",
+    JoinKind.RIGHT: "right join",
+    JoinKind.FULL: "full join",
+    JoinKind.SINGLE: "join",
+}
+_MATCHES = {JoinKind.SEMI: "with a match in", JoinKind.ANTI: "without a match in"}
+_MOST_NAMES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Phrases for the relations of one query. ``names`` are what the query calls the outputs of
+    its aggregates, by column id."""
+
+    names: Mapping[ColumnId, str]
+
+    def of(self, node: Relation) -> str:
+        """A phrase without an article: ``lineitem rows``, ``join of orders and lineitem``,
+        ``revenue by o_orderkey``. It leaves out what only reshapes rows, so that two relations may
+        have the same phrase."""
+        if isinstance(node, Project | Sort | Limit | Repeat):
+            return self.of(node.input)
+        if isinstance(node, Filter):
+            return f"selected {self.of(node.input)}"
+        if isinstance(node, Scan):
+            return f"{node.source} rows"
+        if isinstance(node, Aggregate):
+            return self._aggregate(node)
+        if isinstance(node, Join):
+            return self._join(node)
+        if isinstance(node, UnionAll):
+            return f"union of {_list([self._noun(branch) for branch in node.branches])}"
+        if isinstance(node, SetOperation):
+            return f"{self._noun(node.left)} {node.kind.value} {self._noun(node.right)}"
+        if isinstance(node, Window):
+            return f"window functions over {self._noun(node.input)}"
+        return "saved rows" if isinstance(node, StateRead) else "constant rows"
+
+    def _aggregate(self, node: Aggregate) -> str:
+        if not node.calls:
+            return f"distinct {column_list(node.keys)} of {self._noun(node.input)}"
+        made = _cut([self.names.get(column.id) or _call(call) for column, call in node.calls])
+        if node.keys:
+            return f"{made} by {column_list(node.keys)}"
+        return f"{made} over {self._noun(node.input)}"
+
+    def _join(self, node: Join) -> str:
+        if node.kind in _MATCHES:
+            return f"{self.of(node.left)} {_MATCHES[node.kind]} {self._noun(node.right)}"
+        if node.kind is JoinKind.MARK:
+            return f"{self.of(node.left)} marked by {self._noun(node.right)}"
+        parts = _inner_parts(node) if node.kind is JoinKind.INNER else [node.left, node.right]
+        return f"{_PAIRS[node.kind]} of {_list([self._noun(part) for part in parts])}"
+
+    def _noun(self, node: Relation) -> str:
+        """The same inside a longer phrase: a table by its name, a join in brackets."""
+        inner = _without_projections(node)
+        if isinstance(inner, Scan):
+            return inner.source
+        if isinstance(inner, Filter) and isinstance(_without_projections(inner.input), Scan):
+            return f"selected {self._noun(inner.input)}"
+        text = self.of(inner)
+        return f"({text})" if isinstance(inner, Join | UnionAll | SetOperation) else text
+
+
+def words_of(root: Relation) -> Words:
+    """The words of a query: a projection that only renames gives an aggregate's output its name,
+    the one nearest to it where several do."""
+    names: dict[ColumnId, str] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        stack.extend(node.inputs)
+        if isinstance(node, Project):
+            names |= {
+                item.column.id: column.name for column, item in node.items if isinstance(item, Ref)
+            }
+    return Words(names)
+
+
+def column_list(columns: tuple[Column, ...]) -> str:
+    """Names in order, a long list cut short."""
+    return _cut([column.name for column in columns])
+
+
+def _call(call: AggregateCall) -> str:
+    """An aggregate that the query gives no name: a function of HAVING, or one of a subquery."""
+    read = [part.column.name for arg in call.args for part in walk(arg) if isinstance(part, Ref)]
+    return f"{call.name} of {_list(list(dict.fromkeys(read))) if read else 'rows'}"
+
+
+def _cut(listed: list[str]) -> str:
+    names = list(dict.fromkeys(listed))
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_MOST_NAMES])} and {more} more"
+
+
+def _inner_parts(node: Relation) -> list[Relation]:
+    """The inputs of a tree of inner joins, projections between them left out."""
+    inner = _without_projections(node)
+    if isinstance(inner, Join) and inner.kind is JoinKind.INNER:
+        return [*_inner_parts(inner.left), *_inner_parts(inner.right)]
+    return [node]
+
+
+def _without_projections(node: Relation) -> Relation:
+    while isinstance(node, Project):
+        node = node.input
+    return node
+
+
+def _list(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
