@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import (
@@ -19,6 +21,7 @@ from forerun_airflow.day import choose_mode, report_date, trigger_of
 from forerun_airflow.triggers import SourcesTrigger
 from forerun_airflow.wait import WaitForRun
 from include.clock import parse_day
+from include.completeness import missing_sources
 from include.report import AssetEvent, ExpectedCount, MarkerFile, encode_report
 from planner.errors import RequestError
 from tests.airflow.reports import sales_report, sales_source
@@ -152,6 +155,35 @@ def test_an_expected_count_of_files(clock, tmp_path):
     with pytest.raises(TaskDeferred):
         waiting(3, spec).execute(context())
     (folder / "d.parquet").touch()
+    assert waiting(3, spec).execute(context()) == []
+
+
+def test_an_expected_count_of_rows(clock, tmp_path):
+    """Rows are those of the footers, of all data files together; nothing else counts."""
+    clock(at(0, 5, day=2))
+    folder = tmp_path / "sales" / DAY
+    rule = ExpectedCount(rows=1500)
+    spec = sales_report(sources=(sales_source(str(tmp_path), complete_when=rule),))
+
+    def deliver(name, rows):
+        folder.mkdir(parents=True, exist_ok=True)
+        data = {"item": ["a"] * rows, "amount": [1] * rows}
+        pq.write_table(pa.table(data), folder / name)
+
+    def reason():
+        return missing_sources(spec, parse_day(DAY), at(0, 5, day=2))
+
+    assert reason() == ("sales: 0 of 1,500 rows",)
+    deliver("a.parquet", 1000)
+    deliver("_b.parquet", 1000)
+    assert reason() == ("sales: 1,000 of 1,500 rows",)
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting(3, spec).execute(context())
+    assert isinstance(deferred.value.trigger, SourcesTrigger)
+    deliver("c.parquet", 499)
+    assert reason() == ("sales: 1,499 of 1,500 rows",)
+    deliver("d.parquet", 1)
+    assert reason() == ()
     assert waiting(3, spec).execute(context()) == []
 
 

@@ -84,6 +84,23 @@ def test_figures_belong_to_their_stage(tmp_path: Path) -> None:
     assert used.stage("no such").cpu_s == 0.0
 
 
+def test_nodes_without_a_name_are_no_scans(tmp_path: Path) -> None:
+    """Spark names some nodes of adaptive plans with nothing, or with blanks."""
+    log = tmp_path / "log"
+    odd = [
+        {"nodeName": name, "metrics": scan("", 70, 71)["metrics"], "children": [scan("", 8, 9)]}
+        for name in ("", "  ")
+    ]
+    plan = {"nodeName": "", "metrics": [], "children": [scan("Scan parquet ", 1, 2), *odd]}
+    start, *rest = events()
+    start["sparkPlanInfo"] = plan
+    written = [start, *(event for event in rest if "sparkPlanInfo" not in event)]
+    log.write_text("".join(json.dumps(e, separators=(",", ":")) + "\n" for e in written))
+    stage = EventLogReader(log).read().stage("s1")
+    assert [(one.family, one.rows, one.bytes) for one in stage.scans] == [("", 70, 700)]
+    assert stage.cpu_s == 2.5
+
+
 def test_a_log_that_grows_is_read_on_from_where_it_was(tmp_path: Path) -> None:
     log = tmp_path / "log"
     text = "".join(lines())
