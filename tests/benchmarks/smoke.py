@@ -35,9 +35,8 @@ from include.jvm import DriverFiles, driver_environment, home_folder, spark_subm
 from include.process import run_measured
 from planner.api import plan
 from planner.request import PlanRequest, TimePoint
+from tests.benchmarks.page import PAGE, ROOT, write_section
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "benchmarks.md"
 POINTS = (
     TimePoint(weight=0.25, arrived=0.58),
     TimePoint(weight=0.3, arrived=0.79),
@@ -197,18 +196,16 @@ def _figures(name: str, day: DayAccount) -> dict[str, object]:
     }
 
 
-def page(figures: dict[str, Any]) -> str:
-    """The figures as a page of the documentation."""
+def section(figures: dict[str, Any]) -> list[str]:
+    """The figures as lines of the page of benchmarks."""
     out = [
-        "# Benchmarks",
-        "",
         "Figures of one `make bench-smoke` on one machine; losers are published too. Executor CPU",
         "is what Spark's event log adds up, process CPU the whole process tree of the application.",
         "The weighted ratio is the sum of weight times CPU over all runs, over that of batch.",
         "",
         f"{figures['machine']}, {figures['at']}, TPC-H scale {figures['scale']}.",
         "",
-        "## Planning time of the demo reports",
+        "### Planning time of the demo reports",
         "",
         "| report | ms (median of 20) |",
         "| --- | --- |",
@@ -216,7 +213,7 @@ def page(figures: dict[str, Any]) -> str:
     out += [f"| {row['report']} | {row['ms']} |" for row in figures["planning"]]
     out += [
         "",
-        "## The fixed cost of a run",
+        "### The fixed cost of a run",
         "",
         "An application whose stages have next to nothing to do, and an empty Spark application;",
         "local[2], first compiler only, median of 3. Seconds, wall / CPU of the process tree.",
@@ -232,7 +229,7 @@ def page(figures: dict[str, Any]) -> str:
         )
     out += [
         "",
-        "## TPC-H on Spark, local[2]",
+        "### TPC-H on Spark, local[2]",
         "",
         "58, 79 and 100 % of orders, lineitem (lines with their orders) and customer; weights",
         "0.25, 0.3 and 1. CPU seconds of executors by run; a 0 is a run that was not opened.",
@@ -248,7 +245,7 @@ def page(figures: dict[str, Any]) -> str:
             f"{row['final']} | {process} | {row['batch_process']} | {row['weighted_process']} | "
             f"{row['kept_bytes'] / 1e6:,.0f} MB |"
         )
-    return "\n".join(out) + "\n"
+    return out
 
 
 def main() -> None:
@@ -268,7 +265,7 @@ def main() -> None:
     }
     print(json.dumps(figures, indent=1))
     if not given.no_page:
-        PAGE.write_text(page(figures))
+        write_section("bench-smoke", section(figures))
         say(f"wrote {PAGE.relative_to(ROOT)}")
 
 
