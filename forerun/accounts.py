@@ -42,7 +42,8 @@ class StageAccount:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAccount:
     """One run. ``estimated_cost`` is in CPU seconds; ``rows_read`` counts rows of sources,
-    ``state_rows_read`` rows of artifacts, ``bytes_read`` both; ``state_bytes`` what it kept."""
+    ``state_rows_read`` rows of artifacts, ``bytes_read`` both; ``state_bytes`` what it kept.
+    ``plan_ms`` is the planner's own time, ``prepare_ms`` with pinning, statistics and storing."""
 
     index: int
     weight: float
@@ -58,6 +59,7 @@ class RunAccount:
     stages: tuple[StageAccount, ...] = ()
     skipped: bool = True
     plan_ms: float = 0.0
+    prepare_ms: float = 0.0
     flow: str = ""
 
 

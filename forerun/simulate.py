@@ -199,7 +199,7 @@ def _run_day(
     what: Simulation, day: _Day, runner: Runner, store: Store, say: Say
 ) -> tuple[Generation, tuple[RunAccount, ...]]:
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
-    at, measured, planned_ms = _generation(what, day.spec), {}, {}
+    at, measured, took = _generation(what, day.spec), {}, {}
     settings = Settings(run_cost=_SESSION_COST[runner.engine])
     moments = day.spec.points(DAY)
     for run, moment in enumerate(moments, 1):
@@ -217,7 +217,7 @@ def _run_day(
             points=what.points,
             settings=settings,
         )
-        planned_ms[run] = 1000 * (time.perf_counter() - started)
+        took[run] = (1000 * prepared.planning_s, 1000 * (time.perf_counter() - started))
         if not prepared.skip_reason:
             measured[run] = runner.run(prepared.plan_uri, run, tiny=prepared.tiny).process_cpu_s
     publish_result(what.store, day.spec, DAY, at.generation, now=moments[-1])
@@ -227,7 +227,8 @@ def _run_day(
         replace(
             run,
             process_cpu_s=measured.get(run.index) or run.process_cpu_s,
-            plan_ms=planned_ms[run.index],
+            plan_ms=took[run.index][0],
+            prepare_ms=took[run.index][1],
         )
         for run in runs
     )

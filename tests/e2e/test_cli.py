@@ -190,3 +190,6 @@ def test_a_simulated_day_with_its_own_store(
     assert day["result"].startswith(store.as_uri())
     assert day["runs"][0]["rows_read"] + day["runs"][1]["rows_read"] == 20_000
     assert day["batch"]["rows_read"] == 20_000
+    for figures in day["runs"]:
+        assert 0 < figures["plan_ms"] < figures["prepare_ms"], "pinning is not planning"
+    assert day["plan_ms"] == max(figures["plan_ms"] for figures in day["runs"])
