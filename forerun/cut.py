@@ -14,11 +14,11 @@ def find_cut(relation: Relation) -> Cut | None:
     A sort key that the result does not show ends the list: what is behind it cannot be told.
     """
     shown = {column.id: i for i, column in enumerate(relation.columns)}
-    limited = False
+    limited = skips = False
     node = relation
     while True:
         if isinstance(node, Limit):
-            limited, node = True, node.input
+            limited, skips, node = True, skips or node.offset > 0, node.input
         elif isinstance(node, Project):
             shown = _through(node, shown)
             node = node.input
@@ -26,7 +26,7 @@ def find_cut(relation: Relation) -> Cut | None:
             break
     if not limited:
         return None
-    return Cut(_keys(node, shown) if isinstance(node, Sort) else ())
+    return Cut(_keys(node, shown) if isinstance(node, Sort) else (), skips=skips)
 
 
 def _through(node: Project, shown: dict[ColumnId, int]) -> dict[ColumnId, int]:

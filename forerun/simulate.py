@@ -16,20 +16,20 @@ import pyarrow.parquet as pq
 
 from forerun import accounts
 from forerun.accounts import BatchAccount, DayAccount, RunAccount
-from forerun.cut import find_cut
 from forerun.deliveries import Correlation, Splitter, check_correlations
+from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
-from forerun.running import Runner, read_result, read_rows
+from forerun.running import Runner, read_rows
 from forerun.tables import Table
 from include.day import open_generation, prepare_run, publish_result
-from include.equality import Comparison, compare
+from include.equality import Comparison
 from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.state.layout import Generation, version_folder
 from include.state.opening import open_store
 from include.state.store import Store
 from planner.algebra.relational import sources as sources_of
 from planner.request import Settings, TimePoint
-from planner.sql.frontend import Query, read_query
+from planner.sql.frontend import read_query
 
 DAY = date(2026, 1, 1)
 _DAY_SECONDS = 24 * 3600
@@ -60,34 +60,33 @@ class Simulation:
     method: Literal["auto", "progressive"] = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class _Day:
-    """The simulated day as the rest of Forerun sees it."""
-
-    spec: ReportSpec
-    query: Query
-    used: tuple[str, ...]
-    rows: Mapping[str, tuple[int, ...]]
-
-
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
     """Run the day and the plain query, and compare. ``say`` hears what is going on, ``advance``
     how many rows have been split off.
 
     Raises a ``ForerunError`` for everything that a person can put right.
     """
-    query = read_query(what.sql, planner_sources(what.tables.values(), what.changing))
-    used = tuple(sorted(sources_of(query.relation)))
+    sources = planner_sources(what.tables.values(), what.changing)
+    used = tuple(sorted(sources_of(read_query(what.sql, sources).relation)))
     check_correlations(what.correlations, what.tables, what.changing)
     say("deliveries")
     rows = _write_deliveries(what, used, advance)
-    day = _Day(_spec(what, used), query, used, rows)
-    store = open_store(what.store)
-    at, runs = _run_day(what, day, runner, store, say)
+    spec, store = _spec(what, used), open_store(what.store)
+    at, runs = _run_day(what, spec, runner, store, say)
     say("the plain query")
-    plain_at, batch = _run_plain(what, day, runner, store)
+    plain = PlainQuery(spec, sources, DAY, runner)
+    plain_at, batch = plain.run()
     say("comparison")
-    return _account(what, day, runner, store, at, plain_at, runs, batch)
+    return make_account(
+        store,
+        at,
+        engine=runner.engine,
+        sql=what.sql,
+        verdict=plain.compare(at, plain_at),
+        runs=runs,
+        batch=batch,
+        arrivals=tuple((name, rows[name]) for name in used),
+    )
 
 
 # -- deliveries --------------------------------------------------------------------------------
@@ -196,19 +195,19 @@ def _times(points: Sequence[TimePoint]) -> list[str]:
 
 
 def _run_day(
-    what: Simulation, day: _Day, runner: Runner, store: Store, say: Say
+    what: Simulation, spec: ReportSpec, runner: Runner, store: Store, say: Say
 ) -> tuple[Generation, tuple[RunAccount, ...]]:
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
-    at, measured, took = _generation(what, day.spec), {}, {}
+    at, measured, took = _generation(what, spec), {}, {}
     settings = Settings(run_cost=_SESSION_COST[runner.engine])
-    moments = day.spec.points(DAY)
+    moments = spec.points(DAY)
     for run, moment in enumerate(moments, 1):
         _arrive(what, run)
         say(f"run {run} of {len(moments)}")
         started = time.perf_counter()
         prepared = prepare_run(
             what.store,
-            day.spec,
+            spec,
             DAY,
             at.generation,
             run,
@@ -220,7 +219,7 @@ def _run_day(
         took[run] = (1000 * prepared.planning_s, 1000 * (time.perf_counter() - started))
         if not prepared.skip_reason:
             measured[run] = runner.run(prepared.plan_uri, run, tiny=prepared.tiny).process_cpu_s
-    publish_result(what.store, day.spec, DAY, at.generation, now=moments[-1])
+    publish_result(what.store, spec, DAY, at.generation, now=moments[-1])
     points = tuple((point.weight, point.arrived) for point in what.points)
     runs = accounts.read_runs(store, at, points)
     return at, tuple(
@@ -240,62 +239,7 @@ def _generation(what: Simulation, spec: ReportSpec) -> Generation:
     return Generation(spec.name, DAY.isoformat(), name)
 
 
-def _run_plain(
-    what: Simulation, day: _Day, runner: Runner, store: Store
-) -> tuple[Generation, BatchAccount]:
-    """The user's own text over the complete data, as a report of its own."""
-    return run_plain(what.store, replace(day.spec, name=f"{day.spec.name}__batch"), runner, store)
-
-
-def run_plain(
-    store_uri: str, spec: ReportSpec, runner: Runner, store: Store, day: date = DAY
-) -> tuple[Generation, BatchAccount]:
-    """Run a report's plain query over what has arrived, in an application of its own."""
-    now, final = spec.points(day)[-1], spec.runs
-    name = open_generation(store_uri, spec, day, trigger=uuid.uuid4().hex, now=now)
-    at = Generation(spec.name, day.isoformat(), name)
-    prepared = prepare_run(store_uri, spec, day, name, final, method="batch", now=now)
-    used = runner.run(prepared.plan_uri, final, tiny=prepared.tiny)
-    batch = accounts.read_batch(store, at)
-    return at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
-
-
-# -- the verdict -------------------------------------------------------------------------------
-
-
-def compare_results(
-    store: Store, at: Generation, plain_at: Generation, runs: int, query: Query
-) -> Comparison:
-    """The committed result of a day against that of the plain query."""
-    ours = accounts.final_commit(store, at, runs).result
-    plain = accounts.final_commit(store, plain_at, runs).result
-    if ours is None or plain is None:
-        raise accounts.AccountError(f"{at.report} has no result", hint="Look at its log.")
-    cut = find_cut(query.relation)
-    return compare(read_result(store, plain), read_result(store, ours), cut=cut)
-
-
-def _account(
-    what: Simulation,
-    day: _Day,
-    runner: Runner,
-    store: Store,
-    at: Generation,
-    plain_at: Generation,
-    runs: tuple[RunAccount, ...],
-    batch: BatchAccount,
-) -> DayAccount:
-    verdict = compare_results(store, at, plain_at, len(runs), day.query)
-    return make_account(
-        store,
-        at,
-        engine=runner.engine,
-        sql=what.sql,
-        verdict=verdict,
-        runs=runs,
-        batch=batch,
-        arrivals=tuple((name, day.rows[name]) for name in day.used),
-    )
+# -- the account ---------------------------------------------------------------------------------
 
 
 def make_account(

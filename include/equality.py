@@ -38,22 +38,27 @@ class Cut:
 
     ``ties`` holds the rows that compete for the last places: the same query without its LIMIT, or
     any part of that which has every row of the last sort key. Without it, rows at the cut are
-    only checked for their sort key and their number.
+    only checked for their sort key and their number. ``skips``: there is an OFFSET too, so the
+    first places are competed for as well.
     """
 
     keys: tuple[OrderKey, ...] = ()
     ties: pa.Table | None = None
+    skips: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The verdict. ``differences`` are sentences for people; ``notes`` what was not checked."""
+    """The verdict. ``differences`` are sentences for people; ``notes`` what was not checked, or
+    left open by SQL itself. ``undecided``: rows at a cut differ, and :attr:`Cut.ties` was not there
+    to say whether they may; then ``equal`` says no more than that nothing else differs."""
 
     equal: bool
     expected_rows: int
     actual_rows: int
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    undecided: bool = False
 
 
 @dataclass(slots=True)
@@ -94,7 +99,8 @@ def compare(
         problems = _bag_differences(sides, rows, columns, shown)
         return Comparison(not problems, *sizes, tuple(problems))
     problems, notes = _cut_differences(sides, rows, cut, shown)
-    return Comparison(not problems, *sizes, tuple(problems), tuple(notes))
+    undecided = notes == [_BY_KEY_ONLY]
+    return Comparison(not problems, *sizes, tuple(problems), tuple(notes), undecided)
 
 
 # -- schemas -----------------------------------------------------------------------------------
@@ -290,6 +296,9 @@ def _show(table: pa.Table, row: int) -> str:
 # -- ties at a LIMIT ---------------------------------------------------------------------------
 
 
+_BY_KEY_ONLY = "several rows compete for the last places; they were checked by sort key only"
+
+
 def _cut_differences(
     sides: _Sides, rows: np.ndarray, cut: Cut, shown: int
 ) -> tuple[list[str], list[str]]:
@@ -302,22 +311,23 @@ def _cut_differences(
     keys = [k.column for k in cut.keys]
     if problems := _bag_differences(sides, _classes(sides, keys), keys, shown):
         return ["sort keys differ", *problems], []
-    at_cut = _at_cut(sides, cut.keys)
+    at_cut = _at_cut(sides, cut)
     above = _part(sides, ~at_cut)
     columns = range(sides.table.num_columns)
     if problems := _bag_differences(above, _classes(above, columns), columns, shown):
         return ["rows above the cut differ", *problems], []
     if cut.ties is None:
-        return [], ["several rows compete for the last places; they were checked by sort key only"]
+        return [], [_BY_KEY_ONLY]
     if problems := _not_drawn(sides, at_cut, cut.ties, shown):
         return [*problems, *exact], []
     return [], ["several rows compete for the last places; other ones were chosen, as SQL allows"]
 
 
-def _at_cut(sides: _Sides, keys: tuple[OrderKey, ...]) -> np.ndarray:
-    """Rows whose sort key is the last one that the expected result shows."""
+def _at_cut(sides: _Sides, cut: Cut) -> np.ndarray:
+    """Rows whose sort key is the last one that the expected result shows, or with an OFFSET the
+    first one."""
     ranks = []
-    for key in keys:
+    for key in cut.keys:
         rank = _rank(sides, key.column)
         null = sides.table.column(key.column).is_null().to_numpy()
         rank = rank if key.ascending else -rank
@@ -325,9 +335,12 @@ def _at_cut(sides: _Sides, keys: tuple[OrderKey, ...]) -> np.ndarray:
         ranks.append(np.where(null, outside, rank))
     if not ranks:
         return np.ones(sides.table.num_rows, dtype=bool)
-    last = np.lexsort([rank[: sides.split] for rank in reversed(ranks)])[-1]
-    same: np.ndarray = np.logical_and.reduce([rank == rank[last] for rank in ranks])
-    return same
+    order = np.lexsort([rank[: sides.split] for rank in reversed(ranks)])
+    ends = (order[-1], order[0]) if cut.skips else (order[-1],)
+    found = np.zeros(sides.table.num_rows, dtype=bool)
+    for end in ends:
+        found |= np.logical_and.reduce([rank == rank[end] for rank in ranks])
+    return found
 
 
 def _rank(sides: _Sides, column: int) -> np.ndarray:

@@ -10,16 +10,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from forerun import accounts, console
 from forerun.accounts import DayAccount
 from forerun.demo.data import generate_day, split_day
 from forerun.demo.page import PageReport, page
+from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, SparkRunner
-from forerun.simulate import DAY, compare_results, make_account, run_plain
+from forerun.simulate import DAY, make_account
 from forerun.simulation_command import show_day
 from forerun.tables import Table
 from include.day import latest_generation
@@ -28,7 +29,6 @@ from include.jvm import driver_environment, home_folder
 from include.report import ReportSpec
 from include.state.opening import open_store
 from planner.errors import ForerunError
-from planner.sql.frontend import read_query
 
 ROOT = Path(__file__).resolve().parents[2]
 _MASTER = "local[2]"
@@ -220,9 +220,9 @@ def _account(
         deadline="26:00",
         store=place.store,
     )
-    plain = replace(spec, name=f"{report.name}__batch")
-    plain_at, batch = run_plain(place.store, plain, runner, store)
-    query = read_query(report.sql, planner_sources(tables.values(), frozenset(tables)))
+    sources = planner_sources(tables.values(), frozenset(tables))
+    plain = PlainQuery(spec, sources, DAY, runner)
+    plain_at, batch = plain.run()
     arrivals = accounts.read_arrivals(store, at, spec.runs)
     whole = max(sum(rows[-1] for _, rows in arrivals), 1)
     parts = [sum(rows[i] for _, rows in arrivals) / whole for i in range(spec.runs)]
@@ -232,7 +232,7 @@ def _account(
         at,
         engine=runner.engine,
         sql=report.sql,
-        verdict=compare_results(store, at, plain_at, spec.runs, query),
+        verdict=plain.compare(at, plain_at),
         runs=accounts.read_runs(store, at, points),
         batch=batch,
         arrivals=arrivals,

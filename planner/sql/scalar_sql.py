@@ -82,6 +82,9 @@ def scalar_sql(scalar: Scalar, names: Names) -> Piece:
     if isinstance(scalar, Literal):
         return literal_sql(scalar)
     args = [scalar_sql(arg, names) for arg in scalar.args]
+    if scalar.name == "/" and scalar.type.name == "DECIMAL":
+        # Nothing for Spark, whose type this is; other engines give quotients fewer digits.
+        return Piece(f"CAST({_infix('/', args)} AS {scalar.type.sql})", atomic=True)
     if scalar.name in _OPERATORS and len(args) == 2:
         return Piece(_infix(scalar.name, args))
     special = _SPECIAL.get(scalar.name)

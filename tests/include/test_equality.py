@@ -173,6 +173,7 @@ class TestCut:
         verdict = compare(self.wanted, self.full.take([0, 2]), cut=cut)
         assert verdict.equal
         assert "by sort key only" in verdict.notes[0]
+        assert verdict.undecided
 
     @pytest.mark.parametrize("nulls_first", [True, False])
     @pytest.mark.parametrize("ascending", [True, False])

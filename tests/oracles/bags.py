@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from tests.oracles.values import Row, Value, order_key, row_key
@@ -97,6 +97,32 @@ def _has_matching(left: list[list[float]], right: list[list[float]], magnitude: 
         return False
 
     return all(place(i, set()) for i in range(len(left)))
+
+
+def with_equal_scales(
+    expected: Sequence[Row], actual: Sequence[Row]
+) -> tuple[list[Row], list[Row]]:
+    """Both, with decimals rounded to the smaller scale where the scales of a column differ.
+
+    Only for Sail: its quotients of decimals have another scale than Spark's, which the planner
+    writes.
+    """
+    both = [*expected, *actual]
+    columns = [[row[i] for row in both] for i in range(len(both[0]) if both else 0)]
+    scales = [
+        [int(v.as_tuple().exponent) for v in column if isinstance(v, Decimal)] for column in columns
+    ]
+    common = [max(scale) if len(set(scale)) > 1 else None for scale in scales]
+
+    def convert(row: Row) -> Row:
+        return tuple(
+            v.quantize(Decimal(1).scaleb(scale), ROUND_HALF_UP)
+            if scale is not None and isinstance(v, Decimal)
+            else v
+            for v, scale in zip(row, common, strict=True)
+        )
+
+    return [convert(row) for row in expected], [convert(row) for row in actual]
 
 
 def same_limited(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,8 @@ from planner.sql.frontend import read_query
 from planner.sql.printer import to_sql
 from planner.tvr.signed import ColumnIds
 from tests.datadriven import Block, read_blocks
-from tests.oracles.bags import compare_bags
-from tests.oracles.values import NotInterpretedError, Row
+from tests.oracles.bags import compare_bags, with_equal_scales
+from tests.oracles.values import NotInterpretedError
 from tests.planner.rules.normalize.trees import check_rewrite
 from tests.planner.sql import tables, tpch
 from tests.properties.engines import SessionEngine
@@ -53,17 +52,9 @@ def sail() -> SessionEngine:
     return engine
 
 
-def plain(rows: list[Row]) -> list[Row]:
-    """Sail gives some decimals another scale than Spark: compare them as numbers here."""
-    return [
-        tuple(value.normalize() + 0 if isinstance(value, Decimal) else value for value in row)
-        for row in rows
-    ]
-
-
 @pytest.mark.parametrize("path", tpch.TEXTS, ids=lambda p: p.stem)
 def test_tpch_on_an_engine(path: Path, sail: SessionEngine) -> None:
     query = read_query(path.read_text(), tpch.SOURCES)
     normal = normalize(query.relation, tpch.SOURCES, ColumnIds(query.last_id))
-    answer = plain(sail.query(to_sql(normal, names=query.names)))
-    compare_bags(plain(sail.query(path.read_text())), answer)
+    answer = sail.query(to_sql(normal, names=query.names))
+    compare_bags(*with_equal_scales(sail.query(path.read_text()), answer))

@@ -1,0 +1,108 @@
+"""The plain query beside a day: the user's own text, run once over the complete data, and whether
+the day's result equals what it gives."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from forerun import accounts
+from forerun.accounts import BatchAccount
+from forerun.cut import find_cut
+from forerun.running import Runner, read_result
+from include.day import open_generation, prepare_run
+from include.equality import Comparison, compare
+from include.report import ReportSpec
+from include.state.layout import Generation
+from include.state.opening import open_store
+from planner.errors import SqlError
+from planner.request import Source
+from planner.sql.frontend import Query, read_query
+from planner.sql.unlimited import without_limit
+
+
+@dataclass(frozen=True, slots=True)
+class PlainQuery:
+    """The query of the report ``spec`` (whose store is named) over the ``sources`` of ``day``."""
+
+    spec: ReportSpec
+    sources: tuple[Source, ...]
+    day: date
+    runner: Runner
+
+    def run(self) -> tuple[Generation, BatchAccount]:
+        """Run it as a report of its own, in an application of its own."""
+        return self._run("batch", self.spec.sql)
+
+    def compare(self, at: Generation, plain_at: Generation) -> Comparison:
+        """The committed result of a day against that of :meth:`run`.
+
+        Where ORDER BY ... LIMIT left open which rows come last and the day has others, the query
+        is run once more, without its LIMIT, to see whether they are among those that tie.
+        """
+        query = read_query(self.spec.sql, self.sources)
+        expected, found = self._result(plain_at, query), self._result(at, query)
+        cut = find_cut(query.relation)
+        verdict = compare(expected, found, cut=cut)
+        if cut is None or not verdict.undecided:
+            return verdict
+        text = _unlimited(self.spec.sql, query, self.sources)
+        if text is None:
+            return verdict
+        whole_at, _ = self._run("ties", text)
+        return compare(expected, found, cut=replace(cut, ties=self._result(whole_at, query)))
+
+    def _run(self, what: str, sql: str) -> tuple[Generation, BatchAccount]:
+        spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql)
+        now, final = spec.points(self.day)[-1], spec.runs
+        trigger = uuid.uuid4().hex
+        name = open_generation(spec.store, spec, self.day, trigger=trigger, now=now)
+        at = Generation(spec.name, self.day.isoformat(), name)
+        prepared = prepare_run(spec.store, spec, self.day, name, final, method="batch", now=now)
+        used = self.runner.run(prepared.plan_uri, final, tiny=prepared.tiny)
+        batch = accounts.read_batch(open_store(spec.store), at)
+        return at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
+
+    def _result(self, at: Generation, query: Query) -> pa.Table:
+        store = open_store(self.spec.store)
+        result = accounts.final_commit(store, at, self.spec.runs).result
+        if result is None:
+            raise accounts.AccountError(f"{at.report} has no result", hint="Look at its log.")
+        rows = read_result(store, result)
+        return _in_spark_decimals(rows, query) if self.runner.engine == "sail" else rows
+
+
+def _unlimited(sql: str, query: Query, sources: tuple[Source, ...]) -> str | None:
+    """The query without what limits it; None where that cannot be told from its text."""
+    text = without_limit(sql)
+    if text is None:
+        return None
+    try:
+        whole = read_query(text, sources)
+    except SqlError:
+        return None
+    same = [c.type for c in whole.relation.columns] == [c.type for c in query.relation.columns]
+    return (
+        text if same and whole.names == query.names and find_cut(whole.relation) is None else None
+    )
+
+
+def _in_spark_decimals(rows: pa.Table, query: Query) -> pa.Table:
+    """The rows with decimals in the scales that Spark gives them.
+
+    The small engine gives quotients of decimals other ones; the stages cast them, but the plain
+    query is the user's own text.
+    """
+    for index, (name, column) in enumerate(
+        zip(rows.schema.names, query.relation.columns, strict=True)
+    ):
+        values, wanted = rows.column(index), column.type
+        there = values.type
+        if wanted.name == "DECIMAL" and pa.types.is_decimal(there) and there.scale != wanted.scale:
+            rounded = pc.round(values, wanted.scale, "half_towards_infinity")
+            rows = rows.set_column(index, name, rounded.cast(pa.decimal128(38, wanted.scale)))
+    return rows
