@@ -7,7 +7,7 @@ early, what is kept) and build the stages of every run that is still to come.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.algebra.relational import Relation, sources
 from planner.contract.plan_v1 import (
@@ -30,6 +30,7 @@ from planner.rules.explore.eager_aggregate import aggregate_eagerly
 from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import Span, StageBuilder
+from planner.stats.containment import with_contained_keys
 from planner.temporal.annotate import Operator, annotate, label
 from planner.temporal.assign import Mode
 from planner.temporal.sizes import Sizes
@@ -54,6 +55,7 @@ def plan(request: PlanRequest) -> PlanResult:
     check(request)
     query = read_query(request.sql, request.sources)
     ids = ColumnIds(query.last_id)
+    request = _with_contained_keys(request, query)
     relation = normalize(query.relation, request.first_sources or request.sources, ids)
     root, sizes, families, decision = _decide(relation, request, ids)
     chosen = decision.chosen
@@ -77,6 +79,15 @@ def plan(request: PlanRequest) -> PlanResult:
         not_incremental=_not_incremental(root, chosen),
     )
     return PlanResult(result, query, root, sizes, decision, _kept(chosen, families))
+
+
+def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
+    """The request with what the query itself tells of its sources."""
+    return replace(
+        request,
+        sources=with_contained_keys(query.relation, request.sources),
+        first_sources=with_contained_keys(query.relation, request.first_sources),
+    )
 
 
 def _decide(
