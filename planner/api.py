@@ -27,6 +27,7 @@ from planner.materialize.families import Families
 from planner.materialize.runs import Candidate, Decision, decide, walk
 from planner.request import PlanRequest
 from planner.rules.explore.eager_aggregate import aggregate_eagerly
+from planner.rules.explore.same_group import join_groups_once
 from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import Span, StageBuilder
@@ -108,7 +109,7 @@ def _decide(
     eager = aggregate_eagerly(relation, ids)
     if eager is None:
         return plain
-    pushed = look(eager, plain[3].batch)
+    pushed = look(join_groups_once(eager), plain[3].batch)
     if pushed[3].chosen.is_batch or pushed[3].chosen.total >= plain[3].chosen.total:
         return plain
     return pushed
