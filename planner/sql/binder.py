@@ -88,6 +88,18 @@ class Binder:
             )
         return value
 
+    def group_key(self, node: exp.Expr) -> Scalar | None:
+        """The key column if ``node`` is a group expression; in ORDER BY it is not one if it names
+        a column of the output."""
+        if self.grouping is None:
+            return None
+        if self.prefer_aliases and any(
+            not column.table and column.name.lower() in self.aliases
+            for column in node.find_all(exp.Column)
+        ):
+            return None
+        return self.grouping.match(node)
+
     def column(self, node: exp.Column) -> Scalar:
         """The meaning of a column name, or an error that suggests a near one."""
         alias = self.aliases.get(node.name.lower()) if not node.table else None

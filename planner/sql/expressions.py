@@ -29,7 +29,7 @@ class ExpressionBinder(Binder):
     def bind(self, node: exp.Expr) -> Scalar:
         if id(node) in self.known:
             return self.known[id(node)]
-        if self.grouping is not None and (key := self.grouping.match(node)) is not None:
+        if (key := self.group_key(node)) is not None:
             return key
         handler = _HANDLERS.get(type(node))
         if handler is None:

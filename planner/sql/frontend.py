@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -58,17 +57,25 @@ def read_query(sql: str, sources: Iterable[Source]) -> Query:
         raise text.error_at(0, "the query is nested too deeply to be read") from None
     if outer_of(bound.relation):
         raise ValueError("a reference to an outer query is left after Apply removal")
-    _require_distinct_names(text, tree, bound)
-    return Query(bound.relation, bound.names, bound.ordered, session.columns.last_id)
+    return Query(
+        bound.relation, _distinct_names(bound.names), bound.ordered, session.columns.last_id
+    )
 
 
-def _require_distinct_names(text: QueryText, tree: exp.Expr, bound: Bound) -> None:
-    counts = Counter(name.lower() for name in bound.names)
-    twice = [name for name in bound.names if counts[name.lower()] > 1]
-    if twice:
-        raise text.error(
-            tree, f"the result has the column {twice[0]} twice", "give one of them an alias"
-        )
+def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as columns of a published table, where each is there once, whatever its case: the
+    second ``a`` becomes ``a_2``."""
+    taken = {name.lower() for name in names}
+    seen: set[str] = set()
+    shown = []
+    for name in names:
+        unique, count = name, 1
+        while unique.lower() in seen or (count > 1 and unique.lower() in taken):
+            count += 1
+            unique = f"{name}_{count}"
+        seen.add(unique.lower())
+        shown.append(unique)
+    return tuple(shown)
 
 
 def bind_query(context: Context, node: exp.Expr) -> Bound:

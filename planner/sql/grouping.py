@@ -14,6 +14,7 @@ from planner.algebra.types import DOUBLE, STRING, Column
 from planner.sql.binder import Binder
 from planner.sql.coercion import cast
 from planner.sql.expressions import ExpressionBinder
+from planner.sql.grouping_sets import GroupingSets, Keys, expand_rows, grouping_value
 from planner.sql.naming import internal_name
 from planner.sql.text import QueryText, require_only
 
@@ -95,8 +96,6 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
         inner = inner.this
     name = call_name(inner) or ""
     require_only(binder.text, inner, "this", "expressions")
-    if name in ("grouping", "grouping_id"):
-        raise binder.text.unsupported(node, f"{name} (of GROUPING SETS)")
     arguments, distinct = list(inner.expressions), False
     if arguments and isinstance(arguments[0], exp.Distinct):
         require_only(binder.text, arguments[0], "expressions")
@@ -127,12 +126,18 @@ def call_column(binder: Binder, call: AggregateCall) -> Column:
 
 
 def group(
-    binder: ExpressionBinder, keys: list[tuple[str, Scalar]], calls: list[exp.Expr]
+    binder: ExpressionBinder,
+    keys: Keys,
+    calls: list[exp.Expr],
+    sets: GroupingSets | None = None,
 ) -> ExpressionBinder:
     """Aggregate the binder's relation; returns a binder for what stands above the aggregation."""
     known: dict[int, Scalar] = {}
     made: dict[AggregateCall, Column] = {}
+    of_sets = [node for node in calls if call_name(node) in ("grouping", "grouping_id")]
     for node in calls:
+        if node in of_sets:
+            continue
         call = bind_call(binder, node)
         if call not in made:
             made[call] = call_column(binder, call)
@@ -141,9 +146,20 @@ def group(
     unique = list(dict.fromkeys(scalar for _, scalar in keys))
     names = {scalar: name for name, scalar in reversed(keys)}
     columns = binder.as_columns([(names[scalar], scalar) for scalar in unique])
+    rows, by = binder.relation, tuple(dict.fromkeys(columns))
+    if sets is not None:
+        expanded = expand_rows(binder, rows, columns, sets)
+        rows, columns, by = expanded.relation, list(expanded.keys), expanded.group
+    for node in of_sets:
+        if sets is None or not isinstance(node, exp.Anonymous):
+            raise binder.text.error(
+                node,
+                f"{call_name(node)} without ROLLUP, CUBE or GROUPING SETS",
+                "leave it out: every group has all keys",
+            )
+        known[id(node)] = grouping_value(binder, node, sets, expanded.id)
     by_scalar = dict(zip(unique, columns, strict=True))
-    distinct_keys = tuple(dict.fromkeys(columns))
     pairs = tuple((column, call) for call, column in made.items())
-    relation = Aggregate(binder.relation, distinct_keys, pairs)
+    relation = Aggregate(rows, by, pairs)
     keys_of = GroupKeys(binder.text, binder, by_scalar)
     return ExpressionBinder(binder.context, binder.scope, relation, known, keys_of)

@@ -14,6 +14,7 @@ from planner.sql.binder import Binder, Bound, Context
 from planner.sql.expressions import ExpressionBinder
 from planner.sql.from_clause import bind_from
 from planner.sql.grouping import aggregate_calls, group
+from planner.sql.grouping_sets import GroupingSets, Keys, read_sets
 from planner.sql.naming import internal_name, output_name
 from planner.sql.ordering import order_items, ordered_bound
 from planner.sql.scope import Scope
@@ -169,8 +170,8 @@ def _group(block: _Block) -> None:
                 having, "HAVING without GROUP BY or an aggregate function", "use WHERE"
             )
         return
-    keys = [] if clause is None else _group_keys(block, clause)
-    block.binder = group(block.binder, keys, calls)
+    keys, sets = ((), None) if clause is None else _group_keys(block, clause)
+    block.binder = group(block.binder, keys, calls, sets)
     for item in block.items:
         if item.value is not None:
             item.value = block.binder.bind(item.node)
@@ -191,23 +192,23 @@ def _early_aliases(block: _Block) -> dict[str, Scalar]:
     return aliases
 
 
-def _group_keys(block: _Block, clause: exp.Group) -> list[tuple[str, Scalar]]:
+def _group_keys(block: _Block, clause: exp.Group) -> tuple[Keys, GroupingSets | None]:
     text = block.context.text
-    require_only(text, clause, "expressions", "all")
-    for part in clause.expressions:
-        if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets):
-            name = {"Rollup": "ROLLUP", "Cube": "CUBE"}.get(type(part).__name__, "GROUPING SETS")
-            raise text.unsupported(part, name)
-    if clause.args.get("all"):
-        nodes = [(i.name, i.node) for i in block.items if not aggregate_calls(i.node)]
-        return [(name, block.binder.bind(part)) for name, part in nodes]
-    keys = []
-    for part in clause.expressions:
+    require_only(text, clause, "expressions", "all", "rollup", "cube", "grouping_sets")
+
+    def bind_key(part: exp.Expr) -> tuple[str, Scalar]:
         name, target = _group_target(block, part)
         if found := aggregate_calls(target):
             raise text.error(found[0], "an aggregate function in GROUP BY")
-        keys.append((name, block.binder.bind(target)))
-    return keys
+        return name, block.binder.bind(target)
+
+    if clause.args.get("all"):
+        nodes = [(i.name, i.node) for i in block.items if not aggregate_calls(i.node)]
+        return tuple((name, block.binder.bind(part)) for name, part in nodes), None
+    sets = read_sets(text, clause, bind_key)
+    if sets is not None:
+        return sets.keys, sets
+    return tuple(bind_key(part) for part in clause.expressions), None
 
 
 def _group_target(block: _Block, part: exp.Expr) -> tuple[str, exp.Expr]:

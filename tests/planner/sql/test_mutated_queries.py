@@ -45,8 +45,11 @@ def mutants() -> Iterator[str]:
         re.findall(r"\w+|'[^']*'|\s+|[^\w\s]", block.input)
         for path in files
         for block in read_blocks(path)
-        # Sail's INTERSECT ALL counts NULLs wrongly; which rows a LIMIT takes at a tie is open.
-        if "printed" not in block.options and "limit" not in block.input
+        # Sail's INTERSECT ALL counts NULLs wrongly, and it has a group of no rows for the empty
+        # grouping set, which Spark has not; which rows a LIMIT takes at a tie is open.
+        if "printed" not in block.options
+        and block.options.get("sail") != "differs"
+        and "limit" not in block.input
     ]
     for _ in range(MUTANTS):
         words = list(rng.choice(queries))
