@@ -8,17 +8,9 @@ from pathlib import Path
 import pytest
 
 from forerun.cli import run
-from forerun.demo.data import generate
 
 TPCH = Path(__file__).parents[1] / "tpch"
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="session")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tpch")
-    generate(folder, 0.01, ("customer", "lineitem", "nation", "orders", "part", "supplier"))
-    return folder
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,10 @@ from pathlib import Path
 import pytest
 
 from forerun.cli import run
-from forerun.demo.data import generate
 
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
 TPCH = Path(__file__).parents[1] / "tpch"
-ALL = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 EARLY_WORK: dict[str, bool] = {}
-
-
-@pytest.fixture(scope="session")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tpch")
-    generate(folder, 0.01, ALL)
-    return folder
 
 
 @pytest.mark.parametrize("query", QUERIES)

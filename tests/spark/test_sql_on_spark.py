@@ -10,20 +10,15 @@ import pytest
 from planner.algebra.types import parse_type
 from planner.sql.frontend import read_query
 from planner.sql.printer import to_sql
-from tests.datadriven import Block, read_blocks
+from tests.datadriven import Block
 from tests.oracles.bags import compare_bags
 from tests.planner.sql import tables, tpch
+from tests.planner.sql.constructs import CONSTRUCTS, bound
 from tests.properties.engines import SessionEngine
 
 pytestmark = pytest.mark.spark
 
-QUERIES = Path(__file__).parents[1] / "planner" / "sql" / "queries"
-CASES = [
-    pytest.param(block, id=f"{path.stem}:{block.line}")
-    for path in sorted(QUERIES.glob("*.test"))
-    for block in read_blocks(path)
-    if "spark" not in block.options
-]
+CASES = [case for case in CONSTRUCTS if "spark" not in case.values[0].options]
 SAMPLE = CASES[::12]
 
 # One call of every function whose type planner.algebra.functions claims to know.
@@ -78,12 +73,7 @@ sum(cast(d as decimal(38, 10))); mode(a); count_if(h); max_by(a, b)
 
 @pytest.fixture(scope="module")
 def engine(spark: Any) -> SessionEngine:
-    bound = SessionEngine(spark.session)
-    tables.bind_all(bound)
-    generated = tpch.rows()
-    for name, columns in tpch.COLUMNS.items():
-        bound.bind(name, columns, generated[name])
-    return bound
+    return bound(SessionEngine(spark.session))
 
 
 def check(block: Block, engine: SessionEngine, session: Any) -> None:

@@ -25,16 +25,15 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import (
     TRUE,
-    Call,
-    Literal,
     Ref,
     Scalar,
     conjunction,
     equals,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
+from planner.algebra.types import BIGINT, INT, STRING, Column, ColumnId
 from planner.props.keys import MAX_KEYS, is_key, keys
 from planner.props.nullability import not_null
+from tests.planner.scalars import call, literal
 
 KEYS = {"o": (("ok",),), "l": (("lk", "ln"),)}
 NOT_NULL = {"o": {"ok", "cust"}, "l": {"lk", "ln"}}
@@ -45,14 +44,6 @@ OUT = Column(ColumnId(21), "out", BIGINT)
 OUT2 = Column(ColumnId(22), "out2", BIGINT)
 ORDERS = Scan("o", (OK, CUST, NOTE))
 LINES = Scan("l", (LK, LN, QTY), Version.DELTA)
-
-
-def literal(text: str | None) -> Literal:
-    return Literal(text, INT)
-
-
-def call(name: str, *args: Scalar) -> Call:
-    return Call(name, args, BOOLEAN)
 
 
 def key_ids(relation: Relation) -> set[frozenset[int]]:

@@ -49,13 +49,6 @@ from tests.properties.sessions import sail_session
 K, V, W = (Column(ColumnId(i), n, INT) for i, n in ((1, "k"), (2, "v"), (3, "w")))
 
 
-@pytest.fixture(scope="module")
-def sail() -> SessionEngine:
-    engine = SessionEngine(sail_session())
-    tables.bind_all(engine)
-    return engine
-
-
 def test_text(accept: bool) -> None:
     def run(block: Block) -> str:
         if block.directive == "tpch":

@@ -8,47 +8,21 @@ run on Spark in ``tests/spark/test_sql_on_spark.py``.
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from planner.sql.frontend import read_query
 from planner.sql.printer import to_sql
-from tests.datadriven import Block, read_blocks
+from tests.datadriven import Block
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
-from tests.oracles.values import Row
 from tests.planner.sql import tables, tpch
+from tests.planner.sql.constructs import CONSTRUCTS
 from tests.properties.engines import SessionEngine
-from tests.properties.sessions import sail_session
-
-CASES = [
-    pytest.param(block, id=f"{path.stem}:{block.line}")
-    for path in sorted((Path(__file__).parent / "queries").glob("*.test"))
-    for block in read_blocks(path)
-]
 
 
-@pytest.fixture(scope="module")
-def sail() -> SessionEngine:
-    engine = SessionEngine(sail_session())
-    tables.bind_all(engine)
-    generated = tpch.rows()
-    for name, columns in tpch.COLUMNS.items():
-        engine.bind(name, columns, generated[name])
-    return engine
-
-
-def plain(rows: list[Row]) -> list[Row]:
-    """Sail gives some decimals another scale than Spark: compare them as numbers here."""
-    return [
-        tuple(value.normalize() + 0 if isinstance(value, Decimal) else value for value in row)
-        for row in rows
-    ]
-
-
-@pytest.mark.parametrize("block", CASES)
+@pytest.mark.parametrize("block", CONSTRUCTS)
 def test_construct(block: Block, sail: SessionEngine) -> None:
     if "printed" in block.options:
         pytest.skip("Sail itself gives a wrong answer; the case runs on Spark")

@@ -33,6 +33,7 @@ from planner.algebra.types import BIGINT, BOOLEAN, DATE, INT, STRING, Column, Co
 from planner.request import ColumnStats, Source, SourceColumn
 from planner.stats.estimate import Estimator, StateSize
 from planner.stats.values import ColumnEstimate, drawn, kept, number
+from tests.planner.scalars import call, literal
 
 ORDERS = Source(
     name="o",
@@ -68,14 +69,6 @@ LK, LN, QTY = (Column(ColumnId(i), n, BIGINT) for i, n in enumerate(("lk", "ln",
 OUT = Column(ColumnId(21), "out", BIGINT)
 O = Scan("o", (OK, CK, DAY, NOTE))  # noqa: E741
 L = Scan("l", (LK, LN, QTY))
-
-
-def lit(text: str | None, type_: DataType = BIGINT) -> Literal:
-    return Literal(text, type_)
-
-
-def call(name: str, *args: Scalar) -> Call:
-    return Call(name, args, BOOLEAN)
 
 
 def rows(relation: Relation, **arrived: float) -> float:
@@ -122,34 +115,35 @@ def test_numbers_of_texts() -> None:
 
 
 def test_ranges_are_interpolated() -> None:
-    half = call("<", Ref(DAY), lit("1995-07-02", DATE))
+    half = call("<", Ref(DAY), literal("1995-07-02", DATE))
     assert share(half) == pytest.approx(0.5, abs=0.01)
-    assert share(call(">", lit("1995-07-02", DATE), Ref(DAY))) == pytest.approx(0.5, abs=0.01)
-    cast = Call("cast", (lit("1995-07-02", STRING),), DATE)
+    assert share(call(">", literal("1995-07-02", DATE), Ref(DAY))) == pytest.approx(0.5, abs=0.01)
+    cast = Call("cast", (literal("1995-07-02", STRING),), DATE)
     assert share(call(">=", Ref(DAY), cast)) == pytest.approx(0.5, abs=0.01)
-    assert share(call("<", Ref(DAY), lit("1980-01-01", DATE))) < 0.001
-    assert share(call(">", Ref(DAY), lit("1980-01-01", DATE))) == 1.0
+    assert share(call("<", Ref(DAY), literal("1980-01-01", DATE))) < 0.001
+    assert share(call(">", Ref(DAY), literal("1980-01-01", DATE))) == 1.0
     year = conjunction((
-        call(">=", Ref(DAY), lit("1994-01-01", DATE)), call("<", Ref(DAY), lit("1995-01-01", DATE)),
+        call(">=", Ref(DAY), literal("1994-01-01", DATE)),
+        call("<", Ref(DAY), literal("1995-01-01", DATE)),
     ))  # fmt: skip
     assert share(year) == pytest.approx(1 / 7, rel=0.02)
     assert share(call("<", Ref(CK), Ref(OK))) == pytest.approx(1 / 3)
 
 
 def test_equalities_lists_and_patterns() -> None:
-    assert share(call("=", Ref(CK), lit("5"))) == pytest.approx(1 / 100)
-    assert share(call("=", Ref(CK), lit("500"))) < 1e-6
-    assert share(call("<>", Ref(CK), lit("5"))) == pytest.approx(99 / 100)
-    assert share(call("in", Ref(CK), lit("1"), lit("2"))) == pytest.approx(2 / 100)
-    assert share(call("not", call("in", Ref(CK), lit("1")))) == pytest.approx(99 / 100)
-    assert share(call("=", Ref(NOTE), lit("x", STRING))) == pytest.approx(0.75 / 20)
+    assert share(call("=", Ref(CK), literal("5"))) == pytest.approx(1 / 100)
+    assert share(call("=", Ref(CK), literal("500"))) < 1e-6
+    assert share(call("<>", Ref(CK), literal("5"))) == pytest.approx(99 / 100)
+    assert share(call("in", Ref(CK), literal("1"), literal("2"))) == pytest.approx(2 / 100)
+    assert share(call("not", call("in", Ref(CK), literal("1")))) == pytest.approx(99 / 100)
+    assert share(call("=", Ref(NOTE), literal("x", STRING))) == pytest.approx(0.75 / 20)
     assert share(call("isnull", Ref(NOTE))) == pytest.approx(0.25)
     assert share(call("isnotnull", Ref(NOTE))) == pytest.approx(0.75)
-    prefix = share(call("like", Ref(NOTE), lit("a%", STRING)))
-    assert prefix < share(call("like", Ref(NOTE), lit("%a%", STRING))) < 0.2
-    either = call("or", call("=", Ref(CK), lit("5")), call("=", Ref(CK), lit("6")))
+    prefix = share(call("like", Ref(NOTE), literal("a%", STRING)))
+    assert prefix < share(call("like", Ref(NOTE), literal("%a%", STRING))) < 0.2
+    either = call("or", call("=", Ref(CK), literal("5")), call("=", Ref(CK), literal("6")))
     assert share(either) == pytest.approx(0.02, rel=0.02)
-    assert share(call("not", call("like", Ref(NOTE), lit("%a%", STRING)))) < 0.75
+    assert share(call("not", call("like", Ref(NOTE), literal("%a%", STRING)))) < 0.75
     assert share(Literal("false", BOOLEAN)) == 0.0
     assert share(Literal(None, BOOLEAN)) == 0.0
 
@@ -163,7 +157,7 @@ def test_joins() -> None:
     assert rows(join(JoinKind.INNER, on)) == pytest.approx(6000)
     assert rows(join(JoinKind.INNER, TRUE)) == 1500 * 6000
     assert rows(join(JoinKind.INNER, on), l=600) == pytest.approx(600, rel=0.01)
-    few = Filter(L, call("=", Ref(QTY), lit("3")))
+    few = Filter(L, call("=", Ref(QTY), literal("3")))
     assert rows(join(JoinKind.INNER, on, few)) == pytest.approx(120, rel=0.02)
     assert rows(join(JoinKind.LEFT, on, few)) == 1500
     assert rows(join(JoinKind.RIGHT, on)) == pytest.approx(6000)
@@ -198,7 +192,7 @@ def test_aggregates_and_the_rest() -> None:
     assert rows(Limit(L, None, 1000)) == 5000
     assert rows(Sort(L, (SortKey(LK),))) == 6000
     assert rows(UnionAll((L, L), (LK, LN, QTY))) == 12000
-    assert rows(Values((OUT,), ((lit("1"),), (lit("2"),)))) == 2
+    assert rows(Values((OUT,), ((literal("1"),), (literal("2"),)))) == 2
     assert rows(Repeat(L, QTY)) == 6000
     assert rows(SetOperation(SetKind.INTERSECT, True, L, L, (LK, LN, QTY))) == 3000
     assert rows(SetOperation(SetKind.EXCEPT, False, L, L, (LK, LN, QTY))) <= 3000
@@ -225,7 +219,9 @@ def test_states() -> None:
 def test_more_arrived_is_never_less() -> None:
     on = equals(OK, LK)
     total = ((OUT, AggregateCall("sum", (Ref(QTY),))),)
-    plan = Aggregate(Filter(join(JoinKind.INNER, on), call("<", Ref(QTY), lit("9"))), (CK,), total)
+    plan = Aggregate(
+        Filter(join(JoinKind.INNER, on), call("<", Ref(QTY), literal("9"))), (CK,), total
+    )
     found = [rows(plan, o=1500 * f, l=6000 * f) for f in (0.0, 0.01, 0.1, 0.5, 0.9, 1.0)]
     assert found == sorted(found)
     assert found[0] == 0

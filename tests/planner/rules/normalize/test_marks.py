@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from planner.algebra.relational import Join, JoinKind, Scan
-from planner.algebra.scalar import Call, Literal, Ref, Scalar
+from planner.algebra.scalar import Literal, Ref, Scalar
 from planner.algebra.types import BOOLEAN, INT, Column, ColumnId
 from planner.rules.normalize.driver import normalize
 from planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.planner.rules.normalize.trees import SOURCES
+from tests.planner.scalars import call
 
 V = Column(ColumnId(1), "v", INT)
 W = Column(ColumnId(2), "w", INT)
@@ -22,10 +23,6 @@ ROWS = Inputs(
         "s": SourceData(("k", "w", "u"), [], [(1, 1, None), (1, 3, None), (1, None, None)]),
     }
 )
-
-
-def call(name: str, *args: Scalar) -> Scalar:
-    return Call(name, args, BOOLEAN)
 
 
 SAME = call("=", Ref(V), Ref(W))

@@ -11,23 +11,16 @@ from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import read_query
 from planner.sql.printer import to_sql
 from planner.tvr.signed import ColumnIds
-from tests.datadriven import Block, read_blocks
+from tests.datadriven import Block
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.oracles.values import NotInterpretedError
 from tests.planner.rules.normalize.trees import check_rewrite
 from tests.planner.sql import tables, tpch
+from tests.planner.sql.constructs import CONSTRUCTS
 from tests.properties.engines import SessionEngine
-from tests.properties.sessions import sail_session
-
-QUERIES = Path(__file__).parents[2] / "sql" / "queries"
-CASES = [
-    pytest.param(block, id=f"{path.stem}:{block.line}")
-    for path in sorted(QUERIES.glob("*.test"))
-    for block in read_blocks(path)
-]
 
 
-@pytest.mark.parametrize("block", CASES)
+@pytest.mark.parametrize("block", CONSTRUCTS)
 def test_every_construct_keeps_its_answer(block: Block) -> None:
     query = read_query(block.input, tables.SOURCES)
     inputs = tables.inputs()
@@ -41,15 +34,6 @@ def test_every_construct_keeps_its_answer(block: Block) -> None:
     except NotInterpretedError as missing:
         pytest.skip(str(missing))
     assert [c.type for c in result.columns] == [c.type for c in query.relation.columns]
-
-
-@pytest.fixture(scope="module")
-def sail() -> SessionEngine:
-    engine = SessionEngine(sail_session())
-    generated = tpch.rows()
-    for name, columns in tpch.COLUMNS.items():
-        engine.bind(name, columns, generated[name])
-    return engine
 
 
 @pytest.mark.parametrize("path", tpch.TEXTS, ids=lambda p: p.stem)
