@@ -57,12 +57,14 @@ check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets: under two mi
 	.venv/bin/python -m pytest -q -m "not slow and not spark" tests/meta
 
 test: setup jars s3-server ## all tests but the long suites: under 15 minutes
-	.venv/bin/python -m pytest -q -m "not slow and not spark" tests
-	.venv/bin/python -m pytest -q -m "spark and not slow" --ignore=tests/spark tests
-	.venv/bin/python -m pytest -q -m "spark and not slow" tests/spark
+test: WHICH := and not slow
 
 test-all: setup jars s3-server ## every test
-	.venv/bin/python -m pytest -q tests
+
+test test-all:
+	.venv/bin/python -m pytest -q -m "not spark $(WHICH)" tests
+	.venv/bin/python -m pytest -q -m "spark $(WHICH)" --ignore=tests/spark tests
+	.venv/bin/python -m pytest -q -m "spark $(WHICH)" tests/spark
 
 mutate: setup ## break rules and stages on purpose: every break must turn the suite red
 	.venv/bin/python -m scripts.mutate
