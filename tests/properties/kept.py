@@ -62,7 +62,7 @@ def _families(result: PlanResult) -> Families:
         points=tuple(TimePoint(weight=run.weight) for run in plan.runs),
         settings=Settings(session=plan.session),
     )
-    return Families(result.sizes, request, ColumnIds(_FIRST_ID))
+    return Families(result.root, result.sizes, request, ColumnIds(_FIRST_ID))
 
 
 class _Judge:
