@@ -2,9 +2,8 @@
 
 The result is copied to a folder of its own, then one conditional put moves the pointer: readers of
 the pointer see the old version or the new one, whole. An older generation never replaces a newer
-one. A partition folder of a table gets the files instead; there a version is whole when
-``_forerun.json`` names it, and replacing one that is published is not atomic (no plain folder can
-do that), so readers that must not see the change go by the pointer.
+one. For a partition folder of a table see :mod:`include.partition_sink`; there the file changes
+first and the pointer follows, so that a retry after a kill finishes what is missing.
 """
 
 from __future__ import annotations
@@ -14,8 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from include.history import record_history
+from include.partition_sink import (
+    NotPublishedError as NotPublishedError,  # noqa: PLC0414 - this module offers it too
+)
+from include.partition_sink import Stamp, publish_partition
 from include.report import PartitionFolder, ReportSpec
-from include.source_files import Location, locate
 from include.state.commits import read_chain, verify_partition
 from include.state.layout import Generation, pointer_key, version_folder
 from include.state.opening import open_store
@@ -27,17 +29,9 @@ from include.state.records import (
     decode,
     encode,
 )
-from include.state.store import Store, StoreReader, is_hidden
-from planner.errors import ForerunError
+from include.state.store import Store, StoreReader
 
-_MARKER = "_forerun.json"
 _SAMPLE = 3
-
-
-class NotPublishedError(ForerunError):
-    """A result cannot be published: it is not there, it failed its checks, or a newer one is."""
-
-    code = "not-published"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +101,8 @@ def publish_result(
     _refuse_older(there, number)
     verify_partition(store, result)
     if isinstance(spec.sink, PartitionFolder):
-        folder, files = _to_partition(store, result, spec.sink, day, version)
+        stamp = Stamp(report=spec.name, day=day.isoformat(), version=version, generation=number)
+        folder, files = publish_partition(store, result, spec.sink, stamp)
     else:
         folder, files = _to_version(store, result, spec.name, day, version)
     pointer = Pointer(
@@ -202,26 +197,3 @@ def _published(store: Store, folder: str, result: ArtifactPartition) -> tuple[Ar
             ArtifactFile(name=file.name, size=file.size, identity=identity, checksum=file.checksum)
         )
     return tuple(files)
-
-
-def _to_partition(
-    store: Store, result: ArtifactPartition, sink: PartitionFolder, day: date, version: str
-) -> tuple[str, tuple[ArtifactFile, ...]]:
-    """New files first, then the old ones go, then the marker names what is there."""
-    target = locate(f"{sink.path.rstrip('/')}/{sink.column}={day.isoformat()}")
-    files = []
-    for number, file in enumerate(result.files):
-        name = f"part-{number:05d}-{version}.parquet"
-        target.store.put(f"{target.key}/{name}", store.get(f"{result.folder}/{file.name}"))
-        files.append(ArtifactFile(name=name, size=file.size, checksum=file.checksum))
-    _clear(target, {file.name for file in files})
-    body = {"version": version, "rows": result.rows, "files": [file.name for file in files]}
-    target.store.put(f"{target.key}/{_MARKER}", (json.dumps(body, indent=1) + "\n").encode())
-    return target.store.uri(target.key), tuple(files)
-
-
-def _clear(target: Location, keep: set[str]) -> None:
-    start = len(target.key) + 1
-    for file in target.store.list(target.key):
-        if file.key[start:] not in keep and not is_hidden(file.key[start:]):
-            target.store.delete(file.key)

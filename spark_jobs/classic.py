@@ -33,6 +33,8 @@ _SESSION = (
     ("spark.sql.files.ignoreMissingFiles", "false"),
     ("spark.sql.files.ignoreCorruptFiles", "false"),
     ("spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"),
+    # Spark's default is INT96: without statistics, and without a word on the time zone.
+    ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
     ("spark.eventLog.enabled", "true"),
     ("spark.eventLog.compress", "false"),
     ("spark.eventLog.rolling.enabled", "false"),

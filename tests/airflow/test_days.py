@@ -154,6 +154,17 @@ def test_a_cleared_day_is_a_new_generation(days):
     assert days.result("cleared", day="2026-03-02") == EXPECTED
 
 
+def test_a_partition_folder_of_a_cleared_day_has_one_file(days):
+    folder = days.root / "warehouse" / "revenue" / f"ds={DAY}"
+    for generation in (1, 2):
+        states = _rerun(days, "partitioned", MIDNIGHT) if folder.exists() else None
+        states = states or days.test("partitioned")
+        assert states["dag"] == "success"
+        assert days.pointer("partitioned")["generation"] == generation
+        assert [p.name for p in folder.iterdir() if p.name[0] != "."] == ["partitioned.parquet"]
+        assert days.result("partitioned") == EXPECTED
+
+
 def test_a_backfilled_day_is_one_run(days):
     states = _backfill(days, "backfilled", MIDNIGHT)
     assert states["dag"] == "success"

@@ -16,7 +16,6 @@ from include.day import (
     read_pointer,
 )
 from include.history import read_history
-from include.report import PartitionFolder
 from include.state.commits import ArtifactError, read_commit
 from include.state.expire import Retention, expire
 from include.state.file_store import FileStore
@@ -141,20 +140,6 @@ def test_a_warning_publishes_and_says_so(case):
     assert publish(case, generation).rows == 1
     (found,) = read_findings(case.store_uri, case.spec, DAY, generation)
     assert found.severity == "warning"
-
-
-def test_a_partition_folder_holds_one_version(tmp_path, store_uri):
-    table = f"{store_uri}/warehouse/totals"
-    case = DayCase(tmp_path, store_uri, sink={"sink": PartitionFolder(path=table, column="day")})
-    first = publish(case, whole_day(case))
-    second = publish(case, whole_day(case, "cleared"))
-    assert second.folder.endswith("/warehouse/totals/day=2026-03-01")
-    folder = "warehouse/totals/day=2026-03-01"
-    names = [file.key.rpartition("/")[2] for file in case.store.list(folder)]
-    assert names == ["_forerun.json", f"part-00000-{second.version}.parquet"]
-    assert first.version != second.version
-    marker = json.loads(case.store.get(f"{folder}/_forerun.json"))
-    assert (marker["version"], marker["files"]) == (second.version, names[1:])
 
 
 def test_the_ledger_has_every_committed_run_once(case):

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from include.expectations import expect
-from include.state.commits import ArtifactError
+from include.partition_sink import Stamp, publish_partition
+from include.report import PartitionFolder
+from include.state.commits import ArtifactError, describe_partition
+from include.state.file_store import FileStore
 from planner.contract import ArtifactOutput, ColumnSpec, Family, FamilyInput, SourceInput, Stage
 from planner.errors import ContractError
 from spark_jobs.classic import ClassicEngine
@@ -264,3 +267,32 @@ def test_names_that_need_quotes(day: Day, spark: ClassicEngine) -> None:
     )
     day.plan_run(1, (stage,), families=(family,))
     assert day.do(spark).artifacts[0].rows == 5
+
+
+def test_a_partition_folder_has_the_types_and_rows_that_spark_wrote(
+    tmp_path: Path, spark: ClassicEngine
+) -> None:
+    """The file is written anew on publishing: Spark must read back what it had written."""
+    rows = spark.session.sql(
+        "SELECT * FROM VALUES "
+        "(true, 1Y, 2S, 3, 4L, 1.5F, 2.5D, 1.23BD, CAST(9 AS DECIMAL(38, 10)), 'ä', X'00FF', "
+        "DATE'1582-10-04', TIMESTAMP'0001-01-01 00:00:00.000001', "
+        "TIMESTAMP_NTZ'9999-12-31 23:59:59', ARRAY(1, NULL), "
+        "MAP('k', TIMESTAMP'2026-01-01 00:00:00'), STRUCT(1 AS a, ARRAY('x') AS b)), "
+        "(null, null, null, null, null, null, CAST('NaN' AS DOUBLE), null, null, null, null, "
+        "null, null, null, null, null, null) "
+        "AS t(`a b`, c2, c3, c4, c5, c6, c7, c8, c9, d1, d2, d3, d4, d5, d6, d7, d8)"
+    )
+    store = FileStore(tmp_path)
+    spark.write_result(rows.repartition(2), store.uri("made"), ordered=False)
+    made = describe_partition(
+        store, family="result", run=1, attempt="a", folder="made", rows=2, columns=()
+    )
+    assert made.files
+    stamp = Stamp(report="types", day="2026-03-01", version="1-1-a", generation=1)
+    sink = PartitionFolder(path=str(tmp_path / "table"))
+    publish_partition(store, made, sink, stamp)
+    before = spark.session.read.parquet(store.uri("made"))
+    after = spark.session.read.parquet(store.uri("table/ds=2026-03-01"))
+    assert after.schema.jsonValue() == before.schema.jsonValue()
+    assert sorted(map(repr, after.collect())) == sorted(map(repr, before.collect()))

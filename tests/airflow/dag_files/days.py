@@ -1,7 +1,11 @@
-"""DAGs for tests/airflow/test_days.py: one report, several days. Copied into the DAG folder."""
+"""DAGs for test_days.py and test_s3.py: one report, several days. Copied into the DAG folder.
+
+Data and store lie below ``FORERUN_TEST_ROOT``, a folder or an ``s3://`` URI.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from airflow.sdk import BaseOperator
 
-from forerun_airflow import MarkerFile, expect, progressive_dag
+from forerun_airflow import (
+    MarkerFile,
+    PartitionFolder,
+    VersionedFolder,
+    expect,
+    progressive_dag,
+)
+from include.state.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = os.environ["FORERUN_TEST_ROOT"]
@@ -32,26 +43,26 @@ class Arrive(BaseOperator):
 
     def execute(self, context: Any) -> None:
         opened = context["ti"].xcom_pull(task_ids="open_day")
-        folder = f"{self.data}/sales/{opened['day']}"
-        os.makedirs(folder, exist_ok=True)
+        store, folder = open_store(self.data), f"sales/{opened['day']}"
         names, amounts = zip(*ARRIVALS[self.run], strict=True)
         table = pa.table(
             {"item": pa.array(names, pa.string()), "amount": pa.array(amounts, pa.int64())}
         )
-        path = f"{folder}/run-{self.run}.parquet"
-        if not os.path.exists(path):
-            pq.write_table(table, path)
+        file = io.BytesIO()
+        pq.write_table(table, file)
+        store.put_if_absent(f"{folder}/run-{self.run}.parquet", file.getvalue())
         if self.run == max(ARRIVALS):
-            open(f"{folder}/_SUCCESS", "w").close()
+            store.put_if_absent(f"{folder}/_SUCCESS", b"")
 
 
-def build(name, *, expectations=(), deliveries=(), **options):
+def build(name, *, expectations=(), deliveries=(), sink=None, **options):
     data = f"{ROOT}/{name}"
     spec = sales_report(
         store=f"{ROOT}/store",
         name=name,
         sources=(sales_source(data, complete_when=MarkerFile(), expectations=deliveries),),
         expectations=expectations,
+        sink=sink or VersionedFolder(),
     )
 
     def before_run(run):
@@ -66,6 +77,7 @@ progressive = build("progressive")
 batch = build("batch")
 by_hand = build("by_hand")
 cleared = build("cleared")
+partitioned = build("partitioned", sink=PartitionFolder(path=f"{ROOT}/warehouse/revenue"))
 backfilled = build("backfilled")
 dry = build("dry")
 broken_early = build("broken_early")
