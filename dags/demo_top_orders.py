@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-from forerun_airflow import ReportSpec, expect, progressive_dag
-from forerun_airflow.arrivals import demo_arrivals
+from forerun_airflow import ReportSpec, expect
+from forerun_airflow.arrivals import demo_dag
 from include.demo import POLICY, demo_sources
 
 REPORT = ReportSpec(
@@ -22,13 +20,4 @@ REPORT = ReportSpec(
     ),
 )
 
-dag = progressive_dag(
-    REPORT,
-    dag_id="demo_top_orders",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    schedule=None,
-    # The demo's day is over, and small: left to itself, Forerun would see no use in early runs.
-    mode="progressive",
-    before_run=demo_arrivals(REPORT),
-    tags=("demo",),
-)
+dag = demo_dag(REPORT)

@@ -15,6 +15,8 @@ from include.report import MarkerFile, RunPolicy, RunTime, SourceSpec, SpecError
 from include.state.opening import open_store
 from planner.contract.plan_v1 import ColumnSpec
 
+DAY = date(2026, 1, 1)
+"""The day that the demo generates data of."""
 DATA_VARIABLE = "FORERUN_DATA"
 MARKER = "_SUCCESS"
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from forerun import accounts, console
@@ -20,15 +21,17 @@ from forerun.demo.page import PageReport, page
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, SparkRunner
-from forerun.simulate import DAY, make_account
+from forerun.simulate import make_account
 from forerun.simulation_command import show_day
 from forerun.tables import Table
 from include.day import latest_generation
-from include.demo import DATA_VARIABLE, POLICY, demo_sources
+from include.demo import DATA_VARIABLE, DAY, POLICY, demo_sources
 from include.jvm import driver_environment, home_folder
 from include.report import ReportSpec
 from include.state.opening import open_store
+from planner.algebra.relational import sources as sources_of
 from planner.errors import ForerunError
+from planner.sql.frontend import read_query
 
 ROOT = Path(__file__).resolve().parents[2]
 _MASTER = "local[2]"
@@ -39,40 +42,8 @@ _LEAD = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DemoReport:
-    """A report of the demo: its DAG is ``demo_<name>``, its SQL ``include/reports/<name>.sql``."""
-
-    name: str
-    title: str
-    about: str
-    tables: tuple[str, ...]
-
-    @property
-    def sql(self) -> str:
-        return (ROOT / "include" / "reports" / f"{self.name}.sql").read_text(encoding="utf-8")
-
-
-REPORTS = (
-    DemoReport(
-        "consolidated_revenue",
-        "Consolidated revenue",
-        "Gross revenue by ship mode: sales left outer join the returns that came in.",
-        ("lineitem", "returns"),
-    ),
-    DemoReport(
-        "top_orders",
-        "Top orders",
-        "The ten orders of the building segment with the highest revenue, a join of three tables.",
-        ("customer", "orders", "lineitem"),
-    ),
-    DemoReport(
-        "customer_distribution",
-        "Customer distribution",
-        "How many customers have how many orders, those without any included.",
-        ("customer", "orders"),
-    ),
-)
+REPORTS = ("consolidated_revenue", "top_orders", "customer_distribution")
+"""The DAG of each is ``dags/demo_<name>.py``, its SQL ``include/reports/<name>.sql``."""
 
 
 class DemoError(ForerunError):
@@ -102,10 +73,10 @@ def run(store: str, scale: float, *, as_json: bool) -> int:
         _airflow(place, "migrate", "db", "migrate")
         runner = SparkRunner(place.home / "logs", _MASTER)
         pages = []
-        for report in REPORTS:
-            notes.print(f"{report.name}: three runs through Airflow, then batch")
-            _airflow(place, report.name, "dags", "test", f"demo_{report.name}", DAY.isoformat())
-            pages.append(_account(place, report, tables, runner))
+        for name in REPORTS:
+            notes.print(f"{name}: three runs through Airflow, then batch")
+            _airflow(place, name, "dags", "test", f"demo_{name}", DAY.isoformat())
+            pages.append(_account(place, name, tables, runner))
         seconds = time.monotonic() - started
         target = home_folder() / "demo" / "day.html"
         footer = f"forerun demo, scale {scale:g}, {store} store, {seconds:.0f} s in all."
@@ -201,26 +172,25 @@ def _airflow(place: _Place, name: str, *arguments: str) -> None:
         )
 
 
-def _account(
-    place: _Place, report: DemoReport, tables: dict[str, Table], runner: Runner
-) -> PageReport:
+def _account(place: _Place, name: str, tables: dict[str, Table], runner: Runner) -> PageReport:
     """What the DAG's runs committed, beside the plain query over the same files."""
     store = open_store(place.store)
-    at = latest_generation(store, report.name, DAY)
+    at = latest_generation(store, name, DAY)
     if at is None or store.find(at.commit(len(POLICY.runs))) is None:
         raise DemoError(
-            f"the final run of {report.name} was not committed",
-            hint=f"The log: {place.home / 'logs' / f'airflow-{report.name}.log'}",
+            f"the final run of {name} was not committed",
+            hint=f"The log: {place.home / 'logs' / f'airflow-{name}.log'}",
         )
+    sql = (ROOT / "include" / "reports" / f"{name}.sql").read_text(encoding="utf-8")
+    sources = planner_sources(tables.values(), frozenset(tables))
     spec = ReportSpec(
-        name=report.name,
-        sql=report.sql,
-        sources=demo_sources(report.name, *report.tables),
+        name=name,
+        sql=sql,
+        sources=demo_sources(name, *sorted(sources_of(read_query(sql, sources).relation))),
         policy=POLICY,
         deadline="26:00",
         store=place.store,
     )
-    sources = planner_sources(tables.values(), frozenset(tables))
     plain = PlainQuery(spec, sources, DAY, runner)
     plain_at, batch = plain.run()
     arrivals = accounts.read_arrivals(store, at, spec.runs)
@@ -231,14 +201,21 @@ def _account(
         store,
         at,
         engine=runner.engine,
-        sql=report.sql,
+        sql=sql,
         verdict=plain.compare(at, plain_at),
         runs=accounts.read_runs(store, at, points),
         batch=batch,
         arrivals=arrivals,
     )
     times = tuple(run.at for run in POLICY.runs)
-    return PageReport(title=report.title, about=report.about, times=times, day=day)
+    title = name.replace("_", " ").capitalize()
+    return PageReport(title=title, about=_about(sql), times=times, day=day)
+
+
+def _about(sql: str) -> str:
+    """The comment at the top of a report's SQL."""
+    lines = takewhile(lambda line: line.startswith("--"), sql.splitlines())
+    return " ".join(line.removeprefix("--").strip() for line in lines)
 
 
 def _show(pages: list[PageReport], target: Path, *, as_json: bool) -> None:

@@ -1,14 +1,16 @@
-"""For the demo only: tasks that let data arrive between the runs of a day that is over."""
+"""For the demo only: a DAG that lets data arrive between the runs of a day that is over."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun_airflow.builder import BeforeRun
+from forerun_airflow.builder import BeforeRun, progressive_dag
 from forerun_airflow.day import explained, opened_day
+from include.demo import DAY
 from include.report import ReportSpec
 
 
@@ -35,6 +37,25 @@ class DeliverDemoData(BaseOperator):
             count = deliver(self.spec.name, tables, opened.date, self.run, last=last)
         self.log.info("%d files arrived", count)
         return count
+
+
+def demo_dag(report: ReportSpec) -> DAG:
+    """The DAG ``demo_<report>``: by hand only, on the day that the demo has data of.
+
+    That day is over, and small: left to itself, Forerun would see no use in early runs. So its
+    mode is ``progressive`` unless the trigger form says otherwise.
+    """
+    dag = progressive_dag(
+        report,
+        dag_id=f"demo_{report.name}",
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        schedule=None,
+        mode="progressive",
+        before_run=demo_arrivals(report),
+        tags=("demo",),
+    )
+    dag.params["report_date"] = DAY.isoformat()
+    return dag
 
 
 def demo_arrivals(spec: ReportSpec) -> BeforeRun:

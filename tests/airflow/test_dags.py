@@ -10,7 +10,9 @@ import pytest
 from airflow.sdk import DAG
 
 from forerun_airflow import ProgressiveTaskGroup, progressive_dag
+from forerun_airflow.arrivals import demo_dag
 from forerun_airflow.builder import read_sql
+from include.demo import DAY
 from include.report import AssetEvent, ReportSpec, SpecError
 from tests.airflow.conftest import ENVIRONMENT, ROOT
 from tests.airflow.reports import sales_report, sales_source
@@ -77,6 +79,16 @@ def test_the_form():
     assert params.dump() == {"report_date": None, "mode": "auto", "dry_run": False}
     assert params.get_param("mode").schema["enum"] == ["auto", "progressive", "batch"]
     assert params.get_param("report_date").schema["format"] == "date"
+
+
+def test_a_demo_report_is_asked_for_by_hand_on_the_day_that_has_data():
+    dag = demo_dag(sales_report())
+    assert dag.dag_id == "demo_revenue"
+    assert dag.params.dump() == {
+        "report_date": DAY.isoformat(), "mode": "progressive", "dry_run": False,
+    }  # fmt: skip
+    assert dag.schedule is None
+    assert dag.get_task("run_2.wait").upstream_task_ids == {"arrive_2"}
 
 
 def test_the_page_changes_with_the_sql():
