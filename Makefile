@@ -10,7 +10,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke clean
+.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke bench-plan clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ up: setup $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on the demo
 
 bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.smoke
+
+bench-plan: setup ## planning time of TPC-H's and TPC-DS's queries (fetched): docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.planning
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)
 	rm -rf .venv .forerun build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -99,6 +99,14 @@ def sources(tables: Iterable[Table], changing: frozenset[str]) -> tuple[Source, 
     )
 
 
+def with_statistics(tables: Mapping[str, Table], changing: frozenset[str]) -> tuple[Source, ...]:
+    """Tables with what the footers say of their columns, as a run's own planning has it."""
+    return tuple(
+        _with_statistics(source, tables[source.name])
+        for source in sources(tables.values(), changing)
+    )
+
+
 def _with_statistics(source: Source, table: Table) -> Source:
     """The source with what the footers say of its columns, as a run's own planning has it."""
     files = []
@@ -120,10 +128,7 @@ def build_request(
     return PlanRequest(
         report=report.stem,
         sql=read_sql(report),
-        sources=tuple(
-            _with_statistics(source, tables[source.name])
-            for source in sources(tables.values(), changing)
-        ),
+        sources=with_statistics(tables, changing),
         points=points,
         method=method,
     )
