@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.algebra.relational import Filter, Join, JoinKind, Limit, Project, Relation, Sort
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    Project,
+    Relation,
+    Sort,
+)
 from planner.algebra.scalar import (
     FALSE,
     TRUE,
@@ -21,10 +31,11 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import BOOLEAN, Column, ColumnId
+from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.sql.binder import Binder, Bound
 from planner.sql.coercion import compare
 from planner.sql.correlation import at_most_one_row, exactly_one_row, outer_of
+from planner.sql.dependent import at_most_one
 from planner.sql.domain import Domain, unnest
 from planner.sql.pull import Pulled, one_row_per_match, pull
 from planner.sql.scope import bind_outer
@@ -148,6 +159,8 @@ def scalar(binder: Binder, node: exp.Expr) -> Scalar:
         raise binder.text.error(node, f"a scalar subquery has one column, not {count}")
     one_row = at_most_one_row(bound.relation)
     side = _side(binder, node, bound, existential=False)
+    if not side.correlation and not one_row:
+        side = _checked(binder, side)
     value, pulled = side.values[0], side.pulled
     condition = conjunction(side.correlation)
     if exactly_one_row(side.relation) and not side.correlation:
@@ -164,6 +177,24 @@ def scalar(binder: Binder, node: exp.Expr) -> Scalar:
         return value
     key = _matched_key(side)
     return Call("case", (Call("isnull", (Ref(key),), BOOLEAN), default, value), value.type)
+
+
+def _checked(binder: Binder, side: _Side) -> _Side:
+    """The one row of an uncorrelated subquery, NULL if it has none, an error if it has several::
+
+        project[case when count > 1 then error else max end](aggregate[max(v), count(*)](R))
+
+    So what reads it joins exactly one row, and filters by it are known where joins are ordered.
+    """
+    new, value = binder.context.session.columns.new, side.values[0]
+    one = new("value", value.type)
+    rows, checked = new("rows", BIGINT), new("value", value.type)
+    # The maximum merges; where there is no order, any value of the one row is it.
+    ordered = value.type.is_known and "<" not in value.type.name
+    call = AggregateCall("max" if ordered else "any_value", (value,))
+    counted = Aggregate(side.relation, (), ((one, call), (rows, AggregateCall("count", ()))))
+    item = (checked, at_most_one(Ref(one), Ref(rows)))
+    return _Side(Project(counted, (item,)), (), (Ref(checked),), None)
 
 
 def _matched_key(side: _Side) -> Column:

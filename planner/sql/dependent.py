@@ -194,10 +194,15 @@ def _single(node: Join, new_id: NewId) -> Relation:
         (count, AggregateCall("count", ())),
     )
     joined = _joined_back(node, Aggregate(pairs, copies, calls), copies, mine)
-    too_many = Call(">", (Ref(count), Literal("1", BIGINT)), BOOLEAN)
     items: list[tuple[Column, Scalar]] = [(c, Ref(c)) for c in node.left.columns]
     for column, value in zip(node.right.columns, values, strict=True):
-        error = Call("raise_error", (Literal(_TOO_MANY, STRING),), column.type)
-        failure = Call("cast", (error,), column.type)
-        items.append((column, Call("case", (too_many, failure, Ref(value)), column.type)))
+        items.append((column, at_most_one(Ref(value), Ref(count))))
     return Project(joined, tuple(items))
+
+
+def at_most_one(value: Ref, count: Ref) -> Scalar:
+    """The value, unless so many rows have one that a scalar subquery fails."""
+    too_many = Call(">", (count, Literal("1", BIGINT)), BOOLEAN)
+    error = Call("raise_error", (Literal(_TOO_MANY, STRING),), value.type)
+    failure = Call("cast", (error,), value.type) if value.type.is_known else error
+    return Call("case", (too_many, failure, value), value.type)

@@ -24,6 +24,7 @@ _TOTAL = COMPARISONS | frozenset({
     "startswith", "endswith", "contains", "try_cast", "isnan", "nullif", "ifnull", "nvl", "if",
     "greatest", "least", "left", "right", "replace",
 })  # fmt: skip
+_RAISING = frozenset({"raise_error", "assert_true"})
 _OF_DATES = frozenset({
     "year", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "quarter", "weekofyear",
     "hour", "minute", "second", "date_add", "date_sub", "datediff", "add_months", "trunc",
@@ -47,6 +48,8 @@ def can_fail(scalar: Scalar) -> bool:
 def _call_can_fail(call: Call) -> bool:
     if call.name in _TOTAL:
         return False
+    if call.name in _RAISING:
+        return True
     if not references(call):
         # A constant fails for every row or for none, and Spark folds it before it reads a row.
         return False

@@ -18,7 +18,7 @@ from planner.sql.printer import to_sql
 from tests.datadriven import Block
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
-from tests.oracles.values import Row
+from tests.oracles.values import EvaluationError, Row
 from tests.planner.sql import tables, tpch
 from tests.planner.sql.constructs import CONSTRUCTS
 from tests.properties.engines import SessionEngine
@@ -70,3 +70,19 @@ def test_interpreter_sees_the_same_tables() -> None:
     inputs = Inputs({"r": SourceData(("k", "v", "w"), tables.ROWS["r"])})
     query = read_query("select * from r", tables.SOURCES)
     assert len(evaluate(query.relation, inputs)) == len(tables.ROWS["r"])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select a from t where a = (select k from s)",
+        "select a, (select distinct v from s where k < 3) as v from t",
+    ],
+)
+def test_two_rows_for_a_scalar_subquery_fail(sql: str, sail: SessionEngine) -> None:
+    query = read_query(sql, tables.SOURCES)
+    for text in (sql, to_sql(query.relation)):
+        with pytest.raises(Exception, match=r"(?i)more than one row"):
+            sail.query(text)
+    with pytest.raises(EvaluationError):
+        evaluate(query.relation, tables.inputs())
