@@ -22,9 +22,11 @@ def record_history(store: Store, at: Generation, chain: Sequence[RunCommit]) -> 
             store.put_if_absent(key, encode(_entry(store, at, commit)))
 
 
-def read_history(store: StoreReader, report: str) -> tuple[LedgerEntry, ...]:
-    """The newest entries of a report, oldest first."""
-    keys = [file.key for file in store.list(history_folder(report))][-_ENTRIES:]
+def read_history(
+    store: StoreReader, report: str, newest: int = _ENTRIES
+) -> tuple[LedgerEntry, ...]:
+    """The ``newest`` entries of a report, oldest first."""
+    keys = [file.key for file in store.list(history_folder(report))][-newest:]
     return tuple(decode(LedgerEntry, store.get(key), key) for key in keys)
 
 

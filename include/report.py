@@ -119,12 +119,15 @@ class RunTime:
 class RunPolicy:
     """The runs of a day in order; the last one is the final run.
 
-    ``reserve`` is the time to keep free before the deadline: the final run starts no later than
-    that (its latest safe start), complete or not.
+    ``reserve`` is the least time to keep free before the deadline; the latest safe start of the
+    final run is then, or earlier if its forecast says so (:mod:`include.safe_start`). For that,
+    ``retries`` is how often it is tried again after a failure, ``cores`` how many Spark has for it.
     """
 
     runs: tuple[RunTime, ...]
     reserve: str = "+01:00"
+    retries: int = 1
+    cores: int = 2
 
     def __post_init__(self) -> None:
         if not self.runs:
@@ -147,6 +150,11 @@ class RunPolicy:
             raise SpecError(
                 f"the reserve {self.reserve!r} is a clock time",
                 hint="It is a length of time: write +01:00 for one hour.",
+            )
+        if self.retries < 0 or self.cores < 1:
+            raise SpecError(
+                f"the run policy has {self.retries} retries on {self.cores} cores",
+                hint="Give retries of 0 or more, and at least 1 core.",
             )
 
 
@@ -221,11 +229,11 @@ class ReportSpec:
         """When the report of ``day`` is due, in UTC."""
         return parse_time(self.deadline, "the deadline").on(day, self.zone)
 
-    def latest_safe_start(self, day: date) -> datetime:
-        """The last instant at which the final run of ``day`` may start: the reserve before the
-        deadline, but never before its own time."""
+    def latest_safe_start(self, day: date, needed: timedelta = timedelta()) -> datetime:
+        """The last instant at which the final run of ``day`` may start: the reserve, or what it is
+        forecast to need, before the deadline; but never before its own time."""
         reserve = timedelta(seconds=parse_time(self.policy.reserve, "the reserve").seconds)
-        return max(self.deadline_on(day) - reserve, self.points(day)[-1])
+        return max(self.deadline_on(day) - max(reserve, needed), self.points(day)[-1])
 
     def with_sql(self, text: str) -> ReportSpec:
         """The same report with its SQL text in place of the file's path."""

@@ -91,7 +91,11 @@ class Generation:
         return f"{self.folder}/manifests/run-{run}.json"
 
     def plan(self, run: int, attempt: str) -> str:
-        return f"{self.folder}/plans/run-{run}-{part(attempt, 'attempt')}.json"
+        return f"{self.plans}/run-{run}-{part(attempt, 'attempt')}.json"
+
+    @property
+    def plans(self) -> str:
+        return f"{self.folder}/plans"
 
     def artifact(self, family: str, run: int, attempt: str) -> str:
         """The folder of one attempt at a family's partition; the result is a family too."""

@@ -65,7 +65,7 @@ class PlanRun(BaseOperator):
     """Pins the sources, plans run ``run`` with what is committed, and stores the plan.
 
     Returns what the run task needs: the plan's URI, the Spark configuration, and whether there is
-    anything to submit.
+    anything to submit; and for people the latest safe start of the final run, as it looks now.
     """
 
     ui_color = "#eef3ea"
@@ -80,6 +80,8 @@ class PlanRun(BaseOperator):
     def execute(self, context: Any) -> dict[str, object]:
         from include.day import prepare_run
         from include.jvm import submit_options
+        from include.safe_start import read_safe_start
+        from include.state.opening import open_store
 
         opened = opened_day(context, self.day_task)
         with explained():
@@ -93,12 +95,15 @@ class PlanRun(BaseOperator):
                 now=utc_now(),
             )
             conf = submit_options(store_uri(self.spec), tiny=prepared.tiny)
+            safe = read_safe_start(open_store(store_uri(self.spec)), self.spec, prepared.at)
         self.plan_uri = prepared.plan_uri
         why = "a dry run computes nothing" if opened.dry_run else prepared.skip_reason
         self.log.info("plan %s%s", prepared.plan_uri, f"; not submitted: {why}" if why else "")
+        self.log.info("latest safe start of the final run: %s (%s)", safe.at, safe.why)
         return {
             "plan": prepared.plan_uri,
             "submit": not why,
             "why": why,
+            "latest_safe_start": safe.at.isoformat(),
             "conf": [list(pair) for pair in conf],
         }

@@ -9,9 +9,10 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
+from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
 from forerun_airflow.triggers import SourcesTrigger
 from include.report import AssetEvent, ReportSpec, encode_report
+from include.state.store import StoreDownError
 
 # Events of assets can be asked for by a worker only, not by the triggerer.
 _ASSET_POLL = timedelta(minutes=1)
@@ -46,7 +47,14 @@ class WaitForRun(BaseOperator):
     def _wait(self, context: Any) -> list[str]:
         opened = opened_day(context, self.day_task)
         with explained():
-            return self._look(context, opened)
+            try:
+                return self._look(context, opened)
+            except StoreDownError as error:
+                # A wait that fails would hold up the day for an outage that may end in a minute.
+                self.log.warning("looking again in %.0f s: %s", self.poll, error)
+        again = utc_now() + timedelta(seconds=self.poll)
+        self.defer(trigger=DateTimeTrigger(moment=again), method_name="resume")
+        return []
 
     def _look(self, context: Any, opened: OpenedDay) -> list[str]:
         now, points = utc_now(), self.spec.points(opened.date)
@@ -74,7 +82,7 @@ class WaitForRun(BaseOperator):
         missing = missing_sources(self.spec, opened.date, now, events=self._events(context, opened))
         if not missing:
             return []
-        safe = self.spec.latest_safe_start(opened.date)
+        safe = self._safe_start(opened)
         if now >= safe and self.spec.on_incomplete == "fail":
             raise AirflowFailException(
                 f"not complete at the latest safe start {safe}: {'; '.join(missing)}"
@@ -96,6 +104,22 @@ class WaitForRun(BaseOperator):
             method_name="resume",
         )
         return []
+
+    def _safe_start(self, opened: OpenedDay) -> datetime:
+        """Asked for at every look: it moves with what early runs have taken and left to do."""
+        from include.safe_start import read_safe_start
+        from include.state.layout import Generation
+        from include.state.opening import open_store
+
+        at = Generation(self.spec.name, opened.day, opened.generation)
+        safe = read_safe_start(open_store(store_uri(self.spec)), self.spec, at)
+        self.log.info("latest safe start: %s (%s)", safe.at, safe.why)
+        if safe.late_s:
+            self.log.warning(
+                "even if it starts in time, the final run may miss the deadline by %.0f s",
+                safe.late_s,
+            )
+        return safe.at
 
     def _assets(self) -> list[str]:
         rules = (source.complete_when for source in self.spec.sources)

@@ -23,10 +23,20 @@ from forerun_airflow.wait import WaitForRun
 from include.clock import parse_day
 from include.completeness import missing_sources
 from include.report import AssetEvent, ExpectedCount, MarkerFile, encode_report
+from include.state.layout import Generation, history_key
+from include.state.opening import open_store
+from include.state.records import LedgerEntry, encode
 from planner.errors import RequestError
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = "2026-03-01"
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path, monkeypatch):
+    """The store of reports that name none: an empty folder."""
+    monkeypatch.setenv("FORERUN_STORE", str(tmp_path / "store"))
+    return open_store(str(tmp_path / "store"))
 
 
 def at(hour, minute=0, day=1):
@@ -142,6 +152,41 @@ def test_at_the_latest_safe_start_the_report_decides(clock, tmp_path):
         waiting(3, marked(tmp_path, on_incomplete="fail")).execute(context())
     warned = marked(tmp_path, on_incomplete="publish_with_warning")
     assert "sales: no _SUCCESS" in waiting(3, warned).execute(context())[0]
+
+
+def test_long_final_runs_in_the_ledger_move_the_latest_safe_start(clock, tmp_path, store):
+    """Two tries of 75 minutes, 5 between and 1 around them: at 03:24 instead of 05:00."""
+    entry = LedgerEntry(
+        report="revenue", day="2026-02-28", generation="1", run=3, weight=1.0,
+        estimated_cost=10**9, batch_cost=10**9, executor_cpu_s=0.0, process_cpu_s=0.0,
+        wall_s=4500.0, arrived=(), state_bytes=0, committed_at="",
+    )  # fmt: skip
+    store.put(history_key(Generation("revenue", "2026-02-28", "1"), 3), encode(entry))
+    failing = marked(tmp_path, on_incomplete="fail")
+    clock(at(3, 23, day=2))
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting(3, failing).execute(context())
+    assert deferred.value.trigger.until == at(3, 24, day=2).isoformat()
+    clock(at(3, 24, day=2))
+    with pytest.raises(AirflowFailException, match="latest safe start 2026-03-02 03:24"):
+        waiting(3, failing).execute(context())
+
+
+def test_a_store_that_is_down_does_not_end_the_wait(clock, tmp_path, monkeypatch):
+    for name, value in {
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9",
+        "AWS_ACCESS_KEY_ID": "who",
+        "AWS_SECRET_ACCESS_KEY": "never-in-a-log",
+        "FORERUN_S3_TIMEOUT": "2",
+    }.items():
+        monkeypatch.setenv(name, value)
+    clock(at(0, 5, day=2))
+    away = marked(tmp_path, store="s3://no-such-bucket/store")
+    with pytest.raises(TaskDeferred) as deferred:
+        waiting(3, away).execute(context())
+    assert isinstance(deferred.value.trigger, DateTimeTrigger)
+    assert deferred.value.trigger.moment > at(0, 5, day=2)
+    assert deferred.value.method_name == "resume"
 
 
 def test_an_expected_count_of_files(clock, tmp_path):
