@@ -8,11 +8,11 @@ from functools import cached_property
 from planner.algebra.types import Column, ColumnId
 
 
-def require_columns(node: str, needed: frozenset[ColumnId], available: tuple[Column, ...]) -> None:
-    """Raise ValueError if a node reads a column that its input does not have."""
-    missing = needed - {column.id for column in available}
+def require_columns(node: str, needed: frozenset[ColumnId], *inputs: Relation) -> None:
+    """Raise ValueError if a node reads a column that none of its inputs has."""
+    missing = needed.difference(*(given.column_ids for given in inputs))
     if missing:
-        have = ", ".join(str(column) for column in available)
+        have = ", ".join(str(column) for given in inputs for column in given.columns)
         raise ValueError(f"{node} reads columns {sorted(missing)} that its input lacks ({have})")
 
 
@@ -23,12 +23,18 @@ def require_distinct(node: str, columns: tuple[Column, ...]) -> None:
 
 
 class Relation:
-    """Base of all operators. Equality is structural; the hash is computed once."""
+    """Base of all operators. Equality is structural; what is asked for again and again, as the
+    hash and the columns, is computed once."""
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Output columns, in order."""
         raise NotImplementedError
+
+    @cached_property
+    def column_ids(self) -> frozenset[ColumnId]:
+        """The ids of the output columns."""
+        return frozenset(column.id for column in self.columns)
 
     @property
     def inputs(self) -> tuple[Relation, ...]:
@@ -54,7 +60,7 @@ class Unary(Relation):
 
     input: Relation
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.input.columns
 

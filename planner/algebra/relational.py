@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from planner.algebra.node import Relation as Relation  # noqa: PLC0414 - this module offers it too
 from planner.algebra.node import Unary, require_columns, require_distinct
@@ -56,7 +57,7 @@ class Scan(Relation):
     def __post_init__(self) -> None:
         require_distinct("Scan", self.scanned)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.scanned
 
@@ -79,7 +80,7 @@ class StateRead(Relation):
         if len(self.stored) != len(self.read):
             raise ValueError("StateRead needs one stored name per column")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.read
 
@@ -92,7 +93,7 @@ class Values(Relation):
     rows: tuple[tuple[Scalar, ...], ...]
     __hash__ = Relation.__hash__
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.listed
 
@@ -106,7 +107,7 @@ class Filter(Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        require_columns("Filter", references(self.predicate), self.input.columns)
+        require_columns("Filter", references(self.predicate), self.input)
 
 
 @dataclass(frozen=True, eq=True)
@@ -119,10 +120,10 @@ class Project(Unary):
 
     def __post_init__(self) -> None:
         for column, scalar in self.items:
-            require_columns(f"Project item {column}", references(scalar), self.input.columns)
+            require_columns(f"Project item {column}", references(scalar), self.input)
         require_distinct("Project", self.columns)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return tuple(column for column, _ in self.items)
 
@@ -139,13 +140,12 @@ class Join(Relation):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        both = self.left.columns + self.right.columns
-        require_distinct("Join", both)
-        require_columns("Join", references(self.condition), both)
+        require_distinct("Join", self.left.columns + self.right.columns)
+        require_columns("Join", references(self.condition), self.left, self.right)
         if (self.kind is JoinKind.MARK) != (self.mark is not None):
             raise ValueError("a MARK join, and no other, has a mark column")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.columns
@@ -193,12 +193,12 @@ class Aggregate(Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        require_columns("Aggregate", frozenset(key.id for key in self.keys), self.input.columns)
+        require_columns("Aggregate", frozenset(key.id for key in self.keys), self.input)
         for column, call in self.calls:
-            require_columns(f"Aggregate call {column}", call.references(), self.input.columns)
+            require_columns(f"Aggregate call {column}", call.references(), self.input)
         require_distinct("Aggregate", self.columns)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.keys + tuple(column for column, _ in self.calls)
 
@@ -215,9 +215,9 @@ class Repeat(Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        require_columns("Repeat", frozenset({self.count.id}), self.input.columns)
+        require_columns("Repeat", frozenset({self.count.id}), self.input)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return tuple(column for column in self.input.columns if column.id != self.count.id)
 
@@ -234,7 +234,7 @@ class UnionAll(Relation):
         if any(len(branch.columns) != len(self.merged) for branch in self.branches):
             raise ValueError("the branches of a UNION ALL have different numbers of columns")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.merged
 
@@ -266,7 +266,7 @@ class SetOperation(Relation):
         if not len(self.left.columns) == len(self.right.columns) == len(self.merged):
             raise ValueError(f"the sides of {self.kind} have different numbers of columns")
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.merged
 
@@ -297,7 +297,7 @@ class Sort(Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
-        require_columns("Sort", frozenset(key.column.id for key in self.keys), self.input.columns)
+        require_columns("Sort", frozenset(key.column.id for key in self.keys), self.input)
 
 
 @dataclass(frozen=True, eq=True)
@@ -336,9 +336,9 @@ class Window(Unary):
             needed = {c.id for c in call.partition} | {k.column.id for k in call.order}
             for arg in call.args:
                 needed |= references(arg)
-            require_columns(f"Window call {column}", frozenset(needed), self.input.columns)
+            require_columns(f"Window call {column}", frozenset(needed), self.input)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.input.columns + tuple(column for column, _ in self.calls)
 

@@ -37,7 +37,7 @@ class Rule:
 
 
 def ids_of(relation: Relation) -> frozenset[ColumnId]:
-    return frozenset(column.id for column in relation.columns)
+    return relation.column_ids
 
 
 def filtered(relation: Relation, parts: Iterable[Scalar]) -> Relation:
