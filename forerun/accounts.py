@@ -18,6 +18,8 @@ from planner.contract import FamilyInput, Plan, decode_plan
 from planner.errors import ForerunError
 from planner.explain import flow
 
+_RESHAPES = ("Project", "Filter")
+
 
 class AccountError(ForerunError):
     """A day that has no account, because its final run is not committed."""
@@ -98,6 +100,18 @@ class DayAccount:
     sql: str = ""
     sample: tuple[dict[str, str], ...] = ()
     arrivals: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
+
+    @property
+    def waiting(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """What waits for the final run, for people: by reason code, every operator once, and
+        what only reshapes rows left out where anything else waits for the same reason."""
+        found: dict[str, dict[str, None]] = {}
+        for item in self.not_incremental:
+            found.setdefault(item["reason"], {})[item["operator"]] = None
+        return tuple(
+            (reason, tuple(o for o in operators if o not in _RESHAPES) or tuple(operators))
+            for reason, operators in found.items()
+        )
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)

@@ -183,7 +183,7 @@ def demo_command(
     store: Annotated[
         DemoStore, typer.Option("--store", help="A folder, or a local S3 server of its own.")
     ] = DemoStore.file,
-    scale: Annotated[float, typer.Option("--scale", help="Scale factor of TPC-H.")] = 0.05,
+    scale: Annotated[float, typer.Option("--scale", help="Scale factor of TPC-H.")] = 1.0,
     up: Annotated[bool, typer.Option("--up", help="Airflow's UI on the demo instead.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> int:

@@ -152,5 +152,5 @@ def _verdict(day: DayAccount) -> Iterator[str]:
             f"weighted cost {day.weighted_ratio:.2f} of batch, "
             f"final run {day.final_ratio:.2f} of batch"
         )
-    for item in day.not_incremental:
-        yield f"waits for the final run: {item['operator']} ({reason_text(item['reason'])})"
+    for reason, operators in day.waiting:
+        yield f"waits for the final run: {', '.join(operators)} ({reason_text(reason)})"

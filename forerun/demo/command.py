@@ -16,8 +16,9 @@ from pathlib import Path
 
 from forerun import accounts, console
 from forerun.accounts import DayAccount
-from forerun.demo.data import generate_day, split_day
+from forerun.demo.data import ARRIVED, generate_day, split_day
 from forerun.demo.page import PageReport, page
+from forerun.demo.verdict import left_to_itself, verdict
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, SparkRunner
@@ -31,6 +32,7 @@ from include.report import ReportSpec
 from include.state.opening import open_store
 from planner.algebra.relational import sources as sources_of
 from planner.errors import ForerunError
+from planner.request import TimePoint
 from planner.sql.frontend import read_query
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,8 +82,11 @@ def run(store: str, scale: float, *, as_json: bool) -> int:
         seconds = time.monotonic() - started
         target = home_folder() / "demo" / "day.html"
         footer = f"forerun demo, scale {scale:g}, {store} store, {seconds:.0f} s in all."
-        target.write_text(page(_title(), _LEAD, pages, footer), encoding="utf-8")
-    _show(pages, target, as_json=as_json)
+        said = verdict(
+            {one.title: one.day for one in pages}, {one.title: one.alone for one in pages}
+        )
+        target.write_text(page(_title(), _LEAD, said, pages, footer), encoding="utf-8")
+    _show(pages, said, target, as_json=as_json)
     notes.print(f"{seconds:.0f} s in all")
     return 0 if all(one.day.equal for one in pages) else 1
 
@@ -181,7 +186,8 @@ def _account(place: _Place, name: str, tables: dict[str, Table], runner: Runner)
             f"the final run of {name} was not committed",
             hint=f"The log: {place.home / 'logs' / f'airflow-{name}.log'}",
         )
-    sql = (ROOT / "include" / "reports" / f"{name}.sql").read_text(encoding="utf-8")
+    report = ROOT / "include" / "reports" / f"{name}.sql"
+    sql = report.read_text(encoding="utf-8")
     sources = planner_sources(tables.values(), frozenset(tables))
     spec = ReportSpec(
         name=name,
@@ -208,8 +214,20 @@ def _account(place: _Place, name: str, tables: dict[str, Table], runner: Runner)
         arrivals=arrivals,
     )
     times = tuple(run.at for run in POLICY.runs)
-    title = name.replace("_", " ").capitalize()
-    return PageReport(title=title, about=_about(sql), times=times, day=day)
+    return PageReport(
+        title=name.replace("_", " ").capitalize(),
+        about=_about(sql),
+        times=times,
+        day=day,
+        alone=left_to_itself(report, tables, _points()),
+    )
+
+
+def _points() -> tuple[TimePoint, ...]:
+    return tuple(
+        TimePoint(weight=run.weight, arrived=arrived)
+        for run, arrived in zip(POLICY.runs, ARRIVED, strict=True)
+    )
 
 
 def _about(sql: str) -> str:
@@ -218,12 +236,13 @@ def _about(sql: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in lines)
 
 
-def _show(pages: list[PageReport], target: Path, *, as_json: bool) -> None:
+def _show(pages: list[PageReport], said: str, target: Path, *, as_json: bool) -> None:
     if as_json:
         days: list[DayAccount] = [one.day for one in pages]
-        console.say_json({"page": str(target), "reports": [day.as_json() for day in days]})
+        shown = {"page": str(target), "verdict": said, "reports": [day.as_json() for day in days]}
+        console.say_json(shown)
         return
     for one in pages:
         show_day(one.day)
         console.say("")
-    console.say(f"the day as a page: {target}")
+    console.say(f"{said}\n\nthe day as a page: {target}")

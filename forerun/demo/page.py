@@ -12,42 +12,47 @@ from html import escape
 from forerun.accounts import DayAccount, RunAccount
 from forerun.demo.charts import costs, timeline
 from forerun.demo.style import STYLE
+from forerun.demo.verdict import early_words
 from planner.explain.found import reason_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageReport:
-    """A report on the page: its account, a title and a sentence, the times of its runs."""
+    """A report on the page: its account, a title and a sentence, the times of its runs, and the
+    early runs that Forerun would have opened left to itself."""
 
     title: str
     about: str
     times: tuple[str, ...]
     day: DayAccount
+    alone: tuple[int, ...] = ()
 
 
-def page(title: str, lead: str, reports: Sequence[PageReport], footer: str) -> str:
-    """The whole HTML text."""
+def page(title: str, lead: str, said: str, reports: Sequence[PageReport], footer: str) -> str:
+    """The whole HTML text. ``said`` is the verdict over all reports."""
     body = "".join(_report(report) for report in reports)
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
         f"<h1>{escape(title)}</h1><p class='lead'>{escape(lead)}</p>"
-        f"{_summary(reports)}{body}<footer>{escape(footer)}</footer></main></body></html>\n"
+        f"{_summary(reports, said)}{body}<footer>{escape(footer)}</footer></main></body></html>\n"
     )
 
 
-def _summary(reports: Sequence[PageReport]) -> str:
+def _summary(reports: Sequence[PageReport], said: str) -> str:
     rows = "".join(
-        f"<tr><td>{escape(r.title)}</td><td>{_chip(r.day)}</td>"
+        f"<tr><td>{escape(r.title)}</td><td class='left'>{_chip(r.day)}</td>"
         f"<td>{_percent(r.day.weighted_ratio)}</td><td>{_percent(r.day.final_ratio)}</td>"
-        f"<td>{sum(not run.skipped for run in r.day.runs)}</td></tr>"
+        f"<td>{sum(not run.skipped for run in r.day.runs)}</td>"
+        f"<td>{escape(early_words(r.alone))}</td></tr>"
         for r in reports
     )
     return (
-        "<div class='card wide'><table><tr><th>report</th><th>result</th>"
-        "<th>weighted cost,<br>of batch</th><th>final run,<br>of batch</th>"
-        f"<th>runs</th></tr>{rows}</table></div>"
+        "<div class='card'><div class='wide'><table><tr><th>report</th>"
+        "<th class='left'>result</th><th>weighted cost,<br>of batch</th>"
+        "<th>final run,<br>of batch</th><th>runs</th><th>left to<br>itself</th></tr>"
+        f"{rows}</table></div><p class='what said'>{escape(said)}</p></div>"
     )
 
 
@@ -153,12 +158,12 @@ def _plans(day: DayAccount) -> Iterator[str]:
 
 
 def _waiting(day: DayAccount) -> str:
-    if not day.not_incremental:
-        return ""
     items = "".join(
-        f"<li>{escape(item['operator'])}: {escape(reason_text(item['reason']))}</li>"
-        for item in day.not_incremental
+        f"<li>{escape(', '.join(operators))}: {escape(reason_text(reason))}</li>"
+        for reason, operators in day.waiting
     )
+    if not items:
+        return ""
     return f"<p class='what'>Waits for the final run:</p><ul class='plain what'>{items}</ul>"
 
 

@@ -39,6 +39,8 @@ th { text-align: right; font-weight: 600; color: var(--soft); font-size: 13px;
 td { text-align: right; padding: 7px 10px; border-bottom: 1px solid var(--line); }
 tr:last-child td { border-bottom: 0; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
+th.left, td.left { text-align: left; }
+.said { margin-top: 18px; max-width: 62em; font-size: 15px; }
 td.no { color: var(--soft); text-align: left; }
 .wide { overflow-x: auto; }
 svg { display: block; width: 100%; height: auto; }

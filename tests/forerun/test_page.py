@@ -42,7 +42,7 @@ DAY = DayAccount(
 
 def text_of(day: DayAccount) -> str:
     report = PageReport(title="R & S", about="about", times=("14:00", "19:00", "24:00"), day=day)
-    return page("The day", "lead", [report], "foot")
+    return page("The day", "lead", "it paid", [report], "foot")
 
 
 class Balanced(HTMLParser):
