@@ -13,7 +13,8 @@ ENTRYPOINT ["versitygw", "--port", "0.0.0.0:7070", "--region", "us-east-1", "--q
 CMD ["posix", "/data"]
 
 FROM debian:bookworm-slim AS forerun
-ENV DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8 PYTHONUNBUFFERED=1
+ARG DEBIAN_FRONTEND=noninteractive
+ENV LANG=C.UTF-8 PYTHONUNBUFFERED=1
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
         bash ca-certificates make maven openjdk-17-jre-headless procps python3 python3-pip tini \
@@ -22,15 +23,17 @@ RUN apt-get update \
  && install -d -o forerun /opt/forerun /var/lib/forerun
 WORKDIR /opt/forerun
 USER forerun
-# The packages change less often than the code: a layer of their own.
-COPY --chown=forerun requirements.lock pyproject.toml Makefile ./
+# Packages and jars change less often than the code: layers of their own.
+COPY --chown=forerun requirements.lock pyproject.toml ./
 COPY --chown=forerun scripts scripts
+RUN scripts/venv.sh && scripts/jars.sh && rm -rf /home/forerun/.m2 /home/forerun/.cache
+COPY --chown=forerun Makefile ./
 COPY --chown=forerun planner planner
 COPY --chown=forerun include include
 COPY --chown=forerun spark_jobs spark_jobs
 COPY --chown=forerun forerun forerun
 COPY --chown=forerun plugins plugins
-RUN make jars && rm -rf /home/forerun/.m2 /home/forerun/.cache
+RUN make jars && rm -rf /home/forerun/.cache
 COPY --chown=forerun dags dags
 ENV PATH=/opt/forerun/.venv/bin:$PATH \
     FORERUN_HOME=/opt/forerun/.forerun \

@@ -73,7 +73,7 @@ demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a day of three reports
 	forerun demo --store $(STORE) $(if $(SCALE),--scale $(SCALE))
 
 up: setup $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on the demo
-	forerun demo --up --store $(STORE)
+	forerun demo --up --store $(STORE) --scale $(or $(SCALE),0.1)
 
 bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.smoke

@@ -185,11 +185,16 @@ def demo_command(
     ] = DemoStore.file,
     scale: Annotated[float, typer.Option("--scale", help="Scale factor of TPC-H.")] = 1.0,
     up: Annotated[bool, typer.Option("--up", help="Airflow's UI on the demo instead.")] = False,
+    stage: Annotated[
+        bool, typer.Option("--stage", help="Only put the day's data where FORERUN_DATA says.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> int:
     """Run three reports on a small shop's day, through Airflow and Spark, and draw the day."""
     from forerun.demo import command
 
+    if stage:
+        return command.stage(scale)
     if up:
         return command.up(store.value, scale)
     return command.run(store.value, scale, as_json=as_json)

@@ -31,5 +31,7 @@ if ! .venv/bin/python -c 'import pyspark, pyspark.sql, pyspark.core' 2>/dev/null
     "$uv" pip install --quiet --reinstall-package pyspark --require-hashes --no-deps \
         --compile-bytecode --requirements requirements.lock
 fi
+# In an image the packages are a layer of their own, installed before the code is there.
+[ -d planner ] || exit 0
 "$uv" pip install --quiet --no-deps --no-build-isolation --editable .
 .venv/bin/python -c 'import planner, include, spark_jobs, forerun'

@@ -26,7 +26,7 @@ from forerun.simulate import make_account
 from forerun.simulation_command import show_day
 from forerun.tables import Table
 from include.day import latest_generation
-from include.demo import DATA_VARIABLE, DAY, POLICY, demo_sources
+from include.demo import DATA_VARIABLE, DAY, POLICY, data_uri, demo_sources
 from include.jvm import driver_environment, home_folder
 from include.report import ReportSpec
 from include.state.opening import open_store
@@ -70,7 +70,7 @@ def run(store: str, scale: float, *, as_json: bool) -> int:
     notes = console.notes()
     with _place(store) as place:
         notes.print(f"data of a day at scale {scale:g}")
-        tables = _stage(place, scale)
+        tables = _stage(place.data, scale)
         notes.print("Airflow's database")
         _airflow(place, "migrate", "db", "migrate")
         runner = SparkRunner(place.home / "logs", _MASTER)
@@ -91,10 +91,18 @@ def run(store: str, scale: float, *, as_json: bool) -> int:
     return 0 if all(one.day.equal for one in pages) else 1
 
 
+def stage(scale: float) -> int:
+    """Put the day's data where an Airflow of one's own looks for it (``FORERUN_DATA``)."""
+    target = data_uri()
+    _stage(target, scale)
+    console.notes().print(f"data of {DAY} at scale {scale:g}, staged in {target}")
+    return 0
+
+
 def up(store: str, scale: float) -> int:
     """Airflow's UI on the demo's DAGs and data, until it is interrupted."""
     with _place(store) as place:
-        _stage(place, scale)
+        _stage(place.data, scale)
         _airflow(place, "migrate", "db", "migrate")
         console.notes().print("Airflow's UI: http://localhost:8080 (trigger a demo_ DAG with the")
         console.notes().print(
@@ -148,12 +156,12 @@ def _enter(home: Path, store: str, data: str, extra: dict[str, str]) -> _Place:
     return _Place(home, store, data, env)
 
 
-def _stage(place: _Place, scale: float) -> dict[str, Table]:
+def _stage(data: str, scale: float) -> dict[str, Table]:
     """Generate, cut, and put what comes in before each run where the demo's DAGs look for it."""
     generated = home_folder() / "demo" / "generated" / f"scale-{scale:g}"
     tables = generate_day(generated / "whole", scale)
     split_day(tables, generated / "deliveries")
-    store = open_store(place.data)
+    store = open_store(data)
     for path in sorted((generated / "deliveries").glob("*/run-*.parquet")):
         key = f"staged/{DAY.isoformat()}/{path.stem}/{path.parent.name}/part-0.parquet"
         store.put(key, path.read_bytes())
