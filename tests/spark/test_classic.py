@@ -295,4 +295,8 @@ def test_a_partition_folder_has_the_types_and_rows_that_spark_wrote(
     before = spark.session.read.parquet(store.uri("made"))
     after = spark.session.read.parquet(store.uri("table/ds=2026-03-01"))
     assert after.schema.jsonValue() == before.schema.jsonValue()
-    assert sorted(map(repr, after.collect())) == sorted(map(repr, before.collect()))
+    # As text: Python has no year 1 west of Greenwich.
+    rows_of = "CAST(STRUCT(*) AS STRING) AS row"
+    assert sorted(after.selectExpr(rows_of).collect()) == sorted(
+        before.selectExpr(rows_of).collect()
+    )
