@@ -82,12 +82,23 @@ class _Run:
             self.observer(name, r, after)
         return after
 
-    def sweep(self, rules: Iterable[Rule], relation: Relation, budget: list[int]) -> Relation:
-        """Each rule at each node, inputs first; at a node again while one fires."""
+    def sweep(
+        self,
+        rules: Iterable[Rule],
+        relation: Relation,
+        budget: list[int],
+        settled: dict[int, Relation] | None = None,
+    ) -> Relation:
+        """Each rule at each node, inputs first; at a node again while one fires.
+
+        ``settled`` are nodes at which no rule of the set fires, by identity: a rule looks at a node
+        and what is below it only, so none fires at the same node later.
+        """
         table = tuple(rules)
+        known = {} if settled is None else settled
 
         def at_node(node: Relation) -> Relation:
-            fired = True
+            fired = id(node) not in known
             while fired and budget[0] > 0:
                 fired = False
                 for rule in table:
@@ -98,6 +109,7 @@ class _Run:
                             if self.observer is not None:
                                 self.observer(rule.name, node, after)
                             node, fired = after, True
+            known[id(node)] = node
             return node
 
         return rewrite(relation, at_node)
@@ -106,10 +118,11 @@ class _Run:
         """Sweeps until none changes anything. A spent budget leaves a right plan, if not the
         best: every single rewrite keeps the meaning."""
         table = tuple(rules)
+        settled: dict[int, Relation] = {}
         budget = [FIRINGS_PER_NODE * (1 + sum(1 for _ in _nodes(relation)))]
         while budget[0] > 0:
             before = budget[0]
-            relation = self.sweep(table, relation, budget)
+            relation = self.sweep(table, relation, budget, settled)
             if budget[0] == before:
                 break
         return relation
