@@ -1,7 +1,8 @@
 """Is the suite itself any good? Breaks rules and stages on purpose; each break must turn it red.
 
 Every mutation is applied alone to a copy of the tree, and the delta laws and some hundreds of
-generated days run on it. A mutation that survives is printed and makes the exit code 1.
+generated days run on it, a few of them with files, pins and commits through the executor. A
+mutation that survives is printed and makes the exit code 1.
 
     python -m scripts.mutate [--only NAME]
 """
@@ -23,11 +24,16 @@ COPIED = ("planner", "include", "spark_jobs", "forerun", "tests", "pyproject.tom
 _RULES, _STAGES = "planner/rules/incremental", "planner/stages/build.py"
 _LAWS = "tests/properties/test_delta_laws.py"
 _DAYS = "tests/properties/test_differential.py"
+_STORED = "tests/spark/test_stored_days.py::test_every_run_of_a_stored_day_equals_batch_on_sail"
 SUITES = (
     (_LAWS,),
-    (_DAYS, "-k", "without_an_engine and (10000 or 10100)"),
-    (_DAYS, "-k", "on_sail and (0 or 100) and not 00-"),
+    (f"{_DAYS}::test_equals_batch_without_an_engine[10000]",),
+    (f"{_DAYS}::test_equals_batch_on_sail[0]",),
+    (f"{_STORED}[61000]",),
+    (f"{_DAYS}::test_equals_batch_without_an_engine[10100]",),
+    (f"{_DAYS}::test_equals_batch_on_sail[100]", f"{_STORED}[61010]"),
 )
+"""The fast ones first: the next is only run where the ones before it saw nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,23 @@ MUTATIONS = (
         "families: the bucket count chosen anew in each run", "planner/materialize/families.py",
         "            return self._stored[digest]\n        columns",
         "            pass\n        columns",
+    ),
+    Mutation(
+        "executor: a delivery is all that is pinned", "spark_jobs/inputs.py",
+        "return delivery(pin, self.base_pins.get(source.source))", "return pin.files",
+    ),
+    Mutation(
+        "executor: only the last commit's partitions are read", "spark_jobs/inputs.py",
+        "for commit in self.chain for a in", "for commit in self.chain[-1:] for a in",
+    ),
+    Mutation(
+        "executor: a run does not see what it has just kept", "spark_jobs/executor.py",
+        "        if output.family != RESULT_FAMILY:\n            work.engine.add_partition",
+        "        if output.family == RESULT_FAMILY:\n            work.engine.add_partition",
+    ),
+    Mutation(
+        "day: a run goes on from the run before it, committed or not", "include/day.py",
+        "    base = chain[-1].run if chain else 0\n    before", "    base = run - 1\n    before",
     ),
 )  # fmt: skip
 

@@ -10,6 +10,15 @@ from pyspark.errors import PySparkException
 
 from planner.errors import ForerunError
 
+_HINTS = {
+    "No space left on device": "Free space (forerun expire, or a larger disk), then retry the run: "
+    "stages that are done are taken over. Nothing is committed.",
+    "Permission denied": "Let this user read and write the store's folders, then retry the run. "
+    "Nothing is committed.",
+}
+"""What an engine says in a message or in its cause, and what to do about it."""
+_OTHER = "`forerun plan --format sql` shows the SQL of each stage. Nothing is committed."
+
 
 class StageError(ForerunError):
     """The engine refused or failed something; the code carries Spark's own error class."""
@@ -25,15 +34,21 @@ def explained(what: str) -> Iterator[None]:
     except PySparkException as error:
         condition = error.getCondition() or error.__class__.__name__
         text = (error.getMessage() or str(error)).split("\n\nJVM stacktrace:")[0].strip()
-        raise _failed(what, condition, text) from error
+        raise _failed(what, condition, text, _hint(error)) from error
     except Py4JError as error:
-        raise _failed(what, "JVM", str(error).partition("\n\tat ")[0].strip()) from error
+        text = str(error).partition("\n\tat ")[0].strip()
+        raise _failed(what, "JVM", text, _hint(error)) from error
 
 
-def _failed(what: str, condition: str, text: str) -> StageError:
+def _hint(error: Exception) -> str:
+    said = str(error)
+    return next((hint for cause, hint in _HINTS.items() if cause in said), _OTHER)
+
+
+def _failed(what: str, condition: str, text: str, hint: str) -> StageError:
     message = text if condition in text else f"[{condition}] {text}"
     return StageError(
         f"{what} failed: {message[:2000]}",
-        hint="`forerun plan --format sql` shows the SQL of each stage. Nothing is committed.",
+        hint=hint,
         code=f"stage:{condition}",
     )

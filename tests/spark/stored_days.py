@@ -1,0 +1,185 @@
+"""Generated days through the whole path of a run: files, pins, manifests, plans, executor, commits.
+
+Everything is what production uses, but the statistics: with those of a dozen rows nothing would be
+kept in buckets, so each source claims to be large, as in :mod:`tests.properties.execute`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from include import day as days
+from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.state.layout import Generation
+from include.state.opening import open_store
+from include.state.records import ArtifactPartition, Pin, RunCommit
+from include.state.store import Store
+from include.statistics import to_source
+from planner.algebra.types import parse_type
+from planner.contract import ColumnSpec
+from planner.request import Settings, Source, TimePoint
+from spark_jobs.engine import Engine
+from spark_jobs.executor import execute
+from tests.oracles.values import Row
+from tests.properties.cases import Case, TableCase
+from tests.properties.engines import SessionEngine, arrow_type
+from tests.properties.execute import Outcome, RefusedError, check_rows
+from tests.properties.kept import check_kept
+
+DAY = dt.date(2026, 3, 1)
+NOW = dt.datetime(2026, 3, 2, 1, 0, tzinfo=dt.UTC)
+ROWS, BYTES = 1_000_000, 100_000_000
+
+
+def rows_of(store: Store, partition: ArtifactPartition) -> list[Row]:
+    """The rows of a committed folder, in the order in which its files give them."""
+    rows: list[Row] = []
+    for file in partition.files:
+        data = pa.BufferReader(store.get(f"{partition.folder}/{file.name}"))
+        columns = [column.to_pylist() for column in pq.ParquetFile(data).read().columns]
+        rows += zip(*columns, strict=True)
+    return rows
+
+
+@dataclass(frozen=True)
+class StoredDay:
+    """One case. ``lost``: the early run that is never executed, as after a failure (0: none).
+
+    ``plain`` evaluates the user's own text, over tables of its own.
+    """
+
+    case: Case
+    folder: Path
+    engine: Engine
+    plain: SessionEngine
+    lost: int = 0
+
+    def check(self) -> Outcome:
+        """Run the day; each run's result, if it were the last, is that of the plain query; and what
+        each run keeps is the oracle's version of it."""
+        case, store_uri = self.case, str(self.folder / "store")
+        self._open(store_uri)
+        kept = rows = states = 0
+        for run in range(1, case.runs + 1):
+            self._deliver(run)
+            expected = self._expected(run)
+            if run < case.runs:
+                self._check_as_the_last(run, expected)
+                if run == self.lost:
+                    continue
+            prepared, commit = self._do(store_uri, run, case.runs)
+            if commit is None:
+                continue
+            store = open_store(store_uri)
+            partitions = self._partitions(store, prepared.at, run)
+            judged = check_kept(case, prepared.result, partitions)
+            rows, states = rows + judged[0], states + judged[1]
+            kept += len(commit.artifacts) if run < case.runs else 0
+        check_rows(case, expected, rows_of(store, commit.result))
+        return Outcome(kept, prepared.result.plan.method == "batch", rows, states)
+
+    def _open(self, store_uri: str) -> None:
+        name = days.open_generation(
+            store_uri, self._spec(self.case.runs), DAY, trigger="first", now=NOW
+        )
+        assert name == "1"
+
+    def _check_as_the_last(self, run: int, expected: list[Row]) -> None:
+        """The same day, had it ended here: in a copy of the store."""
+        copy = str(self.folder / f"as-if-{run}")
+        shutil.copytree(self.folder / "store", copy)
+        _, commit = self._do(copy, run, run)
+        check_rows(self.case, expected, rows_of(open_store(copy), commit.result))
+
+    def _do(self, store_uri: str, run: int, runs: int) -> tuple[days.PreparedRun, RunCommit | None]:
+        """Plan a run of a day of ``runs`` and execute it, if there is something to do."""
+        points = tuple(
+            TimePoint(weight=0.25 + i / runs, arrived=(i + 1) / runs) for i in range(runs)
+        )
+        settings = Settings(temporal="early" if self.case.early else "cost", buckets=2)
+        with mock.patch.object(days, "to_source", _pretended):
+            prepared = days.prepare_run(
+                store_uri, self._spec(runs), DAY, "1", run,
+                now=NOW, method="progressive", points=points, settings=settings,
+            )  # fmt: skip
+        if prepared.skip_reason:
+            return prepared, None
+        plan, store = prepared.result.plan, open_store(store_uri)
+        commit = execute(self.engine, store, prepared.at, plan, prepared.plan_key, f"a{run}")
+        assert commit.attempt == f"a{run}"
+        return prepared, commit
+
+    def _partitions(
+        self, store: Store, at: Generation, run: int
+    ) -> dict[str, list[tuple[int, Row]]]:
+        held: dict[str, list[tuple[int, Row]]] = {}
+        for commit in days.read_chain(store, at, tip=run):
+            for artifact in commit.artifacts:
+                stamped = [(commit.run, row) for row in rows_of(store, artifact)]
+                held.setdefault(artifact.family, []).extend(stamped)
+        return held
+
+    def _expected(self, run: int) -> list[Row]:
+        for name, table in self.case.tables.items():
+            self.plain.bind(name, table.columns, table.rows(run))
+        try:
+            return self.plain.query(self.case.query.ordered)
+        except Exception as error:
+            raise RefusedError(str(error)) from error
+
+    # -- what the report is made of --------------------------------------------------------------
+
+    def _spec(self, runs: int) -> ReportSpec:
+        times = tuple(RunTime(at=f"{i:02d}:00", weight=1.0) for i in range(1, runs + 1))
+        return ReportSpec(
+            name="generated",
+            sources=tuple(self._source(name, t) for name, t in self.case.tables.items()),
+            policy=RunPolicy(runs=times),
+            sql=self.case.query.sql,
+        )
+
+    def _source(self, name: str, table: TableCase) -> SourceSpec:
+        return SourceSpec(
+            name=name,
+            path=str(self.folder / "in" / name),
+            columns=tuple(
+                ColumnSpec(name=n, type=parse_type(type_).sql) for n, type_ in table.columns
+            ),
+            arrival="growing" if table.changing else "static",
+            complete_when=ClockTime() if table.changing else None,
+            allow_empty=True,
+        )
+
+    def _deliver(self, run: int) -> None:
+        """The files of one run: one, or two for more than four rows; for no rows at random an empty
+        file or none."""
+        for name, table in self.case.tables.items():
+            if run > len(table.deliveries):
+                continue
+            rows = table.deliveries[run - 1]
+            folder = self.folder / "in" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            cuts = (rows[:3], rows[3:]) if len(rows) > 4 else (rows,)
+            for number, part in enumerate(cuts):
+                if part or (len(self.case.query.sql) + run) % 2:
+                    _write(folder / f"{run}-{number}.parquet", table, part)
+
+
+def _write(path: Path, table: TableCase, rows: tuple[Row, ...]) -> None:
+    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in table.columns])
+    arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path)
+
+
+def _pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
+    """A large source that turns out larger from pin to pin."""
+    much = pin.number**2
+    found = to_source(source, pin, arrived)
+    return replace(found, rows=ROWS * much, bytes=BYTES * much, stats=())
