@@ -20,7 +20,7 @@ from planner.contract.plan_v1 import (
 )
 from planner.request import Committed, PlanRequest, Settings, TimePoint
 from tests.oracles.bags import compare_bags, same_limited
-from tests.oracles.values import Row, row_key
+from tests.oracles.values import NotInterpretedError, Row, row_key
 from tests.properties.cases import Case
 from tests.properties.kept import check_kept
 
@@ -71,12 +71,14 @@ class Outcome:
     """``kept``: partitions that early runs wrote; ``batch``: the day was planned as one run.
 
     ``rows`` and ``states``: how often a family of each kind was compared with the oracle.
+    ``judged``: the oracle knows the query, and gives what the engine gives for the user's text.
     """
 
     kept: int
     batch: bool
     rows: int = 0
     states: int = 0
+    judged: bool = False
 
 
 def request_of(case: Case, run: int, points: int, day: Day, early: bool) -> PlanRequest:
@@ -98,13 +100,22 @@ def request_of(case: Case, run: int, points: int, day: Day, early: bool) -> Plan
 
 
 def run_case(
-    case: Case, engine: Engine, *, every_time_point: bool = False, judge_kept: bool = False
+    case: Case,
+    engine: Engine,
+    *,
+    every_time_point: bool = False,
+    judge_kept: bool = False,
+    oracle: Engine | None = None,
 ) -> Outcome:
-    """Run the day and compare with the user's own text; optionally as if each run were the last,
-    and optionally what each run keeps with the interpreter."""
+    """Run the day and compare with the user's own text.
+
+    Optionally as if each run were the last; optionally what each run keeps with the interpreter;
+    and optionally what the engine says of the user's text with what ``oracle`` says.
+    """
     day = Day()
     kept = rows = states = 0
     expected = _expected(case, engine, case.runs)
+    judged = oracle is not None and agrees(case, expected, oracle)
     for run in range(1, case.runs + 1):
         if every_time_point and run < case.runs:
             so_far = plan(request_of(case, run, run, day, case.early)).plan
@@ -114,15 +125,15 @@ def run_case(
         result = plan(request_of(case, run, case.runs, day, case.early))
         found = run_stages(result.plan, case, engine, day)
         if judge_kept:
-            judged = check_kept(case, result, day.partitions)
-            rows, states = rows + judged[0], states + judged[1]
+            counted = check_kept(case, result, day.partitions)
+            rows, states = rows + counted[0], states + counted[1]
         if run == case.runs:
             check_rows(case, expected, found)
         elif result.plan.run.opened:
             families = _written(result)
             kept += len(families)
             day.committed.append(Committed(index=run, families=families))
-    return Outcome(kept, result.plan.method == "batch", rows, states)
+    return Outcome(kept, result.plan.method == "batch", rows, states, judged)
 
 
 def _written(result: PlanResult) -> tuple[Family, ...]:
@@ -176,6 +187,18 @@ def _expected(case: Case, engine: Engine, run: int) -> list[Row]:
         return engine.query(case.query.ordered)
     except Exception as error:
         raise RefusedError(str(error)) from error
+
+
+def agrees(case: Case, found: list[Row], oracle: Engine) -> bool:
+    """Whether the oracle knows the query. Raises where its rows are not those that were found."""
+    for name, table in case.tables.items():
+        oracle.bind(name, table.columns, table.rows(case.runs))
+    try:
+        expected = oracle.query(case.query.ordered)
+    except NotInterpretedError:
+        return False
+    compare_bags(expected, found, magnitude=1e4)
+    return True
 
 
 def check_rows(case: Case, expected: list[Row], rows: list[Row] | None) -> None:
