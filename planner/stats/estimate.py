@@ -1,10 +1,8 @@
 """Cardinality: rows, bytes and distinct values of every node, bottom up.
 
-Formulas, per node: Filter: selectivity (selectivity.py), distinct counts after it by Yao. Join:
-rows of both sides times 1/max(distinct, distinct) per equality pair (containment, Selinger et al.
-1979), at most the rows that keys allow; a left join has at least its left rows. Semi join: the
-fraction of left values that have a partner under containment; anti join: the others. Aggregate:
-the product of the keys' distinct counts, as far as the rows hit them (Cardenas).
+Formulas, per node: Filter: selectivity (selectivity.py), distinct counts after it by Yao. Joins:
+see joins.py. Aggregate: the product of the keys' distinct counts, as far as the rows hit them
+(Cardenas).
 
 Pure and deterministic; an estimate is memoized by node.
 """
@@ -13,15 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from planner.algebra.predicates import Condition, split_condition
+from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
     Join,
-    JoinKind,
     Limit,
     Project,
     Relation,
@@ -29,17 +26,17 @@ from planner.algebra.relational import (
     Scan,
     SetKind,
     SetOperation,
-    StateRead,
     UnionAll,
     Values,
-    Version,
     Window,
 )
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, walk
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
 from planner.algebra.types import Column, ColumnId, DataType
 from planner.request import ColumnStats, Source
+from planner.stats.joins import join_estimate
 from planner.stats.selectivity import selectivity
 from planner.stats.values import (
+    MANY_DISTINCT,
     ColumnEstimate,
     Estimate,
     drawn,
@@ -49,39 +46,18 @@ from planner.stats.values import (
     resized,
 )
 
-Columns = dict[ColumnId, ColumnEstimate]
-MANY_DISTINCT = 1e15
-"""Bound for products of distinct counts, far above any row count."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateSize:
-    """Rows of one version of a family, and what is known of its columns by stored name."""
-
-    rows: float
-    columns: Mapping[str, ColumnEstimate] = field(default_factory=dict)
-
 
 class Estimator:
     """Estimates for relations over these sources.
 
-    ``rows``: how many rows of a source there are at this instant (default: the whole day's);
-    ``versions``: the same for one version of a source, over ``rows``; ``states``: what the families
-    hold. A source that is not known, or a family, is an error (KeyError): the caller names all.
+    ``rows``: how many rows of a source there are at this instant (default: the whole day's). A
+    source that is not known is an error (KeyError): the caller names all. So is a relation over
+    families, whose rows are counted and not estimated.
     """
 
-    def __init__(
-        self,
-        sources: Iterable[Source],
-        rows: Mapping[str, float] | None = None,
-        *,
-        versions: Mapping[tuple[str, Version], float] | None = None,
-        states: Mapping[tuple[str, Version], StateSize] | None = None,
-    ) -> None:
+    def __init__(self, sources: Iterable[Source], rows: Mapping[str, float] | None = None) -> None:
         self._sources = {source.name: source for source in sources}
         self._rows = dict(rows or {})
-        self._versions = dict(versions or {})
-        self._states = dict(states or {})
         # By identity: structural hashing of a deep tree costs more than the estimate. The node is
         # kept with its estimate, so its identity is not used again.
         self._done: dict[int, tuple[Relation, Estimate]] = {}
@@ -116,8 +92,6 @@ class Estimator:
     def _of_node(self, node: Relation, inputs: tuple[Estimate, ...]) -> Estimate:
         if isinstance(node, Scan):
             return self._of_scan(node)
-        if isinstance(node, StateRead):
-            return self._of_state(node)
         if isinstance(node, Values):
             return _of_values(node)
         if isinstance(node, Join):
@@ -131,7 +105,7 @@ class Estimator:
     def _of_scan(self, node: Scan) -> Estimate:
         source = self._sources[node.source]
         day = float(max(0, source.rows))
-        rows = self._versions.get((node.source, node.version), self._rows.get(node.source, day))
+        rows = self._rows.get(node.source, day)
         whole = self._of_source(source)
         columns = {c.id: whole[c.name] for c in node.scanned}
         return Estimate(rows=rows, columns=resized(columns, day, rows))
@@ -150,102 +124,6 @@ class Estimator:
                 for column in source.columns
             }
         return self._whole[source.name]
-
-    def _of_state(self, node: StateRead) -> Estimate:
-        state = self._states[node.family, node.version]
-        unknown = {c.id: _unknown(c.type, state.rows) for c in node.read}
-        pairs = zip(node.read, node.stored, strict=True)
-        columns = {c.id: state.columns.get(name, unknown[c.id]) for c, name in pairs}
-        return Estimate(rows=state.rows, columns=columns)
-
-
-def join_estimate(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
-    """The estimate of a join from those of its sides."""
-    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return _of_semi_join(node, condition, left, right)
-    if node.kind is JoinKind.MARK and node.mark is not None:
-        columns = {**left.columns, node.mark.id: ColumnEstimate(distinct=2.0, width=1.0)}
-        return Estimate(rows=left.rows, columns=columns)
-    if node.kind is JoinKind.SINGLE:
-        return _null_extended(left.rows, {**left.columns, **right.columns}, right.columns, 0.0)
-    return _of_pairs(node, condition, left, right)
-
-
-def _of_pairs(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
-    matched = left.rows * right.rows * _pairs_selectivity(condition, left, right)
-    columns: Columns = {**left.columns, **right.columns}
-    for one, other in condition.pairs:
-        common = min(columns[one.id].distinct, columns[other.id].distinct)
-        # A joined NULL has no partner; the values both sides have are all that is left.
-        for id_ in (one.id, other.id):
-            columns[id_] = replace(columns[id_], distinct=common, nulls=0.0)
-    if condition.residual != TRUE:
-        matched *= selectivity(condition.residual, columns)
-    rows = matched
-    if node.kind in (JoinKind.LEFT, JoinKind.FULL):
-        rows = max(rows, left.rows)
-    if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
-        rows = max(rows, right.rows)
-    columns = {
-        **resized(_only(columns, left), left.rows, rows),
-        **resized(_only(columns, right), right.rows, rows),
-    }
-    if node.kind in (JoinKind.LEFT, JoinKind.FULL):
-        columns = {**columns, **_only(left.columns, left)}
-        return _null_extended(rows, columns, right.columns, matched)
-    if node.kind is JoinKind.RIGHT:
-        columns = {**columns, **_only(right.columns, right)}
-        return _null_extended(rows, columns, left.columns, matched)
-    return Estimate(rows=rows, columns=columns)
-
-
-def _only(columns: Mapping[ColumnId, ColumnEstimate], side: Estimate) -> Columns:
-    return {id_: columns[id_] for id_ in side.columns}
-
-
-def _null_extended(
-    rows: float,
-    columns: Mapping[ColumnId, ColumnEstimate],
-    side: Iterable[ColumnId],
-    matched: float,
-) -> Estimate:
-    """The columns of ``side`` are NULL in the rows beyond ``matched``."""
-    alone = max(0.0, 1.0 - matched / rows) if rows > 0.0 else 0.0
-    result = dict(columns)
-    for id_ in side:
-        result[id_] = replace(result[id_], nulls=min(1.0, result[id_].nulls + alone))
-    return Estimate(rows=rows, columns=result)
-
-
-def _pairs_selectivity(condition: Condition, left: Estimate, right: Estimate) -> float:
-    """1/max(distinct, distinct) for each pair; together not less than one over the smaller side:
-    several pairs are mostly the composite key of one side, and a foreign key of the other."""
-    distincts = [1.0]
-    known = 1.0
-    for one, other in condition.pairs:
-        a, b = left.columns[one.id], right.columns[other.id]
-        known *= (1.0 - a.nulls) * (1.0 - b.nulls)
-        distincts.append(max(1.0, a.distinct, b.distinct))
-    most = max(1.0, min(left.rows, right.rows)) if len(condition.pairs) > 1 else MANY_DISTINCT
-    return known / min(math.prod(distincts), most)
-
-
-def _of_semi_join(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
-    share = 1.0 if right.rows >= 1.0 else right.rows
-    for one, other in condition.pairs:
-        a, b = left.columns[one.id], right.columns[other.id]
-        share = min(share, (1.0 - a.nulls) * min(1.0, b.distinct / max(1.0, a.distinct)))
-    if condition.residual != TRUE:
-        both = {**left.columns, **right.columns}
-        partners = right.rows
-        for _, other in condition.pairs:
-            partners = min(partners, right.rows / max(1.0, right.columns[other.id].distinct))
-        one_fails = 1.0 - selectivity(condition.residual, both)
-        share *= 1.0 - one_fails ** max(1.0, partners)
-    if node.kind is JoinKind.ANTI:
-        share = 1.0 - share
-    rows = left.rows * share
-    return Estimate(rows=rows, columns=resized(left.columns, left.rows, rows))
 
 
 def _of_unary(node: Relation, below: Estimate) -> Estimate:
@@ -311,7 +189,7 @@ def _of_aggregate(node: Aggregate, below: Estimate) -> Estimate:
         grouped = below.columns[key.id]
         values = min(MANY_DISTINCT, values * (grouped.distinct + (1.0 if grouped.nulls else 0.0)))
     rows = drawn(max(1.0, values), below.rows) if node.keys else 1.0
-    columns: Columns = {
+    columns: dict[ColumnId, ColumnEstimate] = {
         key.id: replace(
             below.columns[key.id], distinct=min(below.columns[key.id].distinct, max(rows, 1.0))
         )
@@ -358,7 +236,7 @@ def _of_values(node: Values) -> Estimate:
 
 def _of_union(node: UnionAll, inputs: tuple[Estimate, ...]) -> Estimate:
     rows = sum(branch.rows for branch in inputs)
-    columns: Columns = {}
+    columns: dict[ColumnId, ColumnEstimate] = {}
     for position, column in enumerate(node.merged):
         sides = [
             (estimate.rows, estimate.columns[branch.columns[position].id])

@@ -20,6 +20,9 @@ STRING_DISTINCT = 0.1
 fixed 10 values (Selinger et al. 1979); a fixed number makes joins on string keys explode, a
 fraction keeps them within the size of their inputs."""
 
+MANY_DISTINCT = 1e15
+"""Bound for products of distinct counts, far above any row count."""
+
 _EPOCH = dt.date(1970, 1, 1)
 _SECONDS_PER_DAY = 86_400.0
 

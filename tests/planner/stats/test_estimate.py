@@ -21,18 +21,16 @@ from planner.algebra.relational import (
     SetOperation,
     Sort,
     SortKey,
-    StateRead,
     UnionAll,
     Values,
-    Version,
     Window,
     WindowCall,
 )
 from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BIGINT, BOOLEAN, DATE, INT, STRING, Column, ColumnId, DataType
 from planner.request import ColumnStats, Source, SourceColumn
-from planner.stats.estimate import Estimator, StateSize
-from planner.stats.values import ColumnEstimate, drawn, kept, number
+from planner.stats.estimate import Estimator
+from planner.stats.values import drawn, kept, number
 from tests.planner.scalars import call, literal
 
 ORDERS = Source(
@@ -79,12 +77,11 @@ def share(predicate: Scalar) -> float:
     return rows(Filter(O, predicate)) / 1500
 
 
-def test_scans_and_versions() -> None:
+def test_scans() -> None:
     assert rows(O) == 1500
     assert rows(O, o=300) == 300
-    estimator = Estimator((ORDERS, LINES), {"o": 900}, versions={("o", Version.DELTA): 100})
+    estimator = Estimator((ORDERS, LINES), {"o": 900})
     assert estimator.rows(O) == 900
-    assert estimator.rows(Scan("o", (OK,), Version.DELTA)) == 100
     assert estimator.estimate(O).distinct(OK.id) == pytest.approx(900)
     assert estimator.estimate(O).distinct(CK.id) == pytest.approx(100, rel=0.01)
     assert estimator.estimate(O).distinct(NOTE.id) == pytest.approx(20)
@@ -202,18 +199,6 @@ def test_aggregates_and_the_rest() -> None:
     assert rows(Aggregate(year, (OUT,), ())) <= 30
     renamed = Project(O, ((OUT, Ref(OK)),))
     assert Estimator((ORDERS,)).estimate(renamed).distinct(OUT.id) == 1500
-
-
-def test_states() -> None:
-    read = (Column(ColumnId(41), "x", BIGINT), Column(ColumnId(42), "y", BIGINT))
-    size = StateSize(rows=50, columns={"a": ColumnEstimate(distinct=5)})
-    estimator = Estimator((), states={("f", Version.OLD): size})
-    state = StateRead("f", read, ("a", "b"), Version.OLD)
-    assert estimator.rows(state) == 50
-    assert estimator.estimate(state).distinct(read[0].id) == 5
-    assert estimator.estimate(state).distinct(read[1].id) == 50
-    with pytest.raises(KeyError):
-        estimator.rows(StateRead("f", read, ("a", "b"), Version.NEW))
 
 
 def test_more_arrived_is_never_less() -> None:

@@ -1,0 +1,110 @@
+"""Cardinality of joins.
+
+Rows of both sides times 1/max(distinct, distinct) per equality pair (containment, Selinger et al.
+1979), at most the rows that keys allow; a left join has at least its left rows. Semi join: the
+fraction of left values that have a partner under containment; anti join: the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from planner.algebra.predicates import Condition
+from planner.algebra.relational import Join, JoinKind
+from planner.algebra.scalar import TRUE
+from planner.algebra.types import ColumnId
+from planner.stats.selectivity import selectivity
+from planner.stats.values import MANY_DISTINCT, ColumnEstimate, Estimate, resized
+
+
+def join_estimate(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
+    """The estimate of a join from those of its sides."""
+    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return _of_semi_join(node, condition, left, right)
+    if node.kind is JoinKind.MARK and node.mark is not None:
+        columns = {**left.columns, node.mark.id: ColumnEstimate(distinct=2.0, width=1.0)}
+        return Estimate(rows=left.rows, columns=columns)
+    if node.kind is JoinKind.SINGLE:
+        return _null_extended(left.rows, {**left.columns, **right.columns}, right.columns, 0.0)
+    return _of_pairs(node, condition, left, right)
+
+
+def _of_pairs(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
+    matched = left.rows * right.rows * _pairs_selectivity(condition, left, right)
+    columns: dict[ColumnId, ColumnEstimate] = {**left.columns, **right.columns}
+    for one, other in condition.pairs:
+        common = min(columns[one.id].distinct, columns[other.id].distinct)
+        # A joined NULL has no partner; the values both sides have are all that is left.
+        for id_ in (one.id, other.id):
+            columns[id_] = replace(columns[id_], distinct=common, nulls=0.0)
+    if condition.residual != TRUE:
+        matched *= selectivity(condition.residual, columns)
+    rows = matched
+    if node.kind in (JoinKind.LEFT, JoinKind.FULL):
+        rows = max(rows, left.rows)
+    if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
+        rows = max(rows, right.rows)
+    columns = {
+        **resized(_only(columns, left), left.rows, rows),
+        **resized(_only(columns, right), right.rows, rows),
+    }
+    if node.kind in (JoinKind.LEFT, JoinKind.FULL):
+        columns = {**columns, **_only(left.columns, left)}
+        return _null_extended(rows, columns, right.columns, matched)
+    if node.kind is JoinKind.RIGHT:
+        columns = {**columns, **_only(right.columns, right)}
+        return _null_extended(rows, columns, left.columns, matched)
+    return Estimate(rows=rows, columns=columns)
+
+
+def _only(
+    columns: Mapping[ColumnId, ColumnEstimate], side: Estimate
+) -> dict[ColumnId, ColumnEstimate]:
+    return {id_: columns[id_] for id_ in side.columns}
+
+
+def _null_extended(
+    rows: float,
+    columns: Mapping[ColumnId, ColumnEstimate],
+    side: Iterable[ColumnId],
+    matched: float,
+) -> Estimate:
+    """The columns of ``side`` are NULL in the rows beyond ``matched``."""
+    alone = max(0.0, 1.0 - matched / rows) if rows > 0.0 else 0.0
+    result = dict(columns)
+    for id_ in side:
+        result[id_] = replace(result[id_], nulls=min(1.0, result[id_].nulls + alone))
+    return Estimate(rows=rows, columns=result)
+
+
+def _pairs_selectivity(condition: Condition, left: Estimate, right: Estimate) -> float:
+    """1/max(distinct, distinct) for each pair; together not less than one over the smaller side:
+    several pairs are mostly the composite key of one side, and a foreign key of the other."""
+    distincts = [1.0]
+    known = 1.0
+    for one, other in condition.pairs:
+        a, b = left.columns[one.id], right.columns[other.id]
+        known *= (1.0 - a.nulls) * (1.0 - b.nulls)
+        distincts.append(max(1.0, a.distinct, b.distinct))
+    most = max(1.0, min(left.rows, right.rows)) if len(condition.pairs) > 1 else MANY_DISTINCT
+    return known / min(math.prod(distincts), most)
+
+
+def _of_semi_join(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
+    share = 1.0 if right.rows >= 1.0 else right.rows
+    for one, other in condition.pairs:
+        a, b = left.columns[one.id], right.columns[other.id]
+        share = min(share, (1.0 - a.nulls) * min(1.0, b.distinct / max(1.0, a.distinct)))
+    if condition.residual != TRUE:
+        both = {**left.columns, **right.columns}
+        partners = right.rows
+        for _, other in condition.pairs:
+            partners = min(partners, right.rows / max(1.0, right.columns[other.id].distinct))
+        one_fails = 1.0 - selectivity(condition.residual, both)
+        share *= 1.0 - one_fails ** max(1.0, partners)
+    if node.kind is JoinKind.ANTI:
+        share = 1.0 - share
+    rows = left.rows * share
+    return Estimate(rows=rows, columns=resized(left.columns, left.rows, rows))
