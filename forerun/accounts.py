@@ -66,21 +66,10 @@ class RunAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchAccount:
-    """The plain query over the complete data, in an application of its own."""
-
-    cpu_s: float
-    process_cpu_s: float
-    wall_s: float
-    rows_read: int
-    bytes_read: int
-    estimated_cost: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DayAccount:
-    """A whole day beside batch. Ratios are of executor CPU seconds, both sides weighted with the
-    prices of their runs; None where batch used no measurable CPU."""
+    """A whole day beside batch, which is the one run of the plain query. Ratios are of executor CPU
+    seconds, both sides weighted with the prices of their runs; None where batch used no measurable
+    CPU. ``plan_ms`` is the longest that planning a run took."""
 
     report: str
     engine: str
@@ -88,7 +77,7 @@ class DayAccount:
     result: str
     rows: int
     runs: tuple[RunAccount, ...]
-    batch: BatchAccount
+    batch: RunAccount
     weighted_ratio: float | None
     final_ratio: float | None
     early_work: bool
@@ -130,23 +119,15 @@ def read_runs(
     )
 
 
-def read_batch(store: StoreReader, at: Generation) -> BatchAccount:
-    """The account of a day that was planned as batch."""
+def read_batch(store: StoreReader, at: Generation) -> RunAccount:
+    """The account of the run of a day that was planned as batch."""
     commit = next(iter(read_chain(store, at)[-1:]), None)
     if commit is None:
         raise AccountError(
             f"the plain query of {at.report} was not committed", hint="Look at the log of its run."
         )
-    plan = read_plan(store, commit)
-    used = commit.metrics
-    return BatchAccount(
-        cpu_s=used.executor_cpu_s,
-        process_cpu_s=used.process_cpu_s,
-        wall_s=used.wall_s,
-        rows_read=used.source_rows_read,
-        bytes_read=used.bytes_read,
-        estimated_cost=plan.batch_cost / 1e6,
-    )
+    run = read_plan(store, commit).run
+    return _run(store, commit, run.weight, run.arrived)
 
 
 def read_plan(store: StoreReader, commit: RunCommit) -> Plan:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from forerun import accounts
-from forerun.accounts import BatchAccount
+from forerun.accounts import RunAccount
 from forerun.cut import find_cut
 from forerun.running import Runner, read_result
 from include.day import open_generation, prepare_run
@@ -34,7 +34,7 @@ class PlainQuery:
     day: date
     runner: Runner
 
-    def run(self) -> tuple[Generation, BatchAccount]:
+    def run(self) -> tuple[Generation, RunAccount]:
         """Run it as a report of its own, in an application of its own."""
         return self._run("batch", self.spec.sql)
 
@@ -56,7 +56,7 @@ class PlainQuery:
         whole_at, _ = self._run("ties", text)
         return compare(expected, found, cut=replace(cut, ties=self._result(whole_at, query)))
 
-    def _run(self, what: str, sql: str) -> tuple[Generation, BatchAccount]:
+    def _run(self, what: str, sql: str) -> tuple[Generation, RunAccount]:
         spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql)
         now, final = spec.points(self.day)[-1], spec.runs
         trigger = uuid.uuid4().hex

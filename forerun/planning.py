@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Literal
 
 from forerun.tables import CHANGING_ROWS, Table
-from include.footers import read_footers
-from include.source_files import locate
 from include.statistics import column_stats
 from planner.algebra.types import parse_type
 from planner.errors import ForerunError, RequestError
@@ -109,11 +107,7 @@ def with_statistics(tables: Mapping[str, Table], changing: frozenset[str]) -> tu
 
 def _with_statistics(source: Source, table: Table) -> Source:
     """The source with what the footers say of its columns, as a run's own planning has it."""
-    files = []
-    for path in table.files:
-        location = locate(str(path))
-        files += read_footers(location, location.files())
-    stats = tuple((c.name, column_stats(files, c.name, c.type)) for c in source.columns)
+    stats = tuple((c.name, column_stats(table.footers, c.name, c.type)) for c in source.columns)
     return replace(source, stats=stats)
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 import pyarrow.parquet as pq
 
 from forerun import accounts
-from forerun.accounts import BatchAccount, DayAccount, RunAccount
+from forerun.accounts import DayAccount, RunAccount
 from forerun.deliveries import Correlation, Splitter, check_correlations
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
@@ -250,7 +250,7 @@ def make_account(
     sql: str,
     verdict: Comparison,
     runs: tuple[RunAccount, ...],
-    batch: BatchAccount,
+    batch: RunAccount,
     arrivals: tuple[tuple[str, tuple[int, ...]], ...],
 ) -> DayAccount:
     """Everything of a day in one record."""

@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from include.parquet_types import spark_type
+from include.footers import read_footers
+from include.source_files import locate
+from include.state.records import PinnedFile
 from planner.contract import ColumnSpec
 from planner.errors import ForerunError
 
@@ -28,13 +27,20 @@ class TablesError(ForerunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table: its files, its schema in Spark's types, and what the footers say of its size."""
+    """A table: its files, its schema in Spark's types, and what the footers say."""
 
     name: str
     files: tuple[Path, ...]
     columns: tuple[ColumnSpec, ...]
-    rows: int
-    bytes: int
+    footers: tuple[PinnedFile, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(footer.rows for footer in self.footers)
+
+    @property
+    def bytes(self) -> int:
+        return sum(footer.size for footer in self.footers)
 
 
 def find_tables(folder: Path) -> dict[str, Table]:
@@ -84,28 +90,24 @@ def _files(entry: Path) -> tuple[Path, ...]:
 
 
 def read_table(name: str, files: tuple[Path, ...]) -> Table:
-    """A table from its footers. All files must have the columns of the first, in its types."""
-    rows = size = 0
+    """A table from its footers. All files must have the columns of the first, in its types.
+
+    Raises :class:`TablesError` where they differ, and what reading a footer raises.
+    """
     columns: tuple[ColumnSpec, ...] = ()
+    footers: list[PinnedFile] = []
     for path in files:
-        try:
-            footer = pq.read_metadata(path)
-            schema = pq.read_schema(path)
-        except (pa.ArrowException, OSError) as error:
-            raise TablesError(
-                f"{path} is not a readable Parquet file: {error}",
-                hint="It is truncated or of another format; write it again.",
-            ) from None
-        these = tuple(_column(path, field) for field in schema)
+        location = locate(str(path))
+        (footer,) = read_footers(location, location.files())
+        these = tuple(ColumnSpec(name=c.name, type=c.type) for c in footer.columns)
         if columns and _shape(these) != _shape(columns):
             raise TablesError(
                 f"{path} has the columns {_text(these)}, {files[0]} has {_text(columns)}",
                 hint="All files of a table need the same columns and types.",
             )
         columns = columns or these
-        rows += footer.num_rows
-        size += path.stat().st_size
-    return Table(name=name, files=files, columns=columns, rows=rows, bytes=size)
+        footers.append(footer)
+    return Table(name=name, files=files, columns=columns, footers=tuple(footers))
 
 
 def _shape(columns: tuple[ColumnSpec, ...]) -> list[tuple[str, str]]:
@@ -114,14 +116,3 @@ def _shape(columns: tuple[ColumnSpec, ...]) -> list[tuple[str, str]]:
 
 def _text(columns: Iterable[ColumnSpec]) -> str:
     return ", ".join(f"{column.name} {column.type}" for column in columns)
-
-
-def _column(path: Path, field: pa.Field) -> ColumnSpec:
-    try:
-        kind = spark_type(field.type)
-    except TypeError:
-        raise TablesError(
-            f"{path}: column {field.name} has type {field.type}, which Spark does not read",
-            hint="Cast the column when the file is written.",
-        ) from None
-    return ColumnSpec(name=field.name, type=kind, nullable=True)

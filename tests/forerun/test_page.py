@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from forerun.accounts import BatchAccount, DayAccount, RunAccount, StageAccount
+from forerun.accounts import DayAccount, RunAccount, StageAccount
 from forerun.demo.page import PageReport, page
 
 STAGE = StageAccount(
@@ -28,7 +28,8 @@ DAY = DayAccount(
         RunAccount(index=3, weight=1.0, arrived=1.0, cpu_s=1.0, rows_read=400, stages=(STAGE,),
                    skipped=False, flow="the report\n"),
     ),
-    batch=BatchAccount(cpu_s=4.0, process_cpu_s=9.0, wall_s=5.0, rows_read=1000, bytes_read=2000),
+    batch=RunAccount(index=3, weight=1.0, arrived=1.0, cpu_s=4.0, process_cpu_s=9.0, wall_s=5.0,
+                     rows_read=1000, bytes_read=2000),
     weighted_ratio=0.375,
     final_ratio=0.25,
     early_work=True,
@@ -90,6 +91,6 @@ def test_the_verdict_and_the_figures_are_there() -> None:
 
 
 def test_a_day_without_measurable_cpu_or_rows_is_drawn() -> None:
-    idle = BatchAccount(cpu_s=0.0, process_cpu_s=0.0, wall_s=0.0, rows_read=0, bytes_read=0)
+    idle = RunAccount(index=3, weight=1.0, arrived=1.0)
     bare = replace(DAY, batch=idle, weighted_ratio=None, final_ratio=None, sample=(), rows=0)
     assert "no rows" in text_of(bare)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.tables import TablesError, find_tables
+from include.footers import SourceFileError
 from include.parquet_types import spark_type
 
 
@@ -53,7 +54,16 @@ def test_a_truncated_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": list(range(100))}), path)
     path.write_bytes(path.read_bytes()[:-20])
-    assert str(path) in refused(tmp_path)
+    with pytest.raises(SourceFileError, match="not a readable Parquet file") as caught:
+        find_tables(tmp_path)
+    assert str(path) in caught.value.message
+
+
+def test_sparks_old_timestamps_are_timestamps_as_in_pins(tmp_path: Path) -> None:
+    rows = pa.table({"at": pa.array([0, 1], pa.timestamp("us"))})
+    pq.write_table(rows, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
+    (column,) = find_tables(tmp_path)["t"].columns
+    assert column.type == "TIMESTAMP"
 
 
 def test_files_that_disagree_are_named(tmp_path: Path) -> None:
