@@ -91,16 +91,21 @@ class DayAccount:
     arrivals: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
 
     @property
+    def process_ratio(self) -> float | None:
+        """The weighted ratio by whole processes: starting each application, compiling its code
+        and planning its queries included."""
+        spent = sum(run.weight * run.process_cpu_s for run in self.runs)
+        return ratio(spent, self.runs[-1].weight * self.batch.process_cpu_s)
+
+    @property
     def waiting(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """What waits for the final run, for people: by reason code, every operator once, and
-        what only reshapes rows left out where anything else waits for the same reason."""
+        """What waits for the final run, for people: by reason code, every operator once, without
+        those that only reshape the rows of others."""
         found: dict[str, dict[str, None]] = {}
         for item in self.not_incremental:
-            found.setdefault(item["reason"], {})[item["operator"]] = None
-        return tuple(
-            (reason, tuple(o for o in operators if o not in _RESHAPES) or tuple(operators))
-            for reason, operators in found.items()
-        )
+            if item["operator"] not in _RESHAPES:
+                found.setdefault(item["reason"], {})[item["operator"]] = None
+        return tuple((reason, tuple(operators)) for reason, operators in found.items())
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)

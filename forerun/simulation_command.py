@@ -148,8 +148,9 @@ def _verdict(day: DayAccount) -> Iterator[str]:
         yield f"DIFFERS from batch: {day.rows:,} rows in {day.result}"
     yield from (f"  {text}" for text in (*day.differences, *day.notes))
     if day.weighted_ratio is not None and day.final_ratio is not None:
+        whole = f" ({day.process_ratio:.2f} by whole processes)" if day.process_ratio else ""
         yield (
-            f"weighted cost {day.weighted_ratio:.2f} of batch, "
+            f"weighted cost {day.weighted_ratio:.2f} of batch{whole}, "
             f"final run {day.final_ratio:.2f} of batch"
         )
     for reason, operators in day.waiting:

@@ -244,7 +244,7 @@ def _about(sql: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in lines)
 
 
-def _show(pages: list[PageReport], said: str, target: Path, *, as_json: bool) -> None:
+def _show(pages: list[PageReport], said: tuple[str, ...], target: Path, *, as_json: bool) -> None:
     if as_json:
         days: list[DayAccount] = [one.day for one in pages]
         shown = {"page": str(target), "verdict": said, "reports": [day.as_json() for day in days]}
@@ -253,4 +253,6 @@ def _show(pages: list[PageReport], said: str, target: Path, *, as_json: bool) ->
     for one in pages:
         show_day(one.day)
         console.say("")
-    console.say(f"{said}\n\nthe day as a page: {target}")
+    for text in said:
+        console.say(text)
+    console.say(f"\nthe day as a page: {target}")

@@ -28,7 +28,9 @@ class PageReport:
     alone: tuple[int, ...] = ()
 
 
-def page(title: str, lead: str, said: str, reports: Sequence[PageReport], footer: str) -> str:
+def page(
+    title: str, lead: str, said: Sequence[str], reports: Sequence[PageReport], footer: str
+) -> str:
     """The whole HTML text. ``said`` is the verdict over all reports."""
     body = "".join(_report(report) for report in reports)
     return (
@@ -40,10 +42,11 @@ def page(title: str, lead: str, said: str, reports: Sequence[PageReport], footer
     )
 
 
-def _summary(reports: Sequence[PageReport], said: str) -> str:
+def _summary(reports: Sequence[PageReport], said: Sequence[str]) -> str:
     rows = "".join(
         f"<tr><td>{escape(r.title)}</td><td class='left'>{_chip(r.day)}</td>"
-        f"<td>{_percent(r.day.weighted_ratio)}</td><td>{_percent(r.day.final_ratio)}</td>"
+        f"<td>{_percent(r.day.weighted_ratio)}</td><td>{_percent(r.day.process_ratio)}</td>"
+        f"<td>{_percent(r.day.final_ratio)}</td>"
         f"<td>{sum(not run.skipped for run in r.day.runs)}</td>"
         f"<td>{escape(early_words(r.alone))}</td></tr>"
         for r in reports
@@ -51,8 +54,10 @@ def _summary(reports: Sequence[PageReport], said: str) -> str:
     return (
         "<div class='card'><div class='wide'><table><tr><th>report</th>"
         "<th class='left'>result</th><th>weighted cost,<br>of batch</th>"
-        "<th>final run,<br>of batch</th><th>runs</th><th>left to<br>itself</th></tr>"
-        f"{rows}</table></div><p class='what said'>{escape(said)}</p></div>"
+        "<th>by whole<br>processes</th><th>final run,<br>of batch</th><th>runs</th>"
+        "<th>left to<br>itself</th></tr>"
+        f"{rows}</table></div><ul class='plain what said'>"
+        f"{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul></div>"
     )
 
 

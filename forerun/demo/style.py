@@ -40,7 +40,7 @@ td { text-align: right; padding: 7px 10px; border-bottom: 1px solid var(--line);
 tr:last-child td { border-bottom: 0; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 th.left, td.left { text-align: left; }
-.said { margin-top: 18px; max-width: 62em; font-size: 15px; }
+ul.said { margin-top: 18px; max-width: 60em; font-size: 15px; }
 td.no { color: var(--soft); text-align: left; }
 .wide { overflow-x: auto; }
 svg { display: block; width: 100%; height: auto; }
@@ -50,6 +50,7 @@ svg .strong { font-weight: 600; }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 7px; }
 details { border-top: 1px solid var(--line); padding: 9px 0; }
 details:last-of-type { border-bottom: 1px solid var(--line); }
+details details, details details:last-of-type { border: 0; padding: 4px 0 0; }
 summary { cursor: pointer; font-weight: 500; }
 summary small { color: var(--soft); font-weight: 400; margin-left: 8px; font-size: 13.5px; }
 pre { background: var(--code); border-radius: 8px; padding: 12px 16px; overflow-x: auto;

@@ -31,16 +31,18 @@ def early_words(early: tuple[int, ...]) -> str:
     return f"early run{'s' if len(early) > 1 else ''} {_list([str(run) for run in early])}"
 
 
-def verdict(days: Mapping[str, DayAccount], alone: Mapping[str, tuple[int, ...]]) -> str:
-    """The answer in the figures of this very demo. ``days`` and ``alone`` (of
+def verdict(
+    days: Mapping[str, DayAccount], alone: Mapping[str, tuple[int, ...]]
+) -> tuple[str, ...]:
+    """The answer in the figures of this very demo, in sentences. ``days`` and ``alone`` (of
     :func:`left_to_itself`) by the reports' titles."""
     cheaper = [title for title, day in days.items() if (day.weighted_ratio or 1.0) < 1.0]
     dearer = [title for title in days if title not in cheaper]
     said = []
     if cheaper:
-        said.append(f"Early work was cheaper than batch for {_list(cheaper)}.")
+        said.append(f"Early work paid for {_list(cheaper)}: less CPU times price than batch.")
     if dearer:
-        said.append(f"Early work was not cheaper than batch for {_list(dearer)}.")
+        said.append(f"Early work did not pay for {_list(dearer)}.")
     opening = [
         run.process_cpu_s - run.cpu_s
         for day in days.values()
@@ -50,17 +52,18 @@ def verdict(days: Mapping[str, DayAccount], alone: Mapping[str, tuple[int, ...]]
     if opening:
         work = _list([f"{day.batch.cpu_s:.1f}" for day in days.values()])
         said.append(
-            f"One more application takes {median(opening):.1f} s of CPU besides its work on the "
-            f"data, and the plain queries have {work} s of such work here: the more there is, the "
-            "more early runs save. Executor CPU, which the shares above compare, leaves the "
-            "applications' own cost out."
+            f"An application takes {median(opening):.0f} s of CPU besides its work on the data, "
+            f"and there is little of that here: {work} s in the plain queries. The shares compare "
+            "the work of the executors; counted by whole processes, every further application "
+            "weighs in."
         )
-    by_itself = "; ".join(f"{title}: {early_words(early)}" for title, early in alone.items())
+    by_itself = "; ".join(f"{title}, {early_words(early)}" for title, early in alone.items())
     said.append(
         "The demo asks for every early run, whether it pays or not. Left to itself (mode auto), "
-        f"Forerun would have chosen, {by_itself}. docs/benchmarks.md has figures at scale 10."
+        f"Forerun would have chosen: {by_itself}."
     )
-    return " ".join(said)
+    said.append("docs/benchmarks.md has figures at scale 10.")
+    return tuple(said)
 
 
 def _list(words: Sequence[str]) -> str:

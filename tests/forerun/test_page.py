@@ -43,7 +43,7 @@ DAY = DayAccount(
 
 def text_of(day: DayAccount) -> str:
     report = PageReport(title="R & S", about="about", times=("14:00", "19:00", "24:00"), day=day)
-    return page("The day", "lead", "it paid", [report], "foot")
+    return page("The day", "lead", ["it paid & how"], [report], "foot")
 
 
 class Balanced(HTMLParser):
