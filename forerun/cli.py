@@ -191,12 +191,12 @@ def demo_command(
     as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON.")] = False,
 ) -> int:
     """Run three reports on a small shop's day, through Airflow and Spark, and draw the day."""
-    from forerun.demo import command
+    from forerun.demo import command, ui
 
     if stage:
-        return command.stage(scale)
+        return ui.stage(scale)
     if up:
-        return command.up(store.value, scale)
+        return ui.up(store.value, scale)
     return command.run(store.value, scale, as_json=as_json)
 
 

@@ -1,0 +1,109 @@
+"""Where a demo keeps its things: its data, its store, an Airflow home, perhaps an S3 server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from forerun.demo.data import generate_day, split_day
+from forerun.tables import Table
+from include.demo import DATA_VARIABLE, DAY
+from include.jvm import driver_environment, home_folder
+from include.state.opening import open_store
+from planner.errors import ForerunError
+
+ROOT = Path(__file__).resolve().parents[2]
+MASTER = "local[2]"
+_BUCKET = "forerun-demo"
+
+
+class DemoError(ForerunError):
+    """The demo cannot run, or a DAG of it failed."""
+
+    code = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one demo keeps its things. ``env`` is for Airflow and everything that it starts."""
+
+    home: Path
+    store: str
+    data: str
+    env: dict[str, str]
+
+
+@contextmanager
+def open_place(store: str) -> Iterator[Place]:
+    """A fresh place for one demo; with ``s3`` also a server that ends with the block."""
+    if not (ROOT / "dags").is_dir():
+        raise DemoError(
+            "the demo's DAGs are not there", hint="Run the demo in a checkout of Forerun."
+        )
+    home = home_folder() / "demo"
+    for old in ("day", "s3", "logs"):
+        shutil.rmtree(home / old, ignore_errors=True)
+    day = home / "day"
+    day.mkdir(parents=True)
+    if store == "file":
+        yield _enter(home, (day / "store").as_uri(), (day / "data").as_uri(), {})
+        return
+    from include.local_s3 import local_s3
+
+    with local_s3(home / "s3") as server:
+        os.environ.update(server.environment)
+        bucket = server.make_bucket(_BUCKET)
+        yield _enter(home, f"{bucket}/store", f"{bucket}/data", server.environment)
+
+
+def _enter(home: Path, store: str, data: str, extra: dict[str, str]) -> Place:
+    os.environ[DATA_VARIABLE] = data
+    connection = {"conn_type": "spark", "host": MASTER, "extra": {"deploy-mode": "client"}}
+    env = driver_environment() | extra
+    env |= {
+        "AIRFLOW_HOME": str(home / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(connection),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
+        "FORERUN_STORE": store,
+        DATA_VARIABLE: data,
+    }
+    return Place(home, store, data, env)
+
+
+def stage_day(data: str, scale: float) -> dict[str, Table]:
+    """Generate, cut, and put what comes in before each run where the demo's DAGs look for it."""
+    generated = home_folder() / "demo" / "generated" / f"scale-{scale:g}"
+    tables = generate_day(generated / "whole", scale)
+    split_day(tables, generated / "deliveries")
+    store = open_store(data)
+    for path in sorted((generated / "deliveries").glob("*/run-*.parquet")):
+        key = f"staged/{DAY.isoformat()}/{path.stem}/{path.parent.name}/part-0.parquet"
+        store.put(key, path.read_bytes())
+    return tables
+
+
+def run_airflow(place: Place, name: str, *arguments: str) -> None:
+    """Run an airflow command; its output goes to a log that an error names."""
+    log = place.home / "logs" / f"airflow-{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        command = [sys.executable, "-m", "airflow", *arguments]
+        done = subprocess.run(
+            command, env=place.env, cwd=ROOT, stdout=output, stderr=output, check=False
+        )
+    if done.returncode:
+        lines = log.read_text(errors="replace").splitlines()
+        raise DemoError(
+            f"airflow {' '.join(arguments)} failed: {lines[-1] if lines else 'no output'}",
+            hint=f"The whole log: {log}",
+        )
