@@ -18,7 +18,7 @@ def _run(plan: Plan, run: Run) -> str:
         return f"{head}; committed\n"
     if not run.opened:
         return f"{head}; not opened\n"
-    head += f"; estimated {run.estimated_cost / MICRO:.2f} s"
+    head += f"; estimated {run.estimated_cost / MICRO:.2f} CPU s"
     if run.base:
         head += f"; goes on from run {run.base}"
     return "\n".join([head, "", *(_stage(plan, stage) for stage in run.stages)])

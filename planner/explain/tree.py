@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from planner.algebra.fingerprint import canonical
 from planner.algebra.relational import Scan
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
+from planner.explain.choice import why_batch
 from planner.explain.found import MICRO, Found, reason_text
 from planner.temporal.annotate import Operator, label
 from planner.temporal.assign import Choice, Mode
@@ -65,7 +66,7 @@ def lines(found: Found) -> tuple[Line, ...]:
 def render(found: Found) -> str:
     """The tree as text, with the runs above it and what is not incremental below it."""
     plan = found.plan
-    parts = [*_header(plan), "", *_tree_text(lines(found))]
+    parts = [*_header(plan), *why_batch(found), "", *_tree_text(lines(found))]
     if plan.families:
         parts += ["", "kept between runs:"]
         parts += [f"  {_family_text(family)}" for family in plan.families]
@@ -86,16 +87,17 @@ def _header(plan: Plan) -> Iterator[str]:
     yield f"report {plan.report}: {how}"
     for run in plan.runs:
         state = "committed" if run.committed else "opened" if run.opened else "not opened"
-        stages = f"{len(run.stages)} stages" if run.stages else ""
-        cost = f"{run.estimated_cost / MICRO:10.2f} s" if run.opened else " " * 12
+        count = len(run.stages)
+        stages = f"{count} stage{'' if count == 1 else 's'}" if count else ""
+        cost = f"{run.estimated_cost / MICRO:10.2f} CPU s" if run.opened else " " * 16
         yield (
             f"  run {run.index}  weight {run.weight:<5g} arrived {run.arrived:>5.0%} {cost}"
             f"  {state:<10} {stages}"
         ).rstrip()
     share = plan.estimated_cost / plan.batch_cost if plan.batch_cost else 1.0
     yield (
-        f"  weighted {plan.estimated_cost / MICRO:.2f} s, "
-        f"batch {plan.batch_cost / MICRO:.2f} s: {share:.2f} of batch"
+        f"  weighted cost {plan.estimated_cost / MICRO:.2f} CPU s, "
+        f"batch {plan.batch_cost / MICRO:.2f} CPU s: {share:.2f} of batch (estimates)"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Relation
+from planner.algebra.relational import Limit, Relation, Sort
 from planner.errors import Reason
 from planner.rules.incremental import aggregate, join, linear, outer_join
 from planner.rules.incremental.rule import Applies, Input, Rule
@@ -22,7 +22,7 @@ INCREMENTAL: tuple[Rule, ...] = (
 
 def find(node: Relation, inputs: tuple[Input, ...]) -> tuple[Rule, Applies] | Reason:
     """The first rule that covers the operator, or the most telling reason why none does."""
-    reason = Reason.OPERATOR
+    reason = Reason.LIMIT if isinstance(node, Sort | Limit) else Reason.OPERATOR
     for rule in INCREMENTAL:
         if isinstance(node, rule.operator):
             answer = rule.applies(node, inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,18 @@ def test_batch_is_said_to_be_batch() -> None:
     assert found.plan.sql in sql.render(found.plan)
 
 
+def test_a_day_that_is_too_small_for_early_work_says_so() -> None:
+    small = tuple(replace(source, rows=1000, bytes=40_000) for source in SOURCES)
+    text = "SELECT g, SUM(v) AS s FROM t GROUP BY g"
+    found = api.plan(PlanRequest(report="r", sql=text, sources=small, points=POINTS))
+    assert found.plan.method == "batch"
+    best = min(one.total for one in found.decision.rejected if not one.is_batch)
+    said = f"no early work: at best (runs 1, 2) {best / 1e6:.2f} CPU s weighted, "
+    assert said in tree.render(found)
+    assert "no early work" not in tree.render(planned(text))
+    assert "no early work" not in tree.render(planned(text, method="batch"))
+
+
 def test_every_operator_that_waits_has_its_reason() -> None:
     found = planned("SELECT g, percentile(v, 0.5) AS m FROM t GROUP BY g ORDER BY g LIMIT 3")
     shown = [line.reason for line in tree.lines(found) if line.reason]
@@ -64,6 +77,12 @@ def test_every_operator_that_waits_has_its_reason() -> None:
     text = tree.render(found)
     for item in found.plan.not_incremental:
         assert f"{item.operator}: {item.reason} ({reason_text(item.reason)})" in text
+
+
+def test_order_by_and_limit_wait_for_a_reason_of_their_own() -> None:
+    found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g ORDER BY g LIMIT 3")
+    reasons = {item.operator: item.reason for item in found.plan.not_incremental}
+    assert reasons["Sort"] == reasons["Limit"] == Reason.LIMIT
 
 
 @pytest.mark.parametrize("reason", list(Reason))
