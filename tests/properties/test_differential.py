@@ -35,11 +35,12 @@ def check_chunk(
     every_time_point: int,
     nan_extremes: bool = True,
     oracle: Engine | None = None,
+    family: str = "",
 ) -> list[Outcome]:
     """Run the cases; shrink and save the first that fails."""
     outcomes = []
     for seed in seeds:
-        case = random_case(seed, nan_extremes=nan_extremes)
+        case = random_case(seed, family, nan_extremes=nan_extremes)
         try:
             whole = seed % every_time_point == 0
             outcomes.append(run_case(case, engine, every_time_point=whole, oracle=oracle))
@@ -87,6 +88,12 @@ def sail() -> SessionEngine:
 def test_equals_batch_on_sail(sail, start):
     seeds = range(start, start + CHUNK)
     _enough(check_chunk(sail, seeds, every_time_point=4, nan_extremes=False), CHUNK)
+
+
+def test_grouping_sets_equal_batch_on_sail(sail):
+    seeds = range(20_000, 20_000 + CHUNK)
+    outcomes = check_chunk(sail, seeds, every_time_point=4, nan_extremes=False, family="sets")
+    _enough(outcomes, CHUNK)
 
 
 @pytest.mark.parametrize("start", range(10_000, 10_000 + ON_INTERPRETER, CHUNK))
