@@ -1,7 +1,6 @@
 """TPC-DS: the public query texts and generated tables, fetched when they are wanted.
 
-Nothing of it is in the repository: ``scripts/tpcds.sh`` gets the texts (103 of version 1.4: the 99
-queries, four of which have two parts; 32 of version 2.7 that differ) and the generator, and keeps
+Nothing of it is in the repository: ``scripts/tpcds.sh`` gets the texts and the generator, and keeps
 them below ``FORERUN_HOME``.
 """
 
@@ -27,6 +26,18 @@ TOGETHER = (
 )
 """Returns arrive with the sale they belong to."""
 
+_PARTS = {14: "ab", 23: "ab", 24: "ab", 39: "ab"}
+_LATER = (
+    "5a 6 10a 11 12 14 14a 18a 20 22 22a 24 27a 34 35 35a 36a 47 49 51a 57 64 67a 70a 72 74 75 77a "
+    "78 80a 86a 98"
+)
+NAMES = (
+    *(f"q{number}{part}" for number in range(1, 100) for part in _PARTS.get(number, ("",))),
+    *(f"v27-q{name}" for name in _LATER.split()),
+)
+"""All texts: the 99 queries of version 1.4, four of which have two parts, and those of version 2.7
+that differ."""
+
 # The texts are of a schema whose column the generator has under the name of a later one.
 _RENAMED = ((re.compile(r"\bc_last_review_date\b"), "c_last_review_date_sk"),)
 
@@ -38,21 +49,13 @@ def fetch() -> Path:
 
 
 def queries() -> dict[str, str]:
-    """All texts by name (``q1``, ``q14a``, ``v27-q5a``), in the order of their numbers."""
-    texts = {}
-    for path in sorted((fetch() / "queries").glob("*.sql"), key=_order):
-        text = path.read_text(encoding="utf-8")
-        for name, now in _RENAMED:
-            text = name.sub(now, text)
-        texts[path.stem] = text
+    """The texts by name."""
+    folder, texts = fetch() / "queries", {}
+    for name in NAMES:
+        texts[name] = (folder / f"{name}.sql").read_text(encoding="utf-8")
+        for old, now in _RENAMED:
+            texts[name] = old.sub(now, texts[name])
     return texts
-
-
-def _order(path: Path) -> tuple[bool, int, str]:
-    found = re.fullmatch(r"(v27-)?q(\d+)(\w?)", path.stem)
-    if found is None:
-        raise ValueError(f"{path} is not named like a query of TPC-DS")
-    return bool(found[1]), int(found[2]), found[3]
 
 
 def tables(scale: float) -> Path:
