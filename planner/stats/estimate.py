@@ -166,13 +166,30 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
     if _is_monotone_cast(scalar) and len(read) == 1:
         (only,) = read.values()
         return replace(only, width=width)
+    if scalar.name == "case":
+        return _of_case(scalar, column, below)
     distinct = min(math.prod(c.distinct for c in read.values()), below.rows, MANY_DISTINCT)
     if scalar.name in _FEW:
         distinct = min(distinct, _FEW[scalar.name])
     nulls = 1.0 - math.prod(1.0 - c.nulls for c in read.values())
-    if scalar.name in ("coalesce", "case"):
+    if scalar.name == "coalesce":
         nulls = 0.0
     return ColumnEstimate(distinct=max(distinct, min(1.0, below.rows)), nulls=nulls, width=width)
+
+
+def _of_case(case: Call, column: Column, below: Estimate) -> ColumnEstimate:
+    """The values of its branches together; conditions add none. Each branch is as likely."""
+    branches = [_of_item(value, column, below) for value in (*case.args[1:-1:2], case.args[-1])]
+    some = [branch for branch in branches if branch.nulls < 1.0]
+    lows = [b.low for b in some if b.low is not None]
+    highs = [b.high for b in some if b.high is not None]
+    return ColumnEstimate(
+        distinct=max(min(sum(b.distinct for b in some), below.rows), min(1.0, below.rows)),
+        nulls=sum(branch.nulls for branch in branches) / len(branches),
+        low=min(lows) if lows and len(lows) == len(some) else None,
+        high=max(highs) if highs and len(highs) == len(some) else None,
+        width=float(column.type.width),
+    )
 
 
 _FEW = {"year": 30.0, "month": 12.0, "day": 31.0, "dayofweek": 7.0, "quarter": 4.0, "hour": 24.0}

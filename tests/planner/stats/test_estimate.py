@@ -210,3 +210,34 @@ def test_more_arrived_is_never_less() -> None:
     found = [rows(plan, o=1500 * f, l=6000 * f) for f in (0.0, 0.01, 0.1, 0.5, 0.9, 1.0)]
     assert found == sorted(found)
     assert found[0] == 0
+
+
+def test_a_case_has_the_values_of_its_branches() -> None:
+    few = call("<", Ref(OK), literal("10"))
+    nothing, zero = literal(None), literal("0", INT)
+    shown = {
+        "key or nothing": Call("case", (few, Ref(CK), nothing), INT),
+        "two and a constant": Call("case", (few, Ref(LN), few, Ref(LN), literal("9")), BIGINT),
+        "never anything": Call("case", (few, nothing, nothing), INT),
+    }
+    either = Call("case", (few, Ref(CK), zero), INT)
+    estimator = Estimator((ORDERS, LINES))
+    found = estimator.estimate(Project(O, ((OUT, shown["key or nothing"]),))).columns[OUT.id]
+    assert found.distinct == pytest.approx(100)
+    assert found.nulls == 0.5
+    assert (found.low, found.high) == (1, 100)
+    found = estimator.estimate(Project(O, ((OUT, either),))).columns[OUT.id]
+    assert (found.low, found.high, found.nulls) == (0, 100, 0)
+    pairs = Join(JoinKind.INNER, O, L, TRUE)
+    found = estimator.estimate(Project(pairs, ((OUT, shown["two and a constant"]),))).columns[
+        OUT.id
+    ]
+    assert found.distinct == pytest.approx(15)
+    found = estimator.estimate(Project(O, ((OUT, shown["never anything"]),))).columns[OUT.id]
+    assert found.nulls == 1
+    # So the groups of a rollup are those of its keys, for each of its sets.
+    sets = Values((QTY,), ((literal("0"),), (literal("1"),)))
+    wide = Project(
+        Join(JoinKind.INNER, O, sets, TRUE), ((OUT, shown["key or nothing"]), (QTY, Ref(QTY)))
+    )
+    assert rows(Aggregate(wide, (OUT, QTY), ())) == pytest.approx(202, rel=0.01)
