@@ -231,6 +231,13 @@ def run(arguments: list[str]) -> int:
     except ForerunError as error:
         console.fail(error, as_json=as_json)
         return CANNOT
+    except OSError as error:
+        if os.environ.get(_DEBUG):
+            raise
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        hint = "Check that it is there, that this user may use it, and that the disk is not full."
+        console.fail(ForerunError(what, code="os", hint=hint), as_json=as_json)
+        return CANNOT
     except Exception as error:
         if os.environ.get(_DEBUG):
             raise

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from include.pinned import read_pin
 from include.state.layout import Generation, history_folder, history_key
 from include.state.records import LedgerEntry, Manifest, RunCommit, decode, encode
-from include.state.store import Store, StoreReader
+from include.state.store import MissingKeyError, Store, StoreReader
 from planner.contract import decode_plan
+from planner.errors import ContractError
+
+_LOG = logging.getLogger(__name__)
 
 _ENTRIES = 200
 """How many of the newest entries are read: a fortnight of days with up to 14 runs."""
@@ -25,9 +29,21 @@ def record_history(store: Store, at: Generation, chain: Sequence[RunCommit]) -> 
 def read_history(
     store: StoreReader, report: str, newest: int = _ENTRIES
 ) -> tuple[LedgerEntry, ...]:
-    """The ``newest`` entries of a report, oldest first."""
+    """The ``newest`` entries of a report, oldest first.
+
+    One that cannot be read (of another version of Forerun, say) is passed over: the ledger makes
+    forecasts better, and a report must not stand still for want of one.
+    """
     keys = [file.key for file in store.list(history_folder(report))][-newest:]
-    return tuple(decode(LedgerEntry, store.get(key), key) for key in keys)
+    return tuple(entry for key in keys if (entry := _read(store, key)) is not None)
+
+
+def _read(store: StoreReader, key: str) -> LedgerEntry | None:
+    try:
+        return decode(LedgerEntry, store.get(key), key)
+    except (ContractError, MissingKeyError) as error:
+        _LOG.warning("passed over in the ledger: %s", error.message)
+        return None
 
 
 def _entry(store: StoreReader, at: Generation, commit: RunCommit) -> LedgerEntry:

@@ -97,6 +97,7 @@ def publish_result(
     number = int(at.generation)
     there = read_pointer(store, spec.name, day)
     if there is not None and there.version == version:
+        record_history(store, at, chain)  # a kill may have come in between
         return there
     _refuse_older(there, number)
     verify_partition(store, result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from planner.errors import ForerunError
 
@@ -37,6 +38,12 @@ def s3_settings(environment: Mapping[str, str] | None = None) -> S3Settings:
     """
     env = os.environ if environment is None else environment
     endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or ""
+    if "@" in urlsplit(endpoint).netloc:
+        raise SettingsError(
+            "AWS_ENDPOINT_URL holds credentials",
+            hint="Leave them out, for it is a part of command lines; set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY.",
+        )
     style = env.get("FORERUN_S3_PATH_STYLE", "true" if endpoint else "false").lower()
     if style not in ("true", "false"):
         raise SettingsError(f"FORERUN_S3_PATH_STYLE is {style!r}", hint="Use true or false.")

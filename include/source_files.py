@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from include.state.file_store import FileStore
+from include.state.opening import refuse_credentials
 from include.state.store import Store, StoredFile, is_hidden
 from planner.errors import ForerunError
 
@@ -45,6 +46,7 @@ def locate(path: str) -> Location:
 
     Raises :class:`SourcePathError` for anything else.
     """
+    refuse_credentials(path)
     parts = urlsplit(path)
     if parts.scheme in ("", "file") and parts.path:
         plain = path if not parts.scheme else unquote(parts.path)

@@ -27,6 +27,7 @@ from include.state.store import (
     MissingKeyError,
     StoreDeniedError,
     StoredFile,
+    StoreDownError,
     StoreError,
     StoreFullError,
     Tagged,
@@ -252,6 +253,10 @@ def _flush_folder(path: Path) -> None:
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_AWAY = {
+    errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.ENODEV,
+    errno.ENXIO, errno.EREMOTEIO,
+}  # fmt: skip
 _NO_LINKS = {errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK}
 
 
@@ -273,5 +278,9 @@ def _explained(verb: str, key: str) -> Iterator[None]:
         if error.errno in _DENIED:
             raise StoreDeniedError(
                 message, hint=f"Let this user write to the store's folder; tried {error.filename}."
+            ) from error
+        if error.errno in _AWAY:
+            raise StoreDownError(
+                message, hint="Is the disk mounted, and its server up? Then retry the task."
             ) from error
         raise StoreError(message, hint="Check the disk that holds the store.") from error

@@ -14,6 +14,7 @@ def open_store(uri: str) -> Store:
 
     S3 settings come from the environment, see :func:`include.settings.s3_settings`.
     """
+    refuse_credentials(uri)
     parts = urlsplit(uri)
     if parts.scheme == "" and uri:
         return FileStore(Path(uri))
@@ -27,6 +28,19 @@ def open_store(uri: str) -> Store:
     raise StoreError(
         f"{uri!r} is not the URI of a store",
         hint="Use /path, file:///path or s3://bucket/prefix.",
+    )
+
+
+def refuse_credentials(uri: str) -> None:
+    """Raise :class:`StoreError`, without saying them, if a URI holds a user or a password: it
+    would end up in plans, logs and error messages."""
+    parts = urlsplit(uri)
+    if parts.scheme in ("", "file") or "@" not in parts.netloc:
+        return
+    raise StoreError(
+        f"the URI {parts.scheme}://***@{parts.netloc.rpartition('@')[2]} holds credentials",
+        hint="Leave them out: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, a "
+        "profile or a role of the machine are found by themselves.",
     )
 
 

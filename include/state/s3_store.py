@@ -22,6 +22,7 @@ from botocore.exceptions import (
     ClientError,
     ConnectionError,  # noqa: A004 - botocore's own
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
 )
 
@@ -195,7 +196,7 @@ class S3Store:
                 f"cannot {verb} {key} in {self.root}: no credentials",
                 hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role.",
             ) from error
-        except (ConnectionError, HTTPClientError) as error:
+        except (ConnectionError, HTTPClientError, IncompleteReadError) as error:
             raise StoreDownError(
                 f"cannot {verb} {key} in {self.root}: no answer within "
                 f"{self._settings.timeout:.0f} s",
@@ -219,6 +220,11 @@ class S3Store:
         if code in _DENIED:
             return StoreDeniedError(
                 message, hint="Check the credentials, and what they may do with this prefix."
+            )
+        if code in _LOST:
+            return StoreError(
+                f"{message}: it was written again while it was read",
+                hint="Write a file once, under a name of its own; then retry the task.",
             )
         if code in _FULL:
             return StoreFullError(message, hint="Free space or raise the quota, then retry.")
@@ -274,7 +280,14 @@ def s3_client(settings: S3Settings) -> Any:
     fork) and per environment (credentials are read when it is made).
     """
     environment = tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith("AWS_")))
-    return _client(settings, os.getpid(), environment)
+    try:
+        return _client(settings, os.getpid(), environment)
+    except (BotoCoreError, ValueError) as error:
+        raise StoreError(
+            f"S3 cannot be used: {error}",
+            hint="Correct the AWS_ variables: AWS_ENDPOINT_URL starts with http:// or https://, "
+            "AWS_PROFILE and AWS_REGION name something that is there.",
+        ) from None
 
 
 @lru_cache(maxsize=8)

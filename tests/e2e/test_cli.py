@@ -128,6 +128,30 @@ def test_simulations_that_cannot_start(
     assert message in refused(capsys, *arguments, *options)
 
 
+def test_what_the_operating_system_refuses(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FORERUN_HOME", str(tmp_path / "file" / "home"))
+    arguments = ["simulate", report(tmp_path), "--tables", str(folder), "--engine", "sail"]
+    said = refused(capsys, *arguments)
+    assert "(os)" in said
+    assert str(tmp_path / "file") in said
+
+
+def test_credentials_in_a_store_are_not_repeated(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    arguments = ["simulate", report(tmp_path), "--tables", str(folder), "--engine", "sail"]
+    hidden = "hidden-key"
+    said = refused(capsys, *arguments, "--store", f"s3://who:{hidden}@bucket/x")
+    assert "holds credentials" in said
+    assert hidden not in said
+
+
 def test_errors_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path) -> None:
     path = report(tmp_path, "SELECT x FROM t")
     assert run(["plan", path, "--tables", str(folder), "--json"]) == 2

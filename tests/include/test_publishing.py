@@ -8,6 +8,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from include import publishing
 from include.day import (
     NotPublishedError,
     latest_generation,
@@ -19,6 +20,7 @@ from include.history import read_history
 from include.state.commits import ArtifactError, read_commit
 from include.state.expire import Retention, expire
 from include.state.file_store import FileStore
+from include.state.layout import history_folder
 from include.state.records import CheckRecord
 from tests.include.day_cases import DAY, NOW, DayCase
 
@@ -151,6 +153,32 @@ def test_the_ledger_has_every_committed_run_once(case):
     assert entries[0].weight == 0.25
     assert entries[0].batch_cost > 0
     assert entries[0].state_bytes > 0
+
+
+def test_a_publish_killed_after_the_pointer_moved_still_enters_the_ledger(case, monkeypatch):
+    generation = whole_day(case)
+
+    def die(*_arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "record_history", die)
+        with pytest.raises(KeyboardInterrupt):
+            publish(case, generation)
+    published = read_pointer(case.store, "totals", DAY)
+    assert published is not None
+    assert 2 not in {entry.run for entry in read_history(case.store, "totals")}
+    assert publish(case, generation) == published
+    assert 2 in {entry.run for entry in read_history(case.store, "totals")}
+
+
+def test_an_entry_of_the_ledger_that_cannot_be_read_is_passed_over(case, caplog):
+    generation = whole_day(case)
+    publish(case, generation)
+    whole = read_history(case.store, "totals")
+    case.store.put(f"{history_folder('totals')}/2020-01-01-1-run-1.json", b'{"record": "of 2030"}')
+    assert read_history(case.store, "totals") == whole
+    assert "2020-01-01-1-run-1.json" in caplog.text
 
 
 def test_clean_up_keeps_what_commits_and_the_pointer_name(tmp_path, store_uri):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from include.state import open_store
 from include.state.file_store import FileStore
-from include.state.store import StoreDeniedError, StoreError, StoreFullError
+from include.state.store import StoreDeniedError, StoreDownError, StoreError, StoreFullError
 
 
 def run_child(code: str, folder: Path, **options) -> subprocess.CompletedProcess[str]:
@@ -55,6 +56,27 @@ def test_a_put_killed_after_its_link_has_won(tmp_path):
     assert not store.put_if_absent("a/b", b"late")
     assert store.get("a/b") == b"dead"
     assert [f.key for f in store.list("a")] == ["a/b"]
+
+
+@pytest.mark.parametrize("reason", [errno.ESTALE, errno.EIO, errno.ENOTCONN])
+def test_a_disk_that_goes_away_is_worth_a_retry(tmp_path, monkeypatch, reason):
+    """What a mounted file system says when its server is gone."""
+
+    def gone(*_arguments, **_options):
+        raise OSError(reason, os.strerror(reason))
+
+    store = FileStore(tmp_path)
+    store.put("a/b", b"x")
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", gone)
+        with pytest.raises(StoreDownError, match="cannot read a/b"):
+            store.get("a/b")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", gone)
+        with pytest.raises(StoreDownError, match="cannot write a/c"):
+            store.put_if_absent("a/c", b"y")
+    assert [file.key for file in store.list("a")] == ["a/b"]
+    assert store.put_if_absent("a/c", b"y")
 
 
 def test_a_writer_killed_under_the_lock_does_not_block_the_next(tmp_path):

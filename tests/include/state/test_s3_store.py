@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from include.settings import S3Settings, SettingsError, s3_settings
+from include.source_files import locate
 from include.state import open_store
 from include.state.s3_store import S3Store
 from include.state.store import (
@@ -17,7 +18,9 @@ from include.state.store import (
     StoreError,
     StoreFullError,
 )
+from planner.errors import ForerunError
 
+HIDDEN = "hidden-key"
 ANSWERS = {
     "AccessDenied": 403, "QuotaExceeded": 403, "SlowDown": 503, "InternalError": 500,
     "ConditionalRequestConflict": 409, "PreconditionFailed": 412, "MethodNotAllowed": 405,
@@ -34,6 +37,14 @@ class Scripted(BaseHTTPRequestHandler):
         self.server.seen += 1
         if code == "silence":
             self.server.released.wait(20)
+            return
+        if code == "cut short":
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("Content-Length", "100")
+            self.send_header("ETag", '"e"')
+            self.end_headers()
+            self.wfile.write(b"only this")
             return
         body = b"" if code == "OK" else f"<Error><Code>{code}</Code></Error>".encode()
         self.send_response(200 if code == "OK" else ANSWERS[code])
@@ -120,6 +131,18 @@ def test_a_server_that_does_not_answer(scripted):
 
 
 @pytest.mark.s3
+def test_an_answer_that_is_cut_short_is_worth_a_retry(scripted):
+    with pytest.raises(StoreDownError, match="cannot read a/b in s3://b/p"):
+        scripted("cut short").find("a/b")
+
+
+@pytest.mark.s3
+def test_a_file_that_is_written_again_while_it_is_read(scripted):
+    with pytest.raises(StoreError, match="written again while it was read"):
+        scripted("PreconditionFailed").read_range("a/b", 0, 10, "old")
+
+
+@pytest.mark.s3
 def test_a_server_that_is_not_there(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
@@ -154,6 +177,34 @@ def test_settings_come_from_the_environment():
         endpoint="http://two", region="eu-west-1", path_style=True, timeout=5.0
     )
     assert not s3_settings({"AWS_ENDPOINT_URL": "h", "FORERUN_S3_PATH_STYLE": "false"}).path_style
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize(
+    ("name", "value"), [("AWS_ENDPOINT_URL", "localhost:9000"), ("AWS_PROFILE", "nobody")]
+)
+def test_variables_that_boto3_refuses(monkeypatch, name, value):
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+    monkeypatch.setenv(name, value)
+    with pytest.raises(StoreError, match="S3 cannot be used") as caught:
+        open_store("s3://bucket/x")
+    assert name in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: open_store(f"s3://who:{HIDDEN}@bucket/x"),
+        lambda: open_store(f"https://who:{HIDDEN}@host/x"),
+        lambda: locate(f"s3a://{HIDDEN}@bucket/x"),
+        lambda: s3_settings({"AWS_ENDPOINT_URL": f"http://who:{HIDDEN}@host:9000"}),
+    ],
+)
+def test_credentials_in_a_uri_are_refused_and_not_repeated(use):
+    with pytest.raises(ForerunError, match="holds credentials") as caught:
+        use()
+    assert HIDDEN not in str(caught.value)
+    assert "AWS_SECRET_ACCESS_KEY" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,25 @@ def test_no_increment_is_lost_between_processes(store_uri):
     assert open_store(store_uri).get("raced/counter") == str(6 * ROUNDS).encode()
 
 
+def test_the_probe_is_not_misled_by_answers_that_get_lost(store, monkeypatch):
+    """The client then tries again by itself, and finds its own first try in the way."""
+    kind = type(store)
+    absent, match, lost = kind.put_if_absent, kind.put_if_match, {"absent", "match"}
+
+    def put_if_absent(self, key, data):
+        done = absent(self, key, data)
+        return False if lost & {"absent"} and not lost.discard("absent") else done
+
+    def put_if_match(self, key, data, tag):
+        done = match(self, key, data, tag)
+        return False if lost & {"match"} and not lost.discard("match") else done
+
+    monkeypatch.setattr(kind, "put_if_absent", put_if_absent)
+    monkeypatch.setattr(kind, "put_if_match", put_if_match)
+    probe(store)
+    assert not lost
+
+
 def test_the_probe_passes_once_and_is_remembered(store, monkeypatch):
     probe(store)
     assert [f.key for f in store.list("probe")] == [PROBE_KEY]
