@@ -109,15 +109,9 @@ def spark() -> SessionEngine:
     return SessionEngine(spark_session(), literal=True)
 
 
-def spark_chunks():
-    """Chunks of 20; a third of them in every run, the others in the long suite."""
-    for start in range(30_000, 30_000 + ON_SPARK, 20):
-        yield pytest.param(start, marks=[pytest.mark.slow] if start >= 30_100 else [])
-
-
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", spark_chunks())
+@pytest.mark.parametrize("start", range(30_000, 30_000 + ON_SPARK, 20))
 def test_equals_batch_on_spark(spark, start):
     """The row interpreter is judged too: it must give what Spark gives for the user's own text."""
     oracle = InterpreterEngine()
