@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import uuid
 from pathlib import Path
@@ -18,7 +19,9 @@ from airflow.sdk.exceptions import (
 
 from forerun_airflow.day import explained
 from include.jvm import spark_submit
+from include.report import SpecError
 
+_SECRET = re.compile(r"\.(access|secret)\.key$|\.session\.token$|password$", re.IGNORECASE)
 JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
 
 
@@ -47,6 +50,7 @@ class SubmitRun(SparkSubmitOperator):
         spark_conf: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
+        _refuse_secrets(spark_conf or {})
         super().__init__(
             application=str(JOB),
             conf=dict(spark_conf or {}),
@@ -115,6 +119,15 @@ class SubmitRun(SparkSubmitOperator):
                 "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
                 '{"conn_type": "spark", "host": "local[2]"}'
             ) from None
+
+
+def _refuse_secrets(conf: dict[str, str]) -> None:
+    """The command line is logged, and Airflow masks only some of these."""
+    if named := next((name for name in conf if _SECRET.search(name)), None):
+        raise SpecError(
+            f"spark_conf has {named}, which would be a part of a command line that is logged",
+            hint="Leave it out: drivers inherit AWS_* from the worker; or give the machine a role.",
+        )
 
 
 def _this_spark() -> dict[str, str]:

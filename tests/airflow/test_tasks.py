@@ -19,6 +19,7 @@ from forerun_airflow.day import explained
 from forerun_airflow.publish import CheckResult, PublishReport
 from forerun_airflow.submit import SubmitRun
 from forerun_airflow.tasks import OpenDay, PlanRun
+from include.report import SpecError
 from include.state.store import StoreDeniedError, StoreDownError
 from tests.airflow.reports import sales_report
 
@@ -89,6 +90,8 @@ def test_planning_returns_what_the_run_needs(place):
     assert planned["plan"].startswith(f"file://{place}/store/reports/revenue/{DAY}/1/plans/run-3-")
     assert task.plan_uri == planned["plan"]
     assert all(isinstance(value, str) for pair in planned["conf"] for value in pair)
+    # An hour before the deadline at six: nothing suggests that the final run takes longer.
+    assert planned["latest_safe_start"] == "2026-03-02T05:00:00+00:00"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +151,26 @@ def test_a_missing_spark_connection_is_not_a_yarn_cluster():
     planned = {"submit": True, "plan": "file:///x", "conf": [], "why": ""}
     with pytest.raises(AirflowFailException, match="no Airflow connection no_such_spark"):
         submitting(conn_id="no_such_spark").execute(context({"run_1.plan": planned}))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.hadoop.fs.s3a.access.key",
+        "spark.hadoop.fs.s3a.bucket.sales.secret.key",
+        "spark.hadoop.fs.s3a.session.token",
+        "spark.ssl.keyStorePassword",
+    ],
+)
+def test_secrets_are_kept_off_the_command_line(name):
+    with pytest.raises(SpecError, match="command line that is logged") as caught:
+        submitting(spark_conf={name: "hidden-value"})
+    assert "hidden-value" not in str(caught.value)
+
+
+def test_ordinary_configuration_is_taken():
+    conf = {"spark.executor.memory": "2g", "spark.kubernetes.driver.secrets.keys": "/etc/keys"}
+    assert submitting(spark_conf=conf).conf == conf
 
 
 def test_a_run_that_was_not_planned():
