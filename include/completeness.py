@@ -66,9 +66,9 @@ def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
     if rule.files:
         found, wanted, unit = len(files), rule.files, "files"
     else:
-        from include.pins import count_rows
+        from include.pins import arrived_rows
 
-        found, wanted, unit = count_rows(source, day), rule.rows, "rows"
+        found, wanted, unit = arrived_rows(source, day), rule.rows, "rows"
     return "" if found >= wanted else f"{source.name}: {found:,} of {wanted:,} {unit}"
 
 

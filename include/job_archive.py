@@ -26,6 +26,7 @@ _PARTS = (
     "include/expectations.py",
     "include/pinned.py",
     "include/process.py",
+    "include/row_counts.py",
     "include/settings.py",
     "include/source_files.py",
     "include/state/**/*.py",

@@ -90,7 +90,7 @@ def _pin_files(path: str, last: Pin | None) -> tuple[PinnedFile, ...]:
     return tuple(old(file) or read[file.key] for file in listed)
 
 
-def count_rows(source: SourceSpec, day: date) -> int:
+def arrived_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, from the footers."""
     return sum(file.rows for file in _pin_files(source.path_on(day), None))
 

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from include.eventlog import STAGE_PROPERTY, ApplicationUse, EventLogReader
+from include.eventlog import STAGE_PROPERTY, ApplicationUse, EventLogError, EventLogReader
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
 from spark_jobs.engine import Frame, Partition, Session, ddl, no_rows, quoted, schema_of
-from spark_jobs.footers import count_rows
+from spark_jobs.status import used_by_group
 
+_GROUP = "spark.jobGroup.id"
 _SHUFFLES = "spark.sql.shuffle.partitions"
 # What bucketed families rest on, against whatever the cluster's defaults say.
 _SESSION = (
@@ -47,7 +48,6 @@ class ClassicEngine:
     """Implements :class:`spark_jobs.engine.Engine` on a Spark session with a JVM."""
 
     name = "spark"
-    reports_scans = True
     has_buckets = True
 
     def __init__(self, session: Session, scratch: Path) -> None:
@@ -55,8 +55,10 @@ class ClassicEngine:
         self._scratch = scratch
         self._written = 0
         context = session.sparkContext
-        events = Path(urlsplit(context.getConf().get("spark.eventLog.dir")).path)
-        self._log = EventLogReader(events / f"{context.applicationId}.inprogress")
+        events = urlsplit(context.getConf().get("spark.eventLog.dir"))
+        name = f"{context.applicationId}.inprogress"
+        on_this_disk = events.scheme in ("", "file")
+        self._log = EventLogReader(Path(events.path) / name) if on_this_disk else None
 
     def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
         for key, value in pairs:
@@ -121,23 +123,31 @@ class ClassicEngine:
         # Spark numbers the files of a sorted frame in order, so nothing is to do for `ordered`.
         frame.write.mode("overwrite").parquet(folder)
 
-    def count_rows(self, files: Sequence[str]) -> int:
-        return count_rows(self.session, files)
-
     @contextmanager
     def working_on(self, stage: str) -> Iterator[None]:
         context = self.session.sparkContext
-        context.setLocalProperty(STAGE_PROPERTY, stage)
+        for name in (STAGE_PROPERTY, _GROUP):
+            context.setLocalProperty(name, stage)
         try:
             yield
         finally:
-            context.setLocalProperty(STAGE_PROPERTY, None)
+            for name in (STAGE_PROPERTY, _GROUP):
+                context.setLocalProperty(name, None)
+
+    @property
+    def reports_scans(self) -> bool:
+        """False from when it turns out that the event log does not lie on this disk."""
+        return self._log is not None
 
     def used(self) -> ApplicationUse:
-        """Raises :class:`include.eventlog.EventLogError` if the log does not lie on this disk."""
         bus = self.session.sparkContext._jsc.sc().listenerBus()  # noqa: SLF001 - no public way
         bus.waitUntilEmpty()
-        return self._log.read()
+        if self._log is not None:
+            try:
+                return self._log.read()
+            except EventLogError:  # a cluster gives it a name or a place of its own
+                self._log = None
+        return used_by_group(self.session)
 
     def stop(self) -> None:
         self.session.stop()

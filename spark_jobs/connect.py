@@ -17,7 +17,6 @@ from include.settings import s3_settings
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
 from spark_jobs.engine import EngineError, Frame, Partition, Session, no_rows, schema_of, with_run
-from spark_jobs.footers import count_rows
 
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
 _ALL_ROWS = 2**31 - 1
@@ -83,9 +82,6 @@ class ConnectEngine:
         # limit at the top keeps them together and in order.
         rows = frame.limit(_ALL_ROWS) if ordered else frame
         rows.write.mode("overwrite").parquet(_encoded(folder))
-
-    def count_rows(self, files: Sequence[str]) -> int:
-        return count_rows(self.session, files)
 
     @contextmanager
     def working_on(self, stage: str) -> Iterator[None]:

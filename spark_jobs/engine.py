@@ -88,10 +88,6 @@ class Engine(Protocol):
         """Write the report; ``ordered``: rows in the order of file names, then of rows."""
         ...
 
-    def count_rows(self, files: Sequence[str]) -> int:
-        """The number of rows in these files, from their footers."""
-        ...
-
     def working_on(self, stage: str) -> AbstractContextManager[None]:
         """Work done within belongs to this stage in the figures of :meth:`used`."""
         ...
@@ -102,7 +98,7 @@ class Engine(Protocol):
 
     @property
     def reports_scans(self) -> bool:
-        """Whether :meth:`used` knows the rows that each scan read."""
+        """Whether what :meth:`used` has just given knows the rows that each scan read."""
         ...
 
     def stop(self) -> None:

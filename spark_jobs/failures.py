@@ -13,6 +13,8 @@ from planner.errors import ForerunError
 _HINTS = {
     "No space left on device": "Free space (forerun expire, or a larger disk), then retry the run: "
     "stages that are done are taken over. Nothing is committed.",
+    "Unable to execute HTTP request": "The store did not answer. Retry the run when it is back: "
+    "stages that are done are taken over. Nothing is committed.",
     "Permission denied": "Let this user read and write the store's folders, then retry the run. "
     "Nothing is committed.",
 }
@@ -35,7 +37,7 @@ def explained(what: str) -> Iterator[None]:
         condition = error.getCondition() or error.__class__.__name__
         text = (error.getMessage() or str(error)).split("\n\nJVM stacktrace:")[0].strip()
         raise _failed(what, condition, text, _hint(error)) from error
-    except Py4JError as error:
+    except (Py4JError, ConnectionError) as error:  # the latter once the JVM is gone
         text = str(error).partition("\n\tat ")[0].strip()
         raise _failed(what, "JVM", text, _hint(error)) from error
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.eventlog import ApplicationUse, EventLogError
 from include.process import Meter
 from include.state.records import ArtifactPartition, RunMetrics, StageMetrics, StageRecord
 from planner.contract import SourceInput, Stage
@@ -24,7 +23,7 @@ def stage_metrics(
     Where the engine does not report its scans, the rows are those of the files that the stage's
     inputs were bound to.
     """
-    use = _used(work).stage(work.label(stage.id))
+    use = work.engine.used().stage(work.label(stage.id))
     source_rows, state_rows, size = use.source_rows, use.state_rows, use.file_bytes
     if not work.engine.reports_scans:
         source_rows, state_rows, size = _bound(work, stage, done)
@@ -50,7 +49,7 @@ def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> Run
     own, counted = work.label(""), {work.label(record.stage) for record in records}
     other = sum(
         used.cpu_s
-        for used in _used(work).stages
+        for used in work.engine.used().stages
         if used.stage.startswith(own) and used.stage not in counted
     )
     return RunMetrics(
@@ -63,13 +62,6 @@ def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> Run
         state_rows_read=sum(s.state_rows_read for s in stages),
         bytes_read=sum(s.bytes_read for s in stages),
     )
-
-
-def _used(work: Work) -> ApplicationUse:
-    try:
-        return work.engine.used()
-    except EventLogError:
-        return ApplicationUse(())  # a log that the cluster keeps elsewhere: figures stay at zero
 
 
 def _bound(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> tuple[int, int, int]:

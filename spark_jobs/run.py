@@ -20,7 +20,7 @@ from planner.contract import Plan, decode_plan
 from planner.errors import ContractError, ForerunError
 from spark_jobs.engine import Engine
 from spark_jobs.executor import Progress, execute
-from spark_jobs.failures import explained
+from spark_jobs.failures import StageError, explained
 
 CANNOT = 2
 
@@ -66,9 +66,20 @@ def run(options: argparse.Namespace, progress: Progress, meter: Meter) -> RunCom
             f"run {plan.current} of {plan.report}: {len(plan.run.stages)} stages, {engine.name}"
         )
         at = generation_of(key)
-        return execute(engine, store, at, plan, key, options.attempt, progress, meter)
+        with explained(f"run {plan.current}"):
+            return execute(engine, store, at, plan, key, options.attempt, progress, meter)
     finally:
-        engine.stop()
+        _stop(engine, progress)
+
+
+def _stop(engine: Engine, progress: Progress) -> None:
+    """A driver whose JVM is gone cannot be stopped; that must not hide why it is gone, nor that
+    the run is committed."""
+    try:
+        with explained("stopping the engine"):
+            engine.stop()
+    except StageError as error:
+        progress(error.message)
 
 
 def _start(options: argparse.Namespace, plan: Plan) -> Engine:

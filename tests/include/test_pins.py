@@ -14,7 +14,7 @@ import pytest
 from include import footers
 from include.footers import SourceFileError
 from include.pinned import SourceChangedError, delivery, read_pin, verify_pin
-from include.pins import SchemaDriftError, count_rows, pin_source
+from include.pins import SchemaDriftError, arrived_rows, pin_source
 from include.report import ClockTime, SourceSpec
 from include.source_files import SourcePathError, locate
 from include.state import open_store
@@ -72,7 +72,7 @@ def test_a_pin_names_the_data_files_in_order(store, lake):
     assert [file.uri for file in made.files] == uris
     assert read_pin(store, key) == made
     assert (made.rows, made.number, made.day) == (3, 1, "2026-03-01")
-    assert count_rows(lake.spec, DAY) == 3
+    assert arrived_rows(lake.spec, DAY) == 3
 
 
 def test_an_unchanged_source_keeps_its_pin_and_reads_no_footer(store, lake, monkeypatch):

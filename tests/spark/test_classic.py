@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from include.eventlog import EventLogReader
 from include.expectations import expect
 from include.partition_sink import Stamp, publish_partition
 from include.report import PartitionFolder
@@ -201,6 +202,26 @@ def test_a_day_on_spark(day: Day, spark: ClassicEngine) -> None:
     assert all(stage.bytes_read > 0 for stage in metrics.stages)
     assert spark.session.sparkContext._jsc.getPersistentRDDs().size() == 0
     assert [(c.target, c.critical) for c in commit.checks] == [("sales", 0)]
+
+
+def test_figures_where_the_cluster_keeps_its_event_log_elsewhere(
+    day: Day, spark: ClassicEngine, tmp_path: Path
+) -> None:
+    """CPU comes from Spark itself then, to the nanosecond the same; rows from the files bound."""
+    away = ClassicEngine(spark.session, tmp_path)
+    away._log = EventLogReader(tmp_path / "not-here")
+    day.deliver(FIRST[:40])
+    day.plan_run(1, (save_rows(1), save_sums(1)))
+    commit = day.do(away)
+    logged, asked = spark.used(), away.used()
+    for stage in ("save-rows", "save-sums"):
+        label = f"{day.store.root}/{day.at.folder}/1-{commit.attempt}/{stage}"
+        assert asked.stage(label).cpu_s == pytest.approx(logged.stage(label).cpu_s, abs=1e-8)
+        assert asked.stage(label).cpu_s > 0
+    saved, summed = commit.metrics.stages
+    assert (saved.source_rows_read, saved.state_rows_read) == (40, 0)
+    assert (summed.source_rows_read, summed.state_rows_read) == (0, 40)
+    assert saved.bytes_read == sum(file.size for file in day.files)
 
 
 class TestArtifactsThatAreNotWhatTheyWere:

@@ -55,6 +55,14 @@ def test_a_day_on_spark(day: Day, tmp_path: Path) -> None:
     commit = read_commit(day.store, day.at, 2)
     assert day.rows(commit) == expected([FIRST, SECOND])
     assert all(file.identity for a in commit.artifacts for file in a.files)
+    # Figures come from what ran, on S3 as on a disk: no row or byte of an artifact counts as read
+    # from a source, and counting what was written is not reading.
+    rows, sums, result = commit.metrics.stages
+    assert (rows.source_rows_read, rows.state_rows_read) == (len(SECOND), 0)
+    assert (sums.source_rows_read, sums.state_rows_read) == (0, len(SECOND))
+    assert (result.source_rows_read, result.state_rows_read) == (0, 2 * (3 + 3))
+    assert rows.bytes_read == sum(file.size for file in day.files[1:])
+    assert sums.bytes_read == rows.bytes
 
 
 def submit(day: Day, tmp_path: Path) -> None:
