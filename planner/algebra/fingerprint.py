@@ -34,6 +34,7 @@ from planner.algebra.relational import (
     Values,
     Window,
     WindowCall,
+    fold,
 )
 from planner.algebra.scalar import Call, Literal, Ref, Scalar
 from planner.algebra.types import Column, ColumnId
@@ -50,25 +51,17 @@ def fingerprint(relation: Relation, *extra: str) -> str:
 
 
 def canonical(relation: Relation) -> str:
-    """The relation as text without column ids. Iterative, so depth is no limit.
+    """The relation as text without column ids.
 
     Raises TypeError for a node type it does not know: a node without canonical text must not be
     kept under a name that another one could have.
     """
-    done: dict[int, str] = {}
-    stack: list[tuple[Relation, bool]] = [(relation, False)]
-    while stack:
-        node, ready = stack.pop()
-        if id(node) in done:
-            continue
-        if not ready:
-            stack.append((node, True))
-            stack.extend((child, False) for child in node.inputs)
-            continue
-        inputs = ", ".join(done[id(child)] for child in node.inputs)
+
+    def with_inputs(node: Relation, inputs: tuple[str, ...]) -> str:
         own = node_text(node)
-        done[id(node)] = f"{own}({inputs})" if inputs else own
-    return done[id(relation)]
+        return f"{own}({', '.join(inputs)})" if inputs else own
+
+    return fold(relation, with_inputs)
 
 
 def canonical_scalar(scalar: Scalar, positions: Positions) -> str:

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import TypeVar
 
 from planner.algebra.node import Relation as Relation  # noqa: PLC0414 - this module offers it too
 from planner.algebra.node import Unary, require_columns, require_distinct
 from planner.algebra.scalar import Scalar, references
 from planner.algebra.types import Column, ColumnId
+
+_T = TypeVar("_T")
 
 
 class Version(StrEnum):
@@ -352,9 +355,10 @@ def walk(relation: Relation) -> Iterator[Relation]:
         stack.extend(reversed(node.inputs))
 
 
-def rewrite(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
-    """Apply ``rule`` to every node, inputs first. Iterative, so depth is no limit."""
-    done: dict[int, Relation] = {}
+def fold(relation: Relation, of_node: Callable[[Relation, tuple[_T, ...]], _T]) -> _T:
+    """What ``of_node`` gives for the relation from what it gives for its inputs. A node that is
+    used twice is asked once. Iterative, so depth is no limit."""
+    done: dict[int, _T] = {}
     stack: list[tuple[Relation, bool]] = [(relation, False)]
     while stack:
         node, ready = stack.pop()
@@ -364,10 +368,18 @@ def rewrite(relation: Relation, rule: Callable[[Relation], Relation]) -> Relatio
             stack.append((node, True))
             stack.extend((child, False) for child in node.inputs)
             continue
-        inputs = tuple(done[id(child)] for child in node.inputs)
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        done[id(node)] = rule(node if same else node.with_inputs(inputs))
+        done[id(node)] = of_node(node, tuple(done[id(child)] for child in node.inputs))
     return done[id(relation)]
+
+
+def rewrite(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
+    """Apply ``rule`` to every node, inputs first."""
+
+    def rewritten(node: Relation, inputs: tuple[Relation, ...]) -> Relation:
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        return rule(node if same else node.with_inputs(inputs))
+
+    return fold(relation, rewritten)
 
 
 def sources(relation: Relation) -> frozenset[str]:

@@ -26,6 +26,7 @@ from planner.algebra.relational import (
     UnionAll,
     Values,
     Window,
+    fold,
 )
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts
 from planner.algebra.types import ColumnId, DataType
@@ -47,20 +48,11 @@ def keys(relation: Relation, source_keys: NamedKeys, state_keys: NamedKeys | Non
     ``source_keys``: per source the column names of each key; ``state_keys``: per family the stored
     names. Conservative: there may be keys that are not found.
     """
-    done: dict[int, Keys] = {}
-    stack: list[tuple[Relation, bool]] = [(relation, False)]
-    while stack:
-        node, ready = stack.pop()
-        if not ready:
-            if id(node) not in done:
-                stack.append((node, True))
-                stack.extend((child, False) for child in node.inputs)
-            continue
-        if node.inputs:
-            done[id(node)] = _of_node(node, tuple(done[id(child)] for child in node.inputs))
-        else:
-            done[id(node)] = _of_leaf(node, source_keys, state_keys or {})
-    return done[id(relation)]
+
+    def of_any(node: Relation, inputs: tuple[Keys, ...]) -> Keys:
+        return _of_node(node, inputs) if inputs else _of_leaf(node, source_keys, state_keys or {})
+
+    return fold(relation, of_any)
 
 
 def is_key(columns: Iterable[ColumnId], of: Keys) -> bool:

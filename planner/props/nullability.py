@@ -21,6 +21,7 @@ from planner.algebra.relational import (
     UnionAll,
     Values,
     Window,
+    fold,
 )
 from planner.algebra.scalar import Call, Literal, Ref, Scalar
 from planner.algebra.types import ColumnId
@@ -51,17 +52,7 @@ def not_null(
     in the answer may still be free of NULLs.
     """
     known = _Known(source_not_null, state_not_null or {}, ansi)
-    done: dict[int, NotNull] = {}
-    stack: list[tuple[Relation, bool]] = [(relation, False)]
-    while stack:
-        node, ready = stack.pop()
-        if not ready:
-            if id(node) not in done:
-                stack.append((node, True))
-                stack.extend((child, False) for child in node.inputs)
-            continue
-        done[id(node)] = known.of_node(node, tuple(done[id(child)] for child in node.inputs))
-    return done[id(relation)]
+    return fold(relation, known.of_node)
 
 
 class _Known:
