@@ -42,7 +42,10 @@ _TAIL = 1 << 16
 _LOST = {"PreconditionFailed", "412"}
 _CONFLICT = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
-_DENIED = {"AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem"}
+_DENIED = {
+    "AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem",
+    "ExpiredToken", "InvalidToken", "XAdminUserNotFound",
+}  # fmt: skip
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "InsufficientCapacity", "507", "EntityTooLarge"}
 _DOWN = {"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "500", "502", "503"}
 

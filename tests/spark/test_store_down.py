@@ -1,0 +1,77 @@
+"""The S3 server goes down in the middle of a run: a sentence within the time allowed, nothing
+committed, and a retry goes on from the stage that was done."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from include.local_s3 import LocalS3, local_s3, versitygw
+from include.state import open_store
+from include.state.commits import read_commit
+from spark_jobs import run
+from tests.spark.days import Day, expected, publish, save_rows, save_sums
+
+pytestmark = [
+    pytest.mark.s3,
+    pytest.mark.skipif(
+        versitygw() is None, reason="needs a server that keeps its files: VersityGW"
+    ),
+]
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = [(i % 9, "abc"[i % 3], i) for i in range(300)]
+
+
+def test_a_store_that_goes_down_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORERUN_S3_TIMEOUT", "4")
+
+    def start(stack: ExitStack) -> LocalS3:
+        server = stack.enter_context(local_s3(tmp_path / "s3", kind="versitygw"))
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        return server
+
+    with ExitStack() as first:
+        bucket = start(first).make_bucket("down")
+        day = Day(tmp_path, f"{bucket}/store")
+        day.deliver(ROWS)
+        key = day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
+        plan = f"{day.store.root}/{key}"
+        say = run._say
+
+        def stop_after_the_first_stage(line: str) -> None:
+            say(line)
+            if "stage 1/3" in line:
+                first.close()
+                monkeypatch.setattr(run, "_say", say)
+
+        monkeypatch.setattr(run, "_say", stop_after_the_first_stage)
+        started = time.monotonic()
+        assert run.main(arguments(plan, "a1")) == run.CANNOT
+        assert time.monotonic() - started < 60
+    said = capsys.readouterr().err
+    assert "error: store-down: cannot read" in said
+    assert "hint: " in said
+    assert "Traceback" not in said
+    with ExitStack() as second:
+        start(second)
+        day.store = open_store(day.store.root)
+        assert read_commit(day.store, day.at, 1) is None
+        retry = [sys.executable, "-m", "spark_jobs.run", *arguments(plan, "a2")]
+        done = subprocess.run(retry, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        commit = read_commit(day.store, day.at, 1)
+        assert commit is not None
+        assert [stage.reused for stage in commit.metrics.stages] == [True, False, False]
+        assert day.rows(commit) == expected([ROWS])
+
+
+def arguments(plan: str, attempt: str) -> list[str]:
+    return ["--plan", plan, "--run", "1", "--attempt", attempt, "--engine", "sail"]
