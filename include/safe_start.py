@@ -40,6 +40,9 @@ _NEWEST = 14
 _RANK = 0.9
 """Of those, the one that is slower than nine in ten: one bad night does not move every deadline."""
 
+_BEYOND = 2.0
+"""A run estimated at more than this many times the dearest of the past is not like any of them."""
+
 _LEAST_COST_S = 1.0
 """Below this many estimated CPU seconds a run says nothing about how wall time grows with cost."""
 
@@ -97,16 +100,17 @@ def forecast_wall(
         START_S + (w - START_S) * cost_s / c        (w itself where w <= START_S)
 
     The forecast is the one of the newest 14 final runs (of other runs, where there is no final one)
-    that nine in ten do not exceed; but never less than the estimate's CPU seconds over all cores,
-    for a day may be larger than any before. Without history see :data:`SAFETY`; with neither
-    history nor plan there is none.
+    that nine in ten do not exceed. For a run far dearer than any before it is at least the
+    estimate's CPU seconds over all cores: what only started an application tells nothing of how
+    time grows. Without history see :data:`SAFETY`; with neither history nor plan there is none.
     """
     past = [entry for entry in history if entry.run == len(policy.runs)] or list(history)
     past = past[-_NEWEST:]
-    floor = START_S + cost_s / policy.cores if cost_s is not None else 0.0
     if past:
         said = sorted(_scaled(entry, cost_s) for entry in past)
-        wall = max(said[math.ceil(_RANK * len(said)) - 1], floor)
+        wall = said[math.ceil(_RANK * len(said)) - 1]
+        if cost_s is not None and cost_s > _BEYOND * max(map(_cost, past)):
+            wall = max(wall, START_S + cost_s / policy.cores)
         runs = "run" if len(past) == 1 else f"{len(past)} runs"
         scaled = "" if cost_s is None else f", scaled to {cost_s:,.0f} estimated CPU s"
         return wall, f"{_minutes(wall)} forecast from the last {runs} in the ledger{scaled}"
@@ -122,8 +126,11 @@ def forecast_wall(
 def _scaled(entry: LedgerEntry, cost_s: float | None) -> float:
     if cost_s is None or entry.wall_s <= START_S:
         return entry.wall_s
-    cost = max(entry.estimated_cost / 1e6, _LEAST_COST_S)
-    return START_S + (entry.wall_s - START_S) * cost_s / cost
+    return START_S + (entry.wall_s - START_S) * cost_s / _cost(entry)
+
+
+def _cost(entry: LedgerEntry) -> float:
+    return max(entry.estimated_cost / 1e6, _LEAST_COST_S)
 
 
 def _minutes(seconds: float) -> str:

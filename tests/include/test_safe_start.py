@@ -57,7 +57,12 @@ class TestForecast:
     def test_a_run_that_only_started_says_nothing_about_large_ones(self) -> None:
         # Its 9 s would stay 9 s; but 600 CPU seconds on 2 cores take 300 s at best.
         assert wall(600.0, ran(9.0, 1.0)) == START_S + 300
-        assert wall(0.5, ran(9.0, 0.5)) == START_S + 0.25
+        assert wall(1.5, ran(9.0, 0.5)) == 9.0
+
+    def test_what_the_ledger_has_seen_is_believed_over_the_cores_that_were_given(self) -> None:
+        # A cluster of 100 cores whose policy says 2: only the first day suffers.
+        assert wall(20_000.0) == START_S + SAFETY * 10_000
+        assert wall(30_000.0, ran(START_S + 200, 20_000.0)) == START_S + 300
 
     def test_one_bad_night_in_twelve_does_not_decide(self) -> None:
         nights = [ran(START_S + 100, 100.0) for _ in range(11)]
