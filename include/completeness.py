@@ -66,9 +66,13 @@ def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
     if rule.files:
         found, wanted, unit = len(files), rule.files, "files"
     else:
+        from include.footers import SourceFileError
         from include.pins import arrived_rows
 
-        found, wanted, unit = arrived_rows(source, day), rule.rows, "rows"
+        try:
+            found, wanted, unit = arrived_rows(source, day), rule.rows, "rows"
+        except SourceFileError as error:
+            return f"{source.name}: {error.message}"  # still being written, or to be put right
     return "" if found >= wanted else f"{source.name}: {found:,} of {wanted:,} {unit}"
 
 

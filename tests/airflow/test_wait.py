@@ -232,6 +232,22 @@ def test_an_expected_count_of_rows(clock, tmp_path):
     assert waiting(3, spec).execute(context()) == []
 
 
+def test_a_file_that_is_still_being_written_is_not_there_yet(clock, tmp_path):
+    clock(at(0, 5, day=2))
+    folder = tmp_path / "sales" / DAY
+    folder.mkdir(parents=True)
+    rule = ExpectedCount(rows=2)
+    spec = sales_report(sources=(sales_source(str(tmp_path), complete_when=rule),))
+    rows = pa.table({"item": ["a", "b"], "amount": [1, 2]})
+    pq.write_table(rows, folder / "a.parquet")
+    whole = (folder / "a.parquet").read_bytes()
+    (folder / "a.parquet").write_bytes(whole[:50])
+    with pytest.raises(TaskDeferred):
+        waiting(3, spec).execute(context())
+    (folder / "a.parquet").write_bytes(whole)
+    assert waiting(3, spec).execute(context()) == []
+
+
 def test_an_asset_event_counts_for_its_own_day_only(clock, tmp_path):
     clock(at(0, 5, day=2))
     spec = sales_report(sources=(sales_source("/d", complete_when=AssetEvent(uri="s3://b/s")),))
