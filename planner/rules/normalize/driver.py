@@ -23,6 +23,7 @@ from planner.rules.normalize.identity import with_unique_columns
 from planner.rules.normalize.join_order import reorder_blocks
 from planner.rules.normalize.prune import prune_columns
 from planner.rules.normalize.rule import Context, Rule, reordered
+from planner.rules.normalize.set_operation import count_sides
 from planner.rules.normalize.sort import without_inner_sorts
 from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
@@ -160,6 +161,8 @@ def normalize(
     result = run.fixpoint(PUSH, result)
     result = run.sweep(IMPLY, result, [len(IMPLY) * FIRINGS_PER_NODE])
     result = run.fixpoint(PUSH, result)
+    # After filters have gone below them, before joins are ordered by what the sides give.
+    result = run.once("CountSides", lambda r: count_sides(r, context), result)
     result = run.once("ReorderJoins", lambda r: reorder_blocks(r, context), result)
     result = run.fixpoint(KEYS, result)
     result = run.fixpoint(CLEAN, result)
