@@ -6,6 +6,7 @@ early, what is kept) and build the stages of every run that is still to come.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -120,10 +121,10 @@ def check(request: PlanRequest) -> None:
     if not request.points:
         raise RequestError("the day has no runs", hint="Give at least one time point.")
     for index, point in enumerate(request.points, 1):
-        if not point.weight > 0:
+        if not 0 < point.weight < math.inf:
             raise RequestError(
                 f"the weight of run {index} is {point.weight:g}",
-                hint="Weights are prices of compute and must be positive.",
+                hint="Weights are prices of compute: positive numbers.",
             )
         if not 0 <= point.arrived <= 1:
             raise RequestError(

@@ -72,6 +72,9 @@ def test_sql_that_cannot_be_planned(
     [
         (["--weights", "0,0.3,1"], "weight of run 1 is 0"),
         (["--weights", "1,-2,1"], "weight of run 2 is -2"),
+        (["--weights", "1,inf,1"], "weight of run 2 is inf"),
+        (["--weights", "1,nan,1"], "weight of run 2 is nan"),
+        (["--arrived", "0.5,nan,1"], "run 2 has nan of the data"),
         (["--weights", "a,b"], "not a list of numbers"),
         (["--weights", "1,1"], "--weights has 2"),
         (["--arrived", "0.9,0.5,1"], "less data has arrived later"),
