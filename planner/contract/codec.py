@@ -7,6 +7,7 @@ other versions are errors: a plan that is half understood must not run.
 
 from __future__ import annotations
 
+import functools
 import json
 import types
 import typing
@@ -43,10 +44,16 @@ def decode_plan(data: bytes) -> Plan:
     return typing.cast(Plan, from_json(Plan, raw, "plan"))
 
 
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a record's fields. To evaluate them for every record took most of the time."""
+    return typing.get_type_hints(kind)
+
+
 def to_json(value: Any, *, tagged: bool = False) -> Any:
     """A contract value as plain JSON values. ``tagged`` adds the class name."""
     if is_dataclass(value) and not isinstance(value, type):
-        hints = typing.get_type_hints(type(value))
+        hints = _hints(type(value))
         record = {
             f.name: to_json(getattr(value, f.name), tagged=_is_union(hints[f.name]))
             for f in fields(value)
@@ -109,7 +116,7 @@ def _first_fit(kinds: list[Any], raw: Any, path: str) -> Any:
 def _record(kind: type, raw: Any, path: str) -> Any:
     if not isinstance(raw, dict):
         raise _wrong(path, "an object", raw)
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     known = {f.name: f for f in fields(kind)}
     if unknown := sorted(set(raw) - set(known)):
         raise ContractError(
