@@ -98,7 +98,7 @@ def measure(task: Task, count: int, repeat: int) -> Figures:
     """Plan a query ``repeat`` times with ``count`` time points; medians."""
     request = PlanRequest(
         report=re.sub(r"\W", "_", task.name), sql=task.sql, sources=task.sources,
-        points=points(count), method="progressive",
+        points=points(count),
     )  # fmt: skip
     try:
         read, query = _timed(lambda: read_query(task.sql, task.sources), repeat)
