@@ -1,16 +1,17 @@
 """The one entry to the planner: a request in, a plan and how it came about out.
 
-The flow: SQL to algebra, normalize, annotate with rules, decide (which runs are opened, what runs
-early, what is kept) and build the stages of every run that is still to come.
+The flow: SQL to algebra, normalize, explore (rules to a fixpoint over the memo), decide (which runs
+are opened, what is kept, how every group is had in every run) and build the stages of every run
+that is still to come.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.algebra.relational import Relation, sources
+from planner.algebra.describe import label, words_of
+from planner.algebra.relational import Relation, sources, walk
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ColumnSpec,
@@ -25,31 +26,37 @@ from planner.contract.plan_v1 import (
 )
 from planner.errors import Reason, RequestError
 from planner.materialize.families import Families
-from planner.materialize.runs import Candidate, Decision, decide, walk
+from planner.materialize.runs import Candidate, Decision, Runs
+from planner.memo.memo import GroupId, Memo
 from planner.request import PlanRequest
 from planner.rules.explore.eager_aggregate import aggregate_eagerly
 from planner.rules.explore.same_group import join_groups_once
 from planner.rules.normalize.driver import normalize
+from planner.search.explore import Search, Trace
+from planner.search.incremental import TVR_GENERATING, reason
 from planner.sql.frontend import Query, read_query
-from planner.stages.build import Span, StageBuilder
+from planner.stages.build import Context, StageBuilder
 from planner.stats.containment import with_contained_keys
-from planner.temporal.annotate import Operator, annotate, label
-from planner.temporal.assign import Mode
-from planner.temporal.sizes import Sizes
+from planner.temporal.figures import Figures
+from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
+
+BUDGET = 20_000
+"""Most tries of rules in one search."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """The plan, and what explain shows of how it was found. ``kept``: the id of the family that
-    holds an operator's output, by the operator's index."""
+    """The plan, and what explain shows of how it was found. ``relation``: the normalized query."""
 
     plan: Plan
     query: Query
-    root: Operator
-    sizes: Sizes
+    relation: Relation
+    space: Space
+    figures: Figures
+    families: Families
     decision: Decision
-    kept: Mapping[int, str]
+    trace: Trace
 
 
 def plan(request: PlanRequest) -> PlanResult:
@@ -59,13 +66,17 @@ def plan(request: PlanRequest) -> PlanResult:
     ids = ColumnIds(query.last_id)
     request = _with_contained_keys(request, query)
     relation = normalize(query.relation, request.first_sources or request.sources, ids)
-    root, sizes, families, decision = _decide(relation, request, ids)
+    memo, root, trace = _explore(relation, request, ids)
+    space = Space(memo, root)
+    figures = Figures(memo, request)
+    families = Families(space, figures, request, words_of(relation))
+    decision = Runs(space, figures, families, request).decide()
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
     if chosen.is_batch:
         runs = _batch_runs(chosen, relation, query, request)
     else:
-        runs, used = _runs(chosen, query, request, families, ids)
+        runs, used = _runs(chosen, query, request, families, space, ids)
     result = Plan(
         version=CONTRACT_VERSION,
         report=request.report,
@@ -78,9 +89,24 @@ def plan(request: PlanRequest) -> PlanResult:
         session=request.settings.session,
         estimated_cost=round(chosen.total),
         batch_cost=round(decision.batch.total),
-        not_incremental=_not_incremental(root, chosen),
+        not_incremental=_not_incremental(relation, memo, chosen),
     )
-    return PlanResult(result, query, root, sizes, decision, _kept(chosen, families))
+    return PlanResult(result, query, relation, space, figures, families, decision, trace)
+
+
+def _explore(
+    relation: Relation, request: PlanRequest, ids: ColumnIds
+) -> tuple[Memo, GroupId, Trace]:
+    """The memo of the query, in every form and with every version that the rules find."""
+    memo = Memo(frozenset(s.name for s in request.sources if s.changing))
+    root = memo.add(relation)
+    if request.method != "batch":
+        eager = aggregate_eagerly(relation, ids)
+        if eager is not None:
+            memo.equate(root, eager, "EagerAggregate")
+            memo.equate(root, join_groups_once(eager), "JoinGroupsOnce")
+    search = Search(memo, TVR_GENERATING, ids, BUDGET)
+    return memo, root, search.run()
 
 
 def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
@@ -90,30 +116,6 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
         sources=with_contained_keys(query.relation, request.sources),
         first_sources=with_contained_keys(query.relation, request.first_sources),
     )
-
-
-def _decide(
-    relation: Relation, request: PlanRequest, ids: ColumnIds
-) -> tuple[Operator, Sizes, Families, Decision]:
-    """The best decision over the query as it is and with aggregates pushed below joins."""
-    changing = frozenset(s.name for s in request.sources if s.changing)
-
-    def look(at: Relation, batch: Candidate | None) -> tuple[Operator, Sizes, Families, Decision]:
-        root = annotate(at, changing)
-        sizes = Sizes(root, request)
-        families = Families(root, sizes, request, ids)
-        return root, sizes, families, decide(root, sizes, families, request, batch)
-
-    plain = look(relation, None)
-    if request.method == "batch" or request.settings.temporal == "early":
-        return plain
-    eager = aggregate_eagerly(relation, ids)
-    if eager is None:
-        return plain
-    pushed = look(join_groups_once(eager), plain[3].batch)
-    if pushed[3].chosen.is_batch or pushed[3].chosen.total >= plain[3].chosen.total:
-        return plain
-    return pushed
 
 
 def check(request: PlanRequest) -> None:
@@ -150,18 +152,24 @@ def check(request: PlanRequest) -> None:
 
 
 def _runs(
-    chosen: Candidate, query: Query, request: PlanRequest, families: Families, ids: ColumnIds
+    candidate: Candidate,
+    query: Query,
+    request: PlanRequest,
+    families: Families,
+    space: Space,
+    ids: ColumnIds,
 ) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
     """All runs of the day; the opened ones with their stages."""
-    if chosen.choice is None:
+    if candidate.chosen is None:
         raise ValueError("batch has no choice")
     used: dict[str, Family] = {}
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
     last = len(request.points)
-    for run, cost in zip(chosen.opened, chosen.by_run, strict=True):
-        builder = StageBuilder(Span(run, base, run == last), families, ids)
-        stages = builder.build(chosen.choice, query)
+    context = Context(space, candidate.chosen, families, ids)
+    for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
+        builder = StageBuilder(context, index)
+        stages = builder.build(query)
         used.update(builder.used)
         point = request.points[run - 1]
         built[run] = Run(
@@ -177,16 +185,6 @@ def _runs(
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1)), tuple(
         used[name] for name in sorted(used)
     )
-
-
-def _kept(chosen: Candidate, families: Families) -> dict[int, str]:
-    if chosen.choice is None:
-        return {}
-    return {
-        part.operator.index: families.family(part.operator, part.key).id
-        for part in walk(chosen.choice)
-        if part.mode is Mode.KEPT
-    }
 
 
 def _idle(index: int, request: PlanRequest) -> Run:
@@ -248,27 +246,39 @@ def _source_tables(relation: Relation, request: PlanRequest) -> tuple[SourceTabl
     )
 
 
-def _not_incremental(root: Operator, chosen: Candidate) -> tuple[NotIncremental, ...]:
+def _not_incremental(
+    relation: Relation, memo: Memo, candidate: Candidate
+) -> tuple[NotIncremental, ...]:
     """Operators that wait for the final run, parents first, each with its reason."""
-    early = set()
-    if chosen.choice is not None:
-        early = {
-            part.operator.index
-            for part in walk(chosen.choice)
-            if part.mode in (Mode.EARLY, Mode.KEPT)
-        }
     waiting = []
-    for operator in root.walk():
-        if not operator.changing or operator.index in early or not operator.inputs:
+    early = _worked_early(memo, candidate)
+    reasons: dict[int, Reason | None] = {}
+    nodes = list(walk(relation))
+    groups = {id(node): memo.add(node) for node in nodes}
+    for node in reversed(nodes):
+        tvr = memo.tvr_of(groups[id(node)])
+        if tvr is None or not tvr.changing or not node.inputs:
             continue
-        waiting.append(NotIncremental(operator=label(operator.relation), reason=_reason(operator)))
+        below = any(reasons.get(id(child)) is not None for child in node.inputs)
+        own = None if tvr.has_delta else reason(memo, next(memo.alternatives(tvr.new)).node)
+        reasons[id(node)] = own or (Reason.INPUT_WAITS if below and not tvr.has_delta else None)
+    for node in nodes:
+        tvr = memo.tvr_of(groups[id(node)])
+        if tvr is None or not tvr.changing or not node.inputs or tvr.id in early:
+            continue
+        why = reasons[id(node)] or Reason.COST
+        waiting.append(NotIncremental(operator=label(node), reason=why))
     return tuple(waiting)
 
 
-def _reason(operator: Operator) -> Reason:
-    if operator.reason is not None:
-        return operator.reason
-    below = (i for given in operator.inputs for i in given.walk())
-    if any(i.reason is not None for i in below):
-        return Reason.INPUT_WAITS
-    return Reason.COST
+def _worked_early(memo: Memo, candidate: Candidate) -> set[int]:
+    """TVRs of which some version is computed before the final run."""
+    if candidate.chosen is None:
+        return set()
+    last = len(candidate.chosen.solution.spans) - 1
+    groups = {group for index, group in candidate.chosen.worked if index < last}
+    return {
+        tvr.id
+        for tvr in memo.tvrs
+        if any(memo.leader(group) in groups for group in tvr.edges.values())
+    }

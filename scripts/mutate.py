@@ -96,8 +96,8 @@ MUTATIONS = (
     ),
     Mutation(
         "aggregate: the old value includes this run", f"{_RULES}/aggregate.py",
-        'earlier = Call("<", (Ref(kept.run), current), BOOLEAN)',
-        'earlier = Call("<=", (Ref(kept.run), current), BOOLEAN)',
+        'earlier = Call("<", (Ref(kept.run), kept.current), BOOLEAN)',
+        'earlier = Call("<=", (Ref(kept.run), kept.current), BOOLEAN)',
     ),
     Mutation(
         "aggregate: groups that lost rows are not computed again", f"{_RULES}/aggregate.py",
@@ -146,21 +146,23 @@ MUTATIONS = (
         'Version.OLD: "<"', 'Version.OLD: "<="',
     ),
     Mutation(
-        "stages: states of earlier runs not merged", _STAGES,
-        "return UnionAll((before, now), self._families.layout(kept.operator))", "return now",
+        "stages: what earlier runs kept is not added", _STAGES,
+        "plus((Signed(old, weight), Signed(change, weight)), data, self._ids)",
+        "plus((Signed(change, weight),), data, self._ids)",
     ),
     Mutation(
-        "stages: rows of earlier runs forgotten", _STAGES,
-        "return plus((before, now), kept.operator.relation.columns, self._ids)", "return now",
+        "stages: a family is read with this run's rows where it is asked for as it was", _STAGES,
+        "version = Version.NEW if until == self._index else Version.OLD", "version = Version.NEW",
     ),
     Mutation(
-        "stages: every run reads the whole source again", _STAGES,
-        "version = Version.DELTA if self._span.base else Version.NEW", "version = Version.NEW",
+        "sources: the delta is all that has arrived", "planner/search/incremental.py",
+        "delta = Scan(node.source, node.scanned, Version.DELTA)",
+        "delta = Scan(node.source, node.scanned, Version.NEW)",
     ),
     Mutation(
         "families: the bucket count chosen anew in each run", "planner/materialize/families.py",
-        "            return self._stored[digest]\n        columns",
-        "            pass\n        columns",
+        "            return self._stored[digest]\n        slot",
+        "            pass\n        slot",
     ),
     Mutation(
         "executor: a delivery is all that is pinned", "spark_jobs/inputs.py",

@@ -168,6 +168,15 @@ def count_rows(condition: Scalar | None, weight: Column | None) -> AggregateCall
     return AggregateCall("sum", (counted,))
 
 
+def of_one_row(slot: Slot, call: AggregateCall) -> Scalar:
+    """What the slot's initializing call gives over a single row."""
+    if call.name == "count":
+        there = tuple(Call("isnotnull", (arg,), BOOLEAN) for arg in call.args)
+        return Call("case", (conjunction(there), _ONE, _ZERO), BIGINT) if there else _ONE
+    (value,) = call.args
+    return value if value.type == slot.type else Call("cast", (value,), slot.type)
+
+
 def merged_slot(slot: Slot, column: Scalar) -> tuple[AggregateCall, DataType]:
     """The call that merges a slot, and its type before :func:`settled` brings it back."""
     name = "sum" if slot.merge == "count" else slot.merge

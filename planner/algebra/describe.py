@@ -140,3 +140,17 @@ def _without_projections(node: Relation) -> Relation:
 
 def _list(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def label(node: Relation) -> str:
+    """A few words for people: what the operator is, and over what."""
+    name = type(node).__name__
+    if isinstance(node, Scan):
+        return f"Scan {node.source}"
+    if isinstance(node, Aggregate):
+        keys = ", ".join(key.name for key in node.keys)
+        return f"Aggregate by {keys}" if keys else "Aggregate of all rows"
+    if isinstance(node, UnionAll):
+        return f"Union of {len(node.branches)}"
+    kind = getattr(node, "kind", None)
+    return f"{name} {kind.value}" if kind is not None else name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
+    AggregateCall,
     Filter,
     Join,
     JoinKind,
@@ -104,6 +105,13 @@ def broadcast_side(join: Join, left: Size, right: Size) -> int | None:
     return min(small, key=lambda s: (left, right)[s].bytes) if small else None
 
 
+def _computed(call: AggregateCall) -> tuple[AggregateCall, ...]:
+    """What Spark computes for a call, once for all calls that share it."""
+    if call.name != "avg":
+        return (call,)
+    return replace(call, name="sum"), replace(call, name="count")
+
+
 def plain(node: Relation, inputs: tuple[Size, ...], output: Size) -> float:
     """The operator over whole inputs, without the exchanges it asks for."""
     if isinstance(node, Scan):
@@ -113,8 +121,10 @@ def plain(node: Relation, inputs: tuple[Size, ...], output: Size) -> float:
     if isinstance(node, Project):
         return inputs[0].rows * scalar_cost(tuple(scalar for _, scalar in node.items))
     if isinstance(node, Aggregate):
-        arguments = tuple(arg for _, call in node.calls for arg in call.args)
-        return group(inputs[0].rows, output.rows, arguments, len(node.calls))
+        calls = dict.fromkeys(part for _, call in node.calls for part in _computed(call))
+        arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
+        count = sum(call.name != "count" for call in calls)  # to count is next to nothing
+        return group(inputs[0].rows, output.rows, arguments, count)
     if isinstance(node, Join):
         pairs, _ = split_condition(node)
         if not pairs:

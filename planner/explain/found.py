@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
+from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import Plan
 from planner.errors import Reason
+from planner.materialize.families import Families
 from planner.materialize.runs import Decision
-from planner.temporal.annotate import Operator
-from planner.temporal.sizes import Sizes
+from planner.temporal.figures import Figures
+from planner.temporal.space import Space
 
 MICRO = 1_000_000
 """Costs are integers in millionths of a CPU second."""
@@ -21,13 +22,15 @@ class Found(Protocol):
     @property
     def plan(self) -> Plan: ...
     @property
-    def root(self) -> Operator: ...
+    def relation(self) -> Relation: ...
     @property
-    def sizes(self) -> Sizes: ...
+    def space(self) -> Space: ...
+    @property
+    def figures(self) -> Figures: ...
+    @property
+    def families(self) -> Families: ...
     @property
     def decision(self) -> Decision: ...
-    @property
-    def kept(self) -> Mapping[int, str]: ...
 
 
 REASONS = {

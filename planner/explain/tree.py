@@ -1,30 +1,29 @@
-"""The plan as a tree: what each operator does early, what it keeps, what that is thought to cost.
-
-A sub-plan that occurs more than once is printed once, under a name, and named where it occurs
-again. The order of everything follows the query, so the same plan gives the same text.
+"""The plan as a tree: what the final run does, and below what it reads of the store, how that was
+made. A kept snapshot that is read more than once is listed once and named where it is read again.
+The order of everything follows the plan, so the same plan gives the same text.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from planner.algebra.fingerprint import canonical
-from planner.algebra.relational import Scan
+from planner.algebra.describe import label
+from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
 from planner.explain.choice import why_batch
 from planner.explain.found import MICRO, Found, reason_text
-from planner.temporal.annotate import Operator, label
-from planner.temporal.assign import Choice, Mode
+from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
+from planner.temporal.solve import Cell, How, Kept, Place
+from planner.temporal.space import Slot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One operator. ``rows`` are estimates by run of the day: what the operator gives in each
-    opened run if it works early, its whole output in the final run otherwise; ``cost`` its own
-    cost in each opened run, in CPU seconds. ``shared`` names a sub-plan that occurs again;
-    ``again`` is true where it does, and then nothing below it is listed."""
+    """One operator. ``mode``: static, early, kept (saved run by run) or final. ``rows`` are
+    estimates: for what is kept what each opened run adds, else the output in its run; ``cost`` in
+    CPU seconds: of what is kept in each opened run, else the operator's own. ``shared`` names what
+    is read again; ``again`` is true where it is, and then nothing below it is listed."""
 
     depth: int
     operator: str
@@ -37,30 +36,18 @@ class Line:
     again: bool = False
 
 
-@dataclass(slots=True)
-class _Walk:
-    found: Found
-    names: dict[str, str]
-    reasons: dict[int, str]
-    seen: set[str] = field(default_factory=set)
-
-
 def lines(found: Found) -> tuple[Line, ...]:
     """The operators of a plan, parents before inputs."""
-    texts = {op.index: canonical(op.relation) for op in found.root.walk()}
-    counts = Counter(
-        texts[op.index] for op in found.root.walk() if not isinstance(op.relation, Scan)
+    chosen = found.decision.chosen.chosen
+    if chosen is None:
+        return tuple(_batch_lines(found, found.relation, 0))
+    walk = _Walk(found, chosen)
+    last = len(chosen.solution.spans) - 1
+    walk.add(last, chosen.root, chosen.cell(last, chosen.root), 0)
+    twice = {line.kept for line in walk.found_lines if line.again}
+    return tuple(
+        replace(line, shared=line.kept if line.kept in twice else "") for line in walk.found_lines
     )
-    names: dict[str, str] = {}
-    for op in found.root.walk():
-        text = texts[op.index]
-        if counts[text] > 1 and text not in names:
-            names[text] = f"#{len(names) + 1}"
-    walk = _Walk(found, names, _reasons(found))
-    chosen = found.decision.chosen
-    if chosen.choice is None:
-        return tuple(_batch_lines(walk, found.root, 0, texts))
-    return tuple(_chosen_lines(walk, chosen.choice, 0, texts))
 
 
 def render(found: Found) -> str:
@@ -138,83 +125,112 @@ def _count(rows: float) -> str:
     return f"{rows:.0f}"
 
 
-def _reasons(found: Found) -> dict[int, str]:
-    """Reason codes by operator; the plan lists them in the order of the tree."""
-    early = set()
-    if (choice := found.decision.chosen.choice) is not None:
-        stack = [choice]
-        while stack:
-            part = stack.pop()
-            if part.mode in (Mode.EARLY, Mode.KEPT):
-                early.add(part.operator.index)
-            stack.extend(part.inputs)
-    waiting = [
-        op for op in found.root.walk() if op.changing and op.inputs and op.index not in early
-    ]
-    codes = [item.reason for item in found.plan.not_incremental]
-    return {op.index: code for op, code in zip(waiting, codes, strict=False)}
+def _reasons(plan: Plan) -> dict[str, str]:
+    return {item.operator: item.reason for item in reversed(plan.not_incremental)}
 
 
-def _line(walk: _Walk, op: Operator, depth: int, text: str) -> tuple[Line, bool]:
-    """The operator without figures, and whether it has been listed before."""
-    shared = walk.names.get(text, "")
-    again = bool(shared) and text in walk.seen
-    walk.seen.add(text)
-    reason = walk.reasons.get(op.index, "")
-    line = Line(
+def _batch_lines(found: Found, node: Relation, depth: int) -> Iterator[Line]:
+    memo = found.space.memo
+    group = memo.add(node)
+    tvr = memo.tvr_of(group)
+    changing = tvr is not None and tvr.changing
+    yield Line(
         depth=depth,
-        operator=label(op.relation),
-        mode="final" if op.changing else "static",
-        reason=reason,
-        shared=shared,
-        again=again,
+        operator=label(node),
+        mode="final" if changing else "static",
+        reason=_reasons(found.plan).get(label(node), "") if changing else "",
+        rows=(found.figures.snapshot(group, len(found.plan.runs)).rows,),
     )
-    return line, again
+    for given in node.inputs:
+        yield from _batch_lines(found, given, depth + 1)
 
 
-def _batch_lines(walk: _Walk, op: Operator, depth: int, texts: dict[int, str]) -> Iterator[Line]:
-    line, again = _line(walk, op, depth, texts[op.index])
-    last = len(walk.found.plan.runs)
-    yield replace(line, rows=(walk.found.sizes.snapshot(op, last).rows,))
-    if not again:
-        for given in op.inputs:
-            yield from _batch_lines(walk, given, depth + 1, texts)
+@dataclass(slots=True)
+class _Walk:
+    """Lists the cells of a chosen plan."""
 
+    found: Found
+    chosen: Chosen
+    found_lines: list[Line] = field(default_factory=list)
+    seen: set[Kept] = field(default_factory=set)
 
-def _chosen_lines(walk: _Walk, choice: Choice, depth: int, texts: dict[int, str]) -> Iterator[Line]:
-    op = choice.operator
-    line, again = _line(walk, op, depth, texts[op.index])
-    early = choice.mode in (Mode.EARLY, Mode.KEPT)
-    yield replace(
-        line,
-        mode=choice.mode.value,
-        kept=_kept(walk, choice),
-        reason="" if early else line.reason,
-        rows=_rows(walk.found, choice),
-        cost=tuple(cost / MICRO for cost in choice.own),
-    )
-    if not again:
-        for given in choice.inputs:
-            yield from _chosen_lines(walk, given, depth + 1, texts)
+    def add(self, index: int, place: Place, cell: Cell, depth: int) -> None:
+        """A cell and what it is made of; shuffles have no line of their own."""
+        if cell.moved is not None:
+            self.add(index, (place[0], (), place[2]), cell.moved, depth)
+        elif cell.how is How.EXPRESSION:
+            self._computed(index, place, cell, depth)
+        elif cell.kept is not None and cell.slot is not None:
+            self._kept(index, cell, cell.kept, cell.slot, depth)
 
+    def _computed(self, index: int, place: Place, cell: Cell, depth: int) -> None:
+        if cell.expression is None:
+            return
+        memo, spans = self.found.space.memo, self.chosen.solution.spans
+        tvr = memo.tvr_of(place[0])
+        final = index == len(spans) - 1
+        static = tvr is not None and not tvr.changing
+        mode = "static" if static else "final" if final else "early"
+        text = label(cell.expression.node)
+        self.found_lines.append(
+            Line(
+                depth=depth,
+                operator=text,
+                mode=mode,
+                reason=_reasons(self.found.plan).get(text, "") if mode == "final" else "",
+                rows=(self._rows(index, place),),
+                cost=(cell.own / MICRO,),
+            )
+        )
+        places, _ = inputs_of(cell, place, index)
+        for below in places:
+            self.add(index, below, self.chosen.cell(index, below), depth + 1)
 
-def _rows(found: Found, choice: Choice) -> tuple[float, ...]:
-    opened = found.decision.chosen.opened
-    op = choice.operator
-    if choice.mode in (Mode.EARLY, Mode.KEPT):
-        base = max((r.index for r in found.plan.runs if r.committed), default=0)
-        spans = zip((base, *opened[:-1]), opened, strict=True)
-        return tuple(found.sizes.delta(op, old, new).rows for old, new in spans)
-    return (found.sizes.snapshot(op, opened[-1]).rows,)
+    def _rows(self, index: int, place: Place) -> float:
+        span, figures = self.chosen.solution.spans[index], self.found.figures
+        if self.found.space.memo.group(place[0]).step:
+            return figures.step(place[0], span.base, span.run).rows
+        return figures.snapshot(place[0], span.base if place[2] else span.run).rows
 
+    def _kept(self, index: int, cell: Cell, kept: Kept, slot: Slot, depth: int) -> None:
+        chosen, families = self.chosen, self.found.families
+        until = index - 1 if cell.how is How.ADDED else index
+        start = start_of(chosen, kept, until) or families.committed_start(kept)
+        family = families.family(kept, start) if start is not None else None
+        name = family.id if family is not None else ""
+        again = kept in self.seen
+        self.seen.add(kept)
+        made = sorted(chain(chosen.solution, kept, until))
+        made = [at for at in made if (kept, at) in chosen.partitions]
+        places = [chosen.partitions[kept, at] for at in made]
+        costs = [chosen.partition_costs[kept, at] / MICRO for at in made]
+        rows = [self._rows(at, place) for at, place in zip(made, places, strict=True)]
+        if cell.how is How.ADDED:
+            rows.append(self._rows(index, (cell.added, (), False)))
+        self.found_lines.append(
+            Line(
+                depth=depth,
+                operator=label(self.found.families.relation(slot)),
+                mode="kept",
+                kept=name,
+                rows=tuple(rows),
+                cost=tuple(costs),
+                again=again,
+            )
+        )
+        if made and not again:
+            first = chosen.cell(made[0], places[0], made=True)
+            for place, below in self._inside(made[0], places[0], first):
+                self.add(made[0], place, below, depth + 1)
 
-def _kept(walk: _Walk, choice: Choice) -> str:
-    """The family that holds the output; some outputs are read whole and stay where they are."""
-    if choice.mode is not Mode.KEPT:
-        return ""
-    written = {family.id for family in walk.found.plan.families}
-    family = walk.found.kept[choice.operator.index]
-    return family if family in written else "rows"
+    def _inside(self, index: int, place: Place, cell: Cell) -> list[tuple[Place, Cell]]:
+        """What a partition is made of: below the operator whose rows it keeps."""
+        if cell.moved is not None:
+            return self._inside(index, (place[0], (), place[2]), cell.moved)
+        if cell.how is not How.EXPRESSION:
+            return [(place, cell)]
+        places, _ = inputs_of(cell, place, index)
+        return [(below, self.chosen.cell(index, below)) for below in places]
 
 
 def stage_target(plan: Plan, output: object) -> str:

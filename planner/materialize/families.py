@@ -3,106 +3,152 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from functools import cached_property
 
-from planner.algebra.describe import column_list, words_of
+from planner.algebra.describe import Words, column_list
 from planner.algebra.fingerprint import fingerprint
+from planner.algebra.relational import Relation
 from planner.algebra.types import BIGINT, Column
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
+from planner.memo.memo import View
+from planner.memo.tree import original
 from planner.request import PlanRequest
-from planner.temporal.annotate import Operator
-from planner.temporal.sizes import Sizes
-from planner.tvr.signed import ColumnIds
+from planner.temporal.figures import Figures
+from planner.temporal.solve import Kept
+from planner.temporal.space import Slot, Space
 
 _BUCKET_BYTES = 24 << 20
 _MOST_BUCKETS = 1024
-_FORMAT = "families-1"
+_FORMAT = "families-2"
+_STATES = (View.STATES, View.LOSSES)
 
 
 class Families:
-    """Families of one plan, by what they hold.
+    """Families of one plan, by what they hold and the run in which they start.
 
     A family that a committed run wrote is taken as it is stored: its bucket count and the names of
-    its columns are frozen for the day, whatever would be chosen today.
+    its columns are frozen for the day, whatever would be chosen today. One that a committed run
+    left out has a gap and is not gone on with; if the same rows are kept again, it is another
+    family, since it starts in another run.
     """
 
-    def __init__(self, root: Operator, sizes: Sizes, request: PlanRequest, ids: ColumnIds) -> None:
-        self.sizes = sizes
+    def __init__(self, space: Space, figures: Figures, request: PlanRequest, words: Words) -> None:
+        self._space = space
+        self._figures = figures
         self._request = request
-        self._ids = ids
-        self._words = words_of(root.relation)
-        self._last = len(request.points)
-        chains = [{f.fingerprint: f for f in run.families} for run in request.committed]
-        self._stored = {
-            key: family
-            for key, family in (chains[-1] if chains else {}).items()
-            if all(key in chain for chain in chains)
+        self._words = words
+        self._relations: dict[int, Relation] = {}
+        self._digests: dict[tuple[Kept, int], str] = {}
+        self._stored = dict(_unbroken(request))
+        self._starts = {
+            kept: start
+            for kept in _all(space)
+            for start in (run.index for run in request.committed)
+            if self.fingerprint(kept, start) in self._stored
         }
-        self._layouts: dict[int, tuple[Column, ...]] = {}
 
-    def is_available(self, operator: Operator, key: tuple[Column, ...]) -> bool:
-        """Whether this output can be kept from here on without a gap."""
-        if not self._request.committed:
-            return True
-        return self.fingerprint(operator, key) in self._stored
+    @property
+    def committed(self) -> frozenset[Kept]:
+        """What the committed runs hold, without a gap."""
+        return frozenset(self._starts)
 
-    def fingerprint(self, operator: Operator, key: tuple[Column, ...]) -> str:
-        """Expression, key, kind, format, and what Spark's answer depends on."""
-        relation = operator.relation
-        positions = [i for i, c in enumerate(relation.columns) for k in key if k.id == c.id]
-        order = [k.id for k in key]
-        order_text = ",".join(str(order.index(relation.columns[i].id)) for i in positions)
-        kind = operator.rule.name if operator.rule is not None and operator.view else "rows"
-        session = [f"{name}={value}" for name, value in self._request.settings.session]
-        return fingerprint(relation, _FORMAT, kind, f"{positions}/{order_text}", *session)
+    @cached_property
+    def twins(self) -> dict[Kept, Kept]:
+        """Chains that hold the same rows by the same key as one that is made before them."""
+        first: dict[str, Kept] = {}
+        twins = {}
+        by_place = sorted(
+            _all(self._space), key=lambda kept: (self._space.place_of(self.slot(kept)), kept)
+        )
+        for kept in by_place:
+            other = first.setdefault(self.fingerprint(kept, 0), kept)
+            if other != kept:
+                twins[kept] = other
+        return twins
 
-    def layout(self, operator: Operator) -> tuple[Column, ...]:
-        """Columns that are kept of an output, without the weight."""
-        view = operator.view
-        if view is None:
-            return operator.relation.columns
-        if operator.index not in self._layouts:
-            signed = operator.inputs[0].signed
-            self._layouts[operator.index] = view.columns(operator.relation, signed, self._ids)
-        return self._layouts[operator.index]
+    def committed_start(self, kept: Kept) -> int | None:
+        """The run in which a chain starts that is there already."""
+        return self._starts.get(kept)
 
-    def is_signed(self, operator: Operator) -> bool:
-        return operator.signed and operator.view is None
+    def slot(self, kept: Kept) -> Slot:
+        return self._space.slots[kept[0]]
 
-    def family(self, operator: Operator, key: tuple[Column, ...]) -> Family:
-        digest = self.fingerprint(operator, key)
+    def fingerprint(self, kept: Kept, start: int) -> str:
+        """Expression, key, view, first run, format, and what Spark's answer depends on."""
+        if (kept, start) not in self._digests:
+            slot = self.slot(kept)
+            relation = self.relation(slot)
+            columns = self.columns(slot)
+            places = [[c.id for c in columns].index(id_) for id_ in kept[1]]
+            session = [f"{name}={value}" for name, value in self._request.settings.session]
+            self._digests[kept, start] = fingerprint(
+                relation, _FORMAT, slot.view.value, f"{places}", f"{start}", *session
+            )
+        return self._digests[kept, start]
+
+    def relation(self, slot: Slot) -> Relation:
+        """The rows of the slot's TVR, as the query says them."""
+        group = slot.tvr.new
+        if group not in self._relations:
+            self._relations[group] = original(self._space.memo, group)
+        return self._relations[group]
+
+    def columns(self, slot: Slot) -> tuple[Column, ...]:
+        """What is kept, the weight last where there is one."""
+        return self._space.memo.group(slot.snapshot).columns
+
+    def family(self, kept: Kept, start: int) -> Family:
+        digest = self.fingerprint(kept, start)
         if digest in self._stored:
             return self._stored[digest]
-        columns = self.layout(operator)
+        slot = self.slot(kept)
+        columns = self.columns(slot)
+        data = columns[:-1] if slot.weighted else columns
         specs = [
             ColumnSpec(name=f"{column.name}_{position}", type=column.type.sql)
-            for position, column in enumerate(columns)
+            for position, column in enumerate(data)
         ]
-        names = {column.id: spec.name for column, spec in zip(columns, specs, strict=True)}
-        signed = self.is_signed(operator)
-        if signed:
+        names = {column.id: spec.name for column, spec in zip(data, specs, strict=True)}
+        if slot.weighted:
             specs.append(ColumnSpec(name=WEIGHT_COLUMN, type=BIGINT.sql, nullable=False))
         return Family(
             id=f"f_{digest[:12]}",
-            kind="shuffle" if key and operator.view is None else "state",
+            kind="shuffle" if kept[1] and slot.view not in _STATES else "state",
             fingerprint=digest,
-            title=self._title(operator, key),
+            title=self._title(slot, tuple(c for id_ in kept[1] for c in data if c.id == id_)),
             columns=tuple(specs),
-            key=tuple(names[column.id] for column in key),
-            buckets=self._buckets(operator) if key else 0,
-            signed=signed,
+            key=tuple(names[id_] for id_ in kept[1]),
+            buckets=self._buckets(slot) if kept[1] else 0,
+            signed=slot.weighted,
         )
 
-    def _title(self, operator: Operator, key: tuple[Column, ...]) -> str:
+    def _title(self, slot: Slot, key: tuple[Column, ...]) -> str:
         """What is kept, for people; not an identity."""
-        what = self._words.of(operator.relation)
-        if operator.view is not None:
+        what = self._words.of(self.relation(slot))
+        if slot.view in _STATES:
             return f"states of {what}"
         return f"{what} by {column_list(key)}" if key else what
 
-    def _buckets(self, operator: Operator) -> int:
+    def _buckets(self, slot: Slot) -> int:
         """A power of two from the forecast of the whole day, at least 4."""
         if self._request.settings.buckets:
             return self._request.settings.buckets
-        size = self.sizes.snapshot(operator, self._last)
+        size = self._figures.snapshot(slot.snapshot, len(self._request.points))
         wanted = max(4.0, size.bytes / _BUCKET_BYTES)
         return int(min(_MOST_BUCKETS, 2 ** math.ceil(math.log2(wanted))))
+
+
+def _all(space: Space) -> Iterator[Kept]:
+    for slot in space.slots:
+        for key in space.keys(slot):
+            yield slot.index, key
+
+
+def _unbroken(request: PlanRequest) -> Iterator[tuple[str, Family]]:
+    """Families that the last committed run holds, and every one since they started."""
+    chain = [{f.fingerprint: f for f in run.families} for run in request.committed]
+    for digest, family in (chain[-1] if chain else {}).items():
+        held = [digest in families for families in chain]
+        if all(held[held.index(True) :]):
+            yield digest, family

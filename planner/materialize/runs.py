@@ -8,139 +8,145 @@ from itertools import combinations
 
 from planner.cost.constants import CLEARLY
 from planner.materialize.families import Families
+from planner.materialize.search import Search
 from planner.request import PlanRequest
-from planner.temporal.annotate import Operator
-from planner.temporal.assign import Assignment, Choice, Mode
-from planner.temporal.sizes import Sizes
+from planner.temporal.chosen import Chosen, choose
+from planner.temporal.figures import Figures
+from planner.temporal.solve import Solver
+from planner.temporal.space import Space
+from planner.temporal.ways import Span, Ways
 
 _ALL_SUBSETS_UP_TO = 6
 _MICRO = 1_000_000
+TRIES = 40
+"""Most chains that are tried beside those that plans use by themselves, per set of runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A way to do the rest of the day. ``by_run`` has the cost of each opened run, fixed cost and
-    all; ``total`` the weighted sum. Without a choice it is batch, the user's own text at the end.
+    all; ``total`` the weighted sum. Without ``chosen`` it is batch, the user's own text at the end.
     """
 
     opened: tuple[int, ...]
-    choice: Choice | None
+    chosen: Chosen | None
     by_run: tuple[float, ...]
     total: float
 
     @property
     def is_batch(self) -> bool:
-        return self.choice is None
+        return self.chosen is None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen, what batch would cost, and what else was looked at."""
+    """What was chosen, what batch would cost, and what else was looked at. ``evaluations``: how
+    often the cost of a way was compared, over all searches."""
 
     chosen: Candidate
     batch: Candidate
     rejected: tuple[Candidate, ...]
+    evaluations: int
 
 
-def decide(
-    root: Operator,
-    sizes: Sizes,
-    families: Families,
-    request: PlanRequest,
-    batch: Candidate | None = None,
-) -> Decision:
-    """The cheapest candidate whose final run is not dearer than batch; batch if none is clearly
-    cheaper. Batch is always among them: as given, or as the query itself would cost."""
-    last = len(request.points)
-    weights = tuple(point.weight for point in request.points)
-    batch = batch or _batch(root, sizes, weights, request)
-    if request.method == "batch" or (request.current == last and not request.committed):
-        return Decision(batch, batch, ())
-    candidates = _candidates(root, sizes, families, request, request.settings.temporal == "early")
-    if not candidates and request.method == "progressive":
-        # Nothing repays early work here, but early runs are what was asked for.
-        candidates = _candidates(root, sizes, families, request, eager=True)
-    seen = (*candidates, batch)
-    if request.method == "auto" and request.settings.temporal == "cost":
-        candidates = [one for one in candidates if _is_worth_it(one, batch)] or [batch]
-    best = min(candidates, key=lambda one: (one.total, one.opened), default=batch)
-    rejected = tuple(one for one in seen if one is not best)
-    return Decision(best, batch, rejected)
+class Runs:
+    """Searches the runs that are left of a day."""
 
+    def __init__(
+        self, space: Space, figures: Figures, families: Families, request: PlanRequest
+    ) -> None:
+        self._space = space
+        self._families = families
+        self._request = request
+        self._last = len(request.points)
+        self._base = request.committed[-1].index if request.committed else 0
+        self._weights = {
+            run: round(point.weight * _MICRO) for run, point in enumerate(request.points, 1)
+        }
+        self._figures = figures
+        self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * _MICRO
+        self._evaluations = 0
 
-def _candidates(
-    root: Operator, sizes: Sizes, families: Families, request: PlanRequest, eager: bool
-) -> list[Candidate]:
-    """The best way to do the day for each set of opened runs, where it keeps anything."""
-    weights = tuple(point.weight for point in request.points)
-    base = request.committed[-1].index if request.committed else 0
-    candidates = []
-    for opened in _opened_sets(request):
-        assignment = Assignment(sizes, weights, opened, base, families.is_available, eager=eager)
-        choice = assignment.best(root)
-        if any(part.mode is Mode.KEPT for part in walk(choice)):
-            candidates.append(_candidate(opened, choice, families, request))
-    return candidates
+    def decide(self) -> Decision:
+        """The cheapest candidate whose final run is not dearer than batch; batch if none is clearly
+        cheaper. Batch is always among them."""
+        request = self._request
+        batch = self._batch()
+        at_the_end = request.current == self._last and not request.committed
+        if request.method == "batch" or at_the_end:
+            return Decision(batch, batch, (), self._evaluations)
+        early = request.settings.temporal == "early"
+        candidates = self._candidates(early)
+        if not candidates and request.method == "progressive":
+            # Nothing repays early work here, but early runs are what was asked for.
+            candidates = self._candidates(eager=True)
+        seen = (*candidates, batch)
+        if request.method == "auto" and not early:
+            candidates = [one for one in candidates if _is_worth_it(one, batch)] or [batch]
+        best = min(candidates, key=lambda one: (one.total, one.opened), default=batch)
+        rejected = tuple(one for one in seen if one is not best)
+        return Decision(best, batch, rejected, self._evaluations)
 
+    def _candidates(self, eager: bool) -> list[Candidate]:
+        """The best way to do the day for each set of opened runs, where it keeps anything.
+        ``eager``: whatever can be kept is, rather than computed again."""
+        kept = {g for slot in self._space.slots for g in (slot.whole, slot.snapshot)}
+        ways = Ways(self._space.memo, self._figures, frozenset(kept if eager else ()))
+        candidates = []
+        for opened in self._opened_sets():
+            spans = self._spans(opened)
+            solver = Solver(
+                self._space,
+                ways,
+                spans,
+                self._weights,
+                self._families.committed,
+                self._families.twins,
+            )
+            chosen = Search(self._space, solver, self._weights, TRIES).best()
+            self._evaluations += solver.evaluations
+            if chosen is not None and chosen.keeps:
+                by_run = tuple(cost + self._fixed for cost in chosen.by_run)
+                candidates.append(Candidate(opened, chosen, by_run, self._total(opened, by_run)))
+        return candidates
 
-def walk(choice: Choice) -> Iterator[Choice]:
-    stack = [choice]
-    while stack:
-        part = stack.pop()
-        yield part
-        stack.extend(part.inputs)
+    def _batch(self) -> Candidate:
+        """Everything at the end, from the sources, as Spark would do the user's own text."""
+        opened = (self._last,)
+        ways = Ways(self._space.memo, self._figures)
+        spans = (Span(0, self._last),)
+        solver = Solver(self._space, ways, spans, self._weights, frozenset(), {}, keeping=False)
+        chosen = choose(self._space, solver.solve(), self._weights)
+        self._evaluations += solver.evaluations
+        if chosen is None:
+            raise ValueError("the query cannot be computed from its sources")
+        by_run = (chosen.by_run[-1] + self._fixed,)
+        return Candidate(opened, None, by_run, self._total(opened, by_run))
+
+    def _total(self, opened: tuple[int, ...], by_run: tuple[float, ...]) -> float:
+        points = self._request.points
+        return sum(points[r - 1].weight * cost for r, cost in zip(opened, by_run, strict=True))
+
+    def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:
+        bases = (self._base, *opened[:-1])
+        return tuple(Span(base, run) for base, run in zip(bases, opened, strict=True))
+
+    def _opened_sets(self) -> Iterator[tuple[int, ...]]:
+        """Sets of runs to open, each with the final run. With many early runs left, only sets of
+        the cheapest ones: work goes first where compute is cheap."""
+        early = tuple(range(self._request.current, self._last))
+        if self._request.settings.temporal == "early" or self._request.method == "progressive":
+            yield (*early, self._last)
+        elif len(early) <= _ALL_SUBSETS_UP_TO:
+            for count in range(len(early), -1, -1):
+                for chosen in combinations(early, count):
+                    yield (*chosen, self._last)
+        else:
+            points = self._request.points
+            by_price = sorted(early, key=lambda run: (points[run - 1].weight, run))
+            for count in range(len(early), -1, -1):
+                yield (*sorted(by_price[:count]), self._last)
 
 
 def _is_worth_it(one: Candidate, batch: Candidate) -> bool:
     return one.total < CLEARLY * batch.total and one.by_run[-1] <= batch.by_run[-1]
-
-
-def _opened_sets(request: PlanRequest) -> Iterator[tuple[int, ...]]:
-    """Sets of runs to open, each with the final run. With many early runs left, only sets of the
-    cheapest ones: work goes first where compute is cheap."""
-    last = len(request.points)
-    early = tuple(range(request.current, last))
-    if request.settings.temporal == "early" or request.method == "progressive":
-        yield (*early, last)
-    elif len(early) <= _ALL_SUBSETS_UP_TO:
-        for count in range(len(early), -1, -1):
-            for chosen in combinations(early, count):
-                yield (*chosen, last)
-    else:
-        by_price = sorted(early, key=lambda run: (request.points[run - 1].weight, run))
-        for count in range(len(early), -1, -1):
-            yield (*sorted(by_price[:count]), last)
-
-
-def _candidate(
-    opened: tuple[int, ...], choice: Choice, families: Families, request: PlanRequest
-) -> Candidate:
-    """A choice with what its runs cost. What is kept twice under one fingerprint is made once."""
-    fixed = 0.0 if request.method == "progressive" else request.settings.run_cost * _MICRO
-    by_run = [fixed for _ in opened]
-    seen: set[str] = set()
-    stack = [choice]
-    while stack:
-        part = stack.pop()
-        if part.mode is Mode.KEPT:
-            digest = families.fingerprint(part.operator, part.key)
-            if digest in seen:
-                continue
-            seen.add(digest)
-        by_run = [a + b for a, b in zip(by_run, part.own, strict=True)]
-        stack.extend(part.inputs)
-    weights = [request.points[run - 1].weight for run in opened]
-    total = sum(weight * cost for weight, cost in zip(weights, by_run, strict=True))
-    return Candidate(opened, choice, tuple(by_run), total)
-
-
-def _batch(
-    root: Operator, sizes: Sizes, weights: tuple[float, ...], request: PlanRequest
-) -> Candidate:
-    """Everything at the end, from the sources."""
-    last = len(request.points)
-    nothing_kept = Assignment(sizes, weights, (last,), 0, lambda _operator, _key: False)
-    choice = nothing_kept.best(root)
-    fixed = 0.0 if request.method == "progressive" else request.settings.run_cost * _MICRO
-    cost = choice.by_run()[-1] + fixed
-    return Candidate((last,), None, (cost,), weights[-1] * cost)

@@ -1,29 +1,28 @@
-"""Stages of one run: what is kept first, inputs before what reads them, then the result.
+"""Stages of one run: what is kept first, each after what it reads of this run, then the result.
 
-A kept output becomes a stage that writes this run's partition of its family; whatever else reads
-that output in this run reads the partition, so nothing that is kept is computed twice. An output
-that is only read whole in the final run, and is not distributed, is not written there any more: it
-is read as what earlier runs wrote plus what this run computes in place.
+A kept snapshot becomes a stage that writes this run's partition of its family. What is chosen is
+extracted as a relation over sources and families, and printed; nothing here decides anything.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
     Project,
     Relation,
     Scan,
     StateRead,
-    UnionAll,
     Version,
     walk,
 )
-from planner.algebra.scalar import Ref
-from planner.algebra.types import INT, Column, ColumnId
+from planner.algebra.scalar import Call, Literal, Ref, Scalar
+from planner.algebra.types import INT
 from planner.contract.plan_v1 import (
     RUN_COLUMN,
-    WEIGHT_COLUMN,
     ArtifactOutput,
     Family,
     FamilyInput,
@@ -32,316 +31,220 @@ from planner.contract.plan_v1 import (
     Stage,
 )
 from planner.materialize.families import Families
-from planner.rules.incremental.rule import Stamped
+from planner.memo.reference import Stamped
+from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
-from planner.stages.hints import delta_join_hints, final_join_hint
-from planner.temporal.assign import Choice, Mode, takes_weights
+from planner.temporal.chosen import Chosen, inputs_of, is_delta_read, start_of
+from planner.temporal.solve import Cell, How, Kept, Place
+from planner.temporal.space import Slot, Space
 from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
+
+HASH = "SHUFFLE_HASH"
+"""Spark sorts both sides of a join of two bucketed tables, because a bucket has a file per run.
+Where one side fits in memory for sure, hashing it spares both sorts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """The run that is built and the run it goes on from (0: the day begins with this run)."""
+class Context:
+    """What all runs of a plan share."""
 
-    run: int
-    base: int
-    final: bool
+    space: Space
+    chosen: Chosen
+    families: Families
+    ids: ColumnIds
 
 
 class StageBuilder:
-    """Builds the stages of one run of one choice."""
+    """Builds the stages of the ``index``-th opened run."""
 
-    def __init__(self, span: Span, families: Families, ids: ColumnIds) -> None:
-        self._span = span
-        self._sizes = families.sizes
+    def __init__(self, context: Context, index: int) -> None:
+        self._space = context.space
+        self._chosen = context.chosen
+        self._families = context.families
+        self._ids = context.ids
+        self._index = index
+        self._run = context.chosen.solution.spans[index].run
         self._hints: dict[Relation, str] = {}
-        self._families = families
-        self._ids = ids
-        self._stages: list[Stage] = []
-        self._written: dict[int, Family] = {}
-        self._whole: dict[int, Relation] = {}
         self.used: dict[str, Family] = {}
 
-    def build(self, choice: Choice, query: Query) -> tuple[Stage, ...]:
+    def build(self, query: Query) -> tuple[Stage, ...]:
         """All stages of the run, in order."""
-        for kept in _kept_inputs_first(choice):
-            if not self._stays_in_place(kept, choice):
-                self._write(kept)
-        if self._span.final:
-            relation = self.snapshot(choice)
-            self._stages.append(
+        stages = [
+            self._keep(number, kept, place)
+            for number, (kept, place) in enumerate(self._ordered(), 1)
+        ]
+        chosen = self._chosen
+        if self._index == len(chosen.solution.spans) - 1:
+            relation = self._relation(chosen.root, chosen.cell(self._index, chosen.root))
+            stages.append(
                 Stage(
                     id="result",
                     title="the report",
-                    sql=to_sql(relation, run=self._span.run, names=query.names, hints=self._hints),
+                    sql=self._sql(relation, query.names),
                     inputs=_inputs(relation),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
-                    estimated_cost=round(choice.own[-1]),
+                    estimated_cost=chosen.result_cost,
                 )
             )
-        return tuple(self._stages)
+        return tuple(stages)
 
-    # -- what an operator gives in this run ---------------------------------------------------
-
-    def delta(self, choice: Choice) -> Signed:
-        """The change since the base; at base 0 the snapshot. Read back where it was written."""
-        operator = choice.operator
-        if choice.mode is Mode.STATIC:
-            if self._span.base:
-                raise ValueError("a static input has no delta after the first run")
-            return Signed(operator.relation)
-        if operator.view is not None:
-            # The states are kept either way; a rule that needs the output reads them as well.
-            return self._view_delta(choice if choice.mode is Mode.KEPT else choice.inputs[0])
-        if choice.mode is Mode.KEPT and operator.index in self._written:
-            return self._read(choice, Version.DELTA)
-        return self._computed(choice)
-
-    def snapshot(self, choice: Choice) -> Relation:
-        """The whole output in the final run, as a plain bag."""
-        operator = choice.operator
-        if choice.mode is Mode.STATIC:
-            return operator.relation
-        if choice.mode is Mode.KEPT:
-            return self._kept_whole(choice)
-        if choice.mode is Mode.EARLY:
-            raise ValueError(f"{operator.relation} flows early but its whole is asked for")
-        given = choice.inputs[0] if choice.inputs else None
-        if given is not None and _is_signed_rows(given) and takes_weights(operator):
-            return self._from_signed_rows(choice, given)
-        inputs = tuple(self.snapshot(i) for i in choice.inputs)
-        self._hints |= final_join_hint(choice, inputs, self._sizes, self._span.run)
-        return operator.relation.with_inputs(inputs) if inputs else operator.relation
-
-    def _from_signed_rows(self, choice: Choice, given: Choice) -> Relation:
-        """An aggregate over a kept signed bag follows the weights; no need for a plain bag."""
-        operator, view = choice.operator, choice.operator.view
-        if view is None:
-            raise ValueError("only a keyed view follows weights")
-        columns = self._families.layout(operator)
-        rows = self._rows_whole(given)
-        states = view.partial(operator.relation, rows, True, columns, self._ids)
-        return view.merge(operator.relation, states, True, None, self._ids)
-
-    def _computed(self, choice: Choice) -> Signed:
-        """The delta by the operator's rule, in place."""
-        operator = choice.operator
-        relation = operator.relation
-        if isinstance(relation, Scan):
-            version = Version.DELTA if self._span.base else Version.NEW
-            return Signed(Scan(relation.source, relation.scanned, version))
-        inputs = choice.inputs
-        if self._span.base == 0:
-            return self._first(choice)
-        if operator.rule is None or not callable(operator.rule.method):
-            raise ValueError(f"{relation} has no delta rule")
-        versions = tuple(_InputVersions(self, i) for i in inputs)
-        delta = operator.rule.method(relation, versions, self._ids)
-        largest = max(self._delta_bytes(i) for i in inputs)
-        self._hints |= delta_join_hints(delta.relation, largest)
-        return delta
-
-    def _delta_bytes(self, choice: Choice) -> float:
-        return self._sizes.delta(choice.operator, self._span.base, self._span.run).bytes
-
-    def _first(self, choice: Choice) -> Signed:
-        """In the first run every delta is the snapshot, and takes nothing back."""
-        inputs = []
-        for given in choice.inputs:
-            delta = self.delta(given)
-            relation = delta.relation
-            if delta.weight is not None:  # read back from a signed family: each row counts once
-                relation = Project(relation, tuple((c, Ref(c)) for c in delta.columns))
-            inputs.append(relation)
-        return Signed(choice.operator.relation.with_inputs(tuple(inputs)))
-
-    def _view_delta(self, kept: Choice) -> Signed:
-        """The change of a keyed view's output, from its states, which are written by now."""
-        operator, view = kept.operator, kept.operator.view
-        if view is None or view.delta is None:
-            raise ValueError("the view gives no delta")
-        if self._span.base == 0:
-            return Signed(self._merged(kept, self._read(kept, Version.NEW).relation))
-        versions = _InputVersions(self, kept)
-        return view.delta(operator.relation, versions, operator.inputs[0].signed, self._ids)
-
-    # -- kept outputs -------------------------------------------------------------------------
-
-    def _stays_in_place(self, kept: Choice, root: Choice) -> bool:
-        """In the final run, an output without distribution that is only read whole."""
-        if not self._span.final or kept.key:
-            return False
-        return all(reader.mode is Mode.FINAL for reader in _readers(root, kept))
-
-    def _write(self, kept: Choice) -> None:
-        operator = kept.operator
-        family = self._families.family(operator, kept.key)
-        if any(family.id == other.id for other in self._written.values()):
-            self._written[operator.index] = family  # a common sub-plan: kept once, read twice
-            return
-        rows = self._states(kept) if operator.view is not None else self._computed(kept)
-        relation = self._in_stored_shape(rows, family)
-        self._stages.append(
-            Stage(
-                id=f"keep-{len(self._stages) + 1}",
-                title=family.title,
-                sql=to_sql(
-                    relation,
-                    run=self._span.run,
-                    names=tuple(column.name for column in family.columns),
-                    hints=self._hints,
-                ),
-                inputs=_inputs(relation),
-                output=ArtifactOutput(family=family.id),
-                estimated_cost=round(kept.own[0]),
-            )
-        )
-        self._written[operator.index] = family
-        self.used[family.id] = family
-
-    def _states(self, kept: Choice) -> Signed:
-        operator, view = kept.operator, kept.operator.view
-        if view is None:
-            raise ValueError("only keyed views have states")
-        columns = self._families.layout(operator)
-        delta = self.delta(kept.inputs[0])
-        signed = operator.inputs[0].signed
-        return Signed(view.partial(operator.relation, delta, signed, columns, self._ids))
-
-    def _in_stored_shape(self, rows: Signed, family: Family) -> Relation:
-        """The family's columns in order; the weight last and by its own type."""
-        if not family.signed:
-            if rows.weight is not None:
-                raise ValueError(f"family {family.id} is not signed, but its rows are")
-            return rows.relation
-        explicit = with_weight(rows, self._ids)
-        if explicit.weight is None:
-            raise ValueError("with_weight made no weight")
-        order = (*explicit.columns, explicit.weight)
-        return Project(explicit.relation, tuple((c, Ref(c)) for c in order))
-
-    def _read(self, kept: Choice, version: Version) -> Signed:
-        """Rows (or states) of the family, under the ids of the operator's columns."""
-        operator = kept.operator
-        family = self._families.family(operator, kept.key)
-        self.used[family.id] = family
-        columns = self._families.layout(operator)
-        names = tuple(column.name for column in family.columns)
-        if not family.signed:
-            return Signed(StateRead(family.id, columns, names, version))
-        weight = self._ids.weight()
-        if names[-1] != WEIGHT_COLUMN:
-            raise ValueError(f"family {family.id} has its weight in the wrong place")
-        return Signed(StateRead(family.id, (*columns, weight), names, version), weight)
-
-    def stamped(self, kept: Choice) -> Stamped:
-        operator = kept.operator
-        family = self._families.family(operator, kept.key)
-        self.used[family.id] = family
-        run = Column(ColumnId(self._ids.next_id()), RUN_COLUMN, INT)
-        columns = (*self._families.layout(operator), run)
-        names = (*(c.name for c in family.columns if c.name != WEIGHT_COLUMN), RUN_COLUMN)
-        return Stamped(StateRead(family.id, columns, names, Version.NEW), run, self._span.run)
-
-    def rows(self, kept: Choice, version: Version) -> Signed:
-        """OLD or NEW of an input that a rule needs."""
-        if kept.mode is Mode.STATIC:
-            return Signed(kept.operator.relation)
-        if kept.operator.view is not None:
-            states = self._read(kept, version).relation
-            return Signed(self._merged(kept, states))
-        return self._read(kept, version)
-
-    def _rows_whole(self, kept: Choice) -> Signed:
-        if kept.operator.index in self._written:
-            return self._read(kept, Version.NEW)
-        now = self._computed(kept)
-        if self._span.base == 0:
-            return now
-        before = self._read(kept, Version.OLD)
-        return plus((before, now), kept.operator.relation.columns, self._ids)
-
-    def _kept_whole(self, kept: Choice) -> Relation:
-        operator = kept.operator
-        if operator.index not in self._whole:
-            if operator.view is None:
-                relation = consolidate(self._rows_whole(kept), self._ids)
+    def _ordered(self) -> list[tuple[Kept, Place]]:
+        """This run's partitions, each after those it reads."""
+        mine = {k: place for (k, at), place in self._chosen.partitions.items() if at == self._index}
+        done: dict[Kept, Place] = {}
+        stack = sorted(mine, reverse=True)
+        while stack:
+            kept = stack[-1]
+            read = [k for k in self._reads(kept, mine[kept]) if k in mine and k not in done]
+            if kept in done or not read:
+                stack.pop()
+                done.setdefault(kept, mine[kept])
             else:
-                relation = self._merged(kept, self._states_whole(kept))
-            self._whole[operator.index] = relation
-        return self._whole[operator.index]
+                stack.extend(read)
+        return list(done.items())
 
-    def _states_whole(self, kept: Choice) -> Relation:
-        if kept.operator.index in self._written:
-            return self._read(kept, Version.NEW).relation
-        now = self._states(kept).relation
-        if self._span.base == 0:
-            return now
-        before = self._read(kept, Version.OLD).relation
-        return UnionAll((before, now), self._families.layout(kept.operator))
+    def _reads(self, kept: Kept, place: Place) -> list[Kept]:
+        """The families of which the rows of a partition read this run's partition."""
+        found: dict[Kept, None] = {}
+        waiting = [(place, self._chosen.cell(self._index, place, made=True))]
+        while waiting:
+            at, cell = waiting.pop()
+            places, partitions = inputs_of(cell, at, self._index)
+            found |= {k: None for k, until in partitions if until == self._index}
+            waiting += [(p, cell.moved or self._chosen.cell(self._index, p)) for p in places]
+        found.pop(kept, None)
+        return list(found)
 
-    def _merged(self, kept: Choice, states: Relation) -> Relation:
-        operator, view = kept.operator, kept.operator.view
-        if view is None or operator.applies is None:
-            raise ValueError("only keyed views are merged")
-        given = self._rows_whole(kept.inputs[0]) if operator.applies.needs else None
-        signed = operator.inputs[0].signed
-        return view.merge(operator.relation, states, signed, given, self._ids)
+    def _keep(self, number: int, kept: Kept, place: Place) -> Stage:
+        slot, family = self._space.slots[kept[0]], self._family(kept)
+        rows = self._relation(place, self._chosen.cell(self._index, place, made=True))
+        if slot.weighted and place[0] == slot.whole:
+            rows = self._with_weight(rows, slot)
+        return Stage(
+            id=f"keep-{number}",
+            title=family.title,
+            sql=self._sql(rows, tuple(column.name for column in family.columns)),
+            inputs=_inputs(rows),
+            output=ArtifactOutput(family=family.id),
+            estimated_cost=self._chosen.partition_costs[kept, self._index],
+        )
+
+    def _with_weight(self, rows: Relation, slot: Slot) -> Relation:
+        weighted = with_weight(Signed(rows), self._ids)
+        if weighted.weight is None:
+            raise ValueError("with_weight made no weight")
+        order = (*self._families.columns(slot)[:-1], weighted.weight)
+        return Project(weighted.relation, tuple((c, Ref(c)) for c in order))
+
+    def _sql(self, relation: Relation, names: tuple[str, ...]) -> str:
+        return to_sql(relation, run=self._run, names=names, hints=self._hints)
+
+    # -- extraction ---------------------------------------------------------------------------
+
+    def _relation(self, place: Place, cell: Cell) -> Relation:
+        """The rows of a group as they were chosen to be had in this run."""
+        group, _, before = place
+        if cell.moved is not None:
+            return self._relation((group, (), before), cell.moved)
+        if cell.how is How.EXPRESSION:
+            return self._computed(cell)
+        if cell.kept is None:
+            raise ValueError(f"{place} reads nothing that is kept")
+        slot = cell.slot
+        if slot is None:
+            raise ValueError(f"{place} is read of no slot")
+        if cell.expression is not None and isinstance(cell.expression.node, Stamped):
+            return self._stamped(cell.kept, slot, cell.expression.node)
+        if is_delta_read(self._space, cell, place):
+            return self._read(cell.kept, slot, Version.DELTA, self._index)
+        until = self._index - 1 if before or cell.how is How.ADDED else self._index
+        version = Version.NEW if until == self._index else Version.OLD
+        rows = self._read(cell.kept, slot, version, until)
+        if cell.how is How.ADDED:
+            delta = (cell.added, (), False)
+            rows = self._added(
+                slot, rows, self._relation(delta, self._chosen.cell(self._index, delta))
+            )
+        if slot.weighted and group == slot.whole:
+            weight = self._families.columns(slot)[-1]
+            return consolidate(Signed(rows, weight), self._ids)
+        return rows
+
+    def _computed(self, cell: Cell) -> Relation:
+        if cell.expression is None or cell.way is None:
+            raise ValueError("an expression has a way")
+        inputs = []
+        for ask in cell.way.asks:
+            place = (ask.group, ask.key, ask.before)
+            inputs.append(self._relation(place, self._chosen.cell(self._index, place)))
+        if cell.hashed and cell.way.hashes is not None:
+            self._hints[inputs[cell.way.hashes]] = HASH
+        node = cell.expression.node
+        return _in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
+
+    def _added(self, slot: Slot, old: Relation, change: Relation) -> Relation:
+        columns = self._families.columns(slot)
+        weight = columns[-1] if slot.weighted else None
+        data = columns[:-1] if slot.weighted else columns
+        total = plus((Signed(old, weight), Signed(change, weight)), data, self._ids)
+        if total.weight is None or weight is None:
+            return total.relation
+        items = (*((c, Ref(c)) for c in data), (weight, Ref(total.weight)))
+        return Project(total.relation, items)
+
+    def _read(self, kept: Kept, slot: Slot, version: Version, until: int) -> Relation:
+        family = self._family(kept, until)
+        columns = self._families.columns(slot)
+        names = tuple(column.name for column in family.columns)
+        return StateRead(family.id, columns, names, version)
+
+    def _stamped(self, kept: Kept, slot: Slot, node: Stamped) -> Relation:
+        family = self._family(kept)
+        names = {
+            column.id: spec.name
+            for column, spec in zip(self._families.columns(slot), family.columns, strict=True)
+        }
+        stored = (*(names[column.id] for column in node.given), RUN_COLUMN)
+        return StateRead(family.id, node.columns, stored, Version.NEW)
+
+    def _family(self, kept: Kept, until: int | None = None) -> Family:
+        at = self._index if until is None else until
+        start = start_of(self._chosen, kept, at)
+        if start is None:
+            start = self._families.committed_start(kept)
+        if start is None:
+            raise ValueError(f"{kept} has no start")
+        family = self._families.family(kept, start)
+        self.used[family.id] = family
+        return family
 
 
-class _InputVersions:
-    """What a rule sees of one input (:class:`planner.rules.incremental.rule.Versions`)."""
-
-    def __init__(self, builder: StageBuilder, choice: Choice) -> None:
-        self._builder = builder
-        self._choice = choice
-
-    @property
-    def changing(self) -> bool:
-        return self._choice.operator.changing
-
-    def delta(self) -> Signed:
-        return self._builder.delta(self._choice)
-
-    def old(self) -> Signed:
-        return self._builder.rows(self._choice, Version.OLD)
-
-    def new(self) -> Signed:
-        return self._builder.rows(self._choice, Version.NEW)
-
-    def stamped(self) -> Stamped:
-        return self._builder.stamped(self._choice)
+def _in_run(node: Relation, run: int) -> Relation:
+    """The operator with the number of the run where a rule asked for it."""
+    this = Literal(str(run), INT)
+    if isinstance(node, Filter):
+        return replace(node, predicate=_number(node.predicate, this))
+    if isinstance(node, Project):
+        return replace(node, items=tuple((c, _number(s, this)) for c, s in node.items))
+    if isinstance(node, Aggregate):
+        calls = tuple((c, _call_in_run(call, this)) for c, call in node.calls)
+        return replace(node, calls=calls)
+    return node
 
 
-def _kept_inputs_first(choice: Choice) -> list[Choice]:
-    """All kept outputs, in the order in which they can be written, each once."""
-    found: dict[int, Choice] = {}
-    stack: list[tuple[Choice, bool]] = [(choice, False)]
-    while stack:
-        part, ready = stack.pop()
-        if not ready:
-            stack.append((part, True))
-            stack.extend((i, False) for i in reversed(part.inputs))
-        elif part.mode is Mode.KEPT:
-            found.setdefault(part.operator.index, part)
-    return list(found.values())
+def _call_in_run(call: AggregateCall, this: Literal) -> AggregateCall:
+    args = tuple(_number(arg, this) for arg in call.args)
+    where = None if call.where is None else _number(call.where, this)
+    return replace(call, args=args, where=where)
 
 
-def _readers(root: Choice, kept: Choice) -> list[Choice]:
-    readers = []
-    stack = [root]
-    while stack:
-        part = stack.pop()
-        if any(i.operator is kept.operator and i.mode is Mode.KEPT for i in part.inputs):
-            readers.append(part)
-        stack.extend(part.inputs)
-    return readers
-
-
-def _is_signed_rows(choice: Choice) -> bool:
-    operator = choice.operator
-    return choice.mode is Mode.KEPT and operator.view is None and operator.signed
+def _number(scalar: Scalar, this: Literal) -> Scalar:
+    if scalar == THIS_RUN:
+        return this
+    if not isinstance(scalar, Call):
+        return scalar
+    return replace(scalar, args=tuple(_number(arg, this) for arg in scalar.args))
 
 
 def _inputs(relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:

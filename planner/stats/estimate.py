@@ -86,10 +86,10 @@ class Estimator:
             stack.pop()
             if id(node) not in self._done:
                 inputs = tuple(self._done[id(child)][1] for child in node.inputs)
-                self._done[id(node)] = (node, self._of_node(node, inputs))
+                self._done[id(node)] = (node, self.of_node(node, inputs))
         return self._done[id(relation)][1]
 
-    def _of_node(self, node: Relation, inputs: tuple[Estimate, ...]) -> Estimate:
+    def of_node(self, node: Relation, inputs: tuple[Estimate, ...]) -> Estimate:
         if isinstance(node, Scan):
             return self._of_scan(node)
         if isinstance(node, Values):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import StateRead, Version
+from planner.algebra.relational import Relation, StateRead, Version
 from planner.api import PlanResult
-from planner.contract.plan_v1 import ArtifactOutput, Family
-from planner.materialize.families import Families
-from planner.materialize.runs import walk
-from planner.request import PlanRequest, Settings, TimePoint
-from planner.temporal.annotate import Operator
-from planner.temporal.assign import Mode
+from planner.contract.plan_v1 import Family
+from planner.memo.memo import View
+from planner.rules.incremental.aggregate import AFFECTED, MERGED
+from planner.rules.incremental.rule import View as KeyedView
+from planner.temporal.chosen import start_of
+from planner.temporal.space import Slot
 from planner.tvr.signed import ColumnIds, Signed
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
@@ -25,6 +25,7 @@ from tests.properties.cases import Case
 
 Partitions = Mapping[str, list[tuple[int, Row]]]
 _FIRST_ID = 1_000_000
+STATES = (View.STATES, View.LOSSES)
 
 
 def check_kept(case: Case, result: PlanResult, partitions: Partitions) -> tuple[int, int]:
@@ -33,81 +34,78 @@ def check_kept(case: Case, result: PlanResult, partitions: Partitions) -> tuple[
     ``partitions`` are the rows of each family with the run that wrote them, this run's included.
     Raises ``AssertionError`` naming family and run.
     """
-    choice, plan = result.decision.chosen.choice, result.plan
-    if choice is None:
+    chosen, plan = result.decision.chosen.chosen, result.plan
+    if chosen is None:
         return 0, 0
-    written = {s.output.family for s in plan.run.stages if isinstance(s.output, ArtifactOutput)}
-    stored = {family.fingerprint: family for family in plan.families}
-    families = _families(result)
-    judge = _Judge(case, plan.current, families, partitions)
+    judge = _Judge(case, result, partitions)
     rows = states = 0
-    for part in walk(choice):
-        if part.mode is not Mode.KEPT:
+    for kept, index in chosen.partitions:
+        if index > 0:
+            continue  # of a later run
+        slot = result.space.slots[kept[0]]
+        start = start_of(chosen, kept, index) or result.families.committed_start(kept)
+        assert start is not None
+        family = plan.family(result.families.family(kept, start).id)
+        if not judge.agrees(slot, family):
             continue
-        family = stored.get(families.fingerprint(part.operator, part.key))
-        if family is None or family.id not in written or not judge.agrees(part.operator, family):
-            continue
-        rows += part.operator.view is None
-        states += part.operator.view is not None
+        rows += slot.view not in STATES
+        states += slot.view in STATES
     return rows, states
-
-
-def _families(result: PlanResult) -> Families:
-    """Only to name what is kept and its columns: what is stored is taken from the plan."""
-    plan = result.plan
-    request = PlanRequest(
-        report=plan.report,
-        sql=plan.sql,
-        sources=(),
-        points=tuple(TimePoint(weight=run.weight) for run in plan.runs),
-        settings=Settings(session=plan.session),
-    )
-    return Families(result.root, result.sizes, request, ColumnIds(_FIRST_ID))
 
 
 class _Judge:
     """The interpreter over what has arrived by one run."""
 
-    def __init__(self, case: Case, run: int, families: Families, partitions: Partitions) -> None:
-        self._families = families
+    def __init__(self, case: Case, result: PlanResult, partitions: Partitions) -> None:
+        self._result = result
+        self._families = result.families
         self._partitions = partitions
-        self._run = run
+        self._run = run = result.plan.current
         self._sources = {
             name: SourceData(tuple(n for n, _ in table.columns), table.rows(run))
             for name, table in case.tables.items()
         }
 
-    def agrees(self, operator: Operator, family: Family) -> bool:
+    def agrees(self, slot: Slot, family: Family) -> bool:
         """False where the interpreter does not know the expression; raises where they differ."""
         names = tuple(column.name for column in family.columns)
         held = self._partitions.get(family.id, [])
         inputs = Inputs(self._sources, {family.id: FamilyData(names, held)}, self._run)
         try:
-            expected = evaluate(operator.relation, inputs)
-            if operator.view is None:
-                found = _sum(family, [row for _, row in held])
+            relation = self._families.relation(slot)
+            expected = evaluate(relation, inputs)
+            if slot.view in STATES:
+                found = self._finished(slot, relation, family, names, inputs)
             else:
-                found = self._finished(operator, family, names, inputs)
+                found = _sum(family, [row for _, row in held])
         except NotInterpretedError:
             return False
         try:
             compare_bags(expected, found, magnitude=1e4)
         except AssertionError as error:
             what = f"{family.id} ({family.title}) after run {self._run}"
-            raise AssertionError(f"{what} is not {operator.relation}\n{error}") from error
+            raise AssertionError(f"{what} is not {relation}\n{error}") from error
         return True
 
     def _finished(
-        self, operator: Operator, family: Family, names: tuple[str, ...], inputs: Inputs
+        self,
+        slot: Slot,
+        relation: Relation,
+        family: Family,
+        names: tuple[str, ...],
+        inputs: Inputs,
     ) -> list[Row]:
         """The states of all runs, merged and finalized; what a rule recomputes for a group comes
         from the operator's input as it is, not from what else is kept."""
-        view, relation = operator.view, operator.relation
-        assert view is not None
-        states = StateRead(family.id, self._families.layout(operator), names, Version.NEW)
-        given = operator.inputs[0]
-        whole = Signed(given.relation)
-        merged = view.merge(relation, states, given.signed, whole, ColumnIds(2 * _FIRST_ID))
+        view = (MERGED if slot.view is View.STATES else AFFECTED).method
+        assert isinstance(view, KeyedView)
+        states = StateRead(family.id, self._families.columns(slot), names, Version.NEW)
+        (given,) = relation.inputs
+        memo = self._result.space.memo
+        tvr = memo.tvr_of(memo.add(given))
+        assert tvr is not None
+        signed = tvr.weight is not None
+        merged = view.merge(relation, states, signed, Signed(given), ColumnIds(_FIRST_ID))
         return evaluate(merged, inputs)
 
 

@@ -75,7 +75,11 @@ class Kept:
         run = Column(self.ids.next_id(), "__run", INT)
         columns = (*self.history.columns, run)
         names = (*(c.name for c in self.history.columns), "__run")
-        return Stamped(StateRead(self.history.source, columns, names, Version.NEW), run, self.run)
+        return Stamped(
+            StateRead(self.history.source, columns, names, Version.NEW),
+            run,
+            Literal(str(self.run), INT),
+        )
 
 
 def data_of(histories: list[History], run: int) -> Inputs:
@@ -164,6 +168,14 @@ def _check_view(
         assert [c.type for c in merged.columns] == [c.type for c in node.columns]
         after = plain(evaluate(node, inputs))
         assert plain(evaluate(merged, inputs)) == after, f"merge, run {run}"
+        if view.singles is not None:
+            singles = view.singles(node, kept.delta(), signed, columns, ids)
+            earlier = [state for state in states if state[0] < run]
+            one_by_one = [(run, row) for row in evaluate(singles, inputs)]
+            inputs.families["states"] = FamilyData(names, [*earlier, *one_by_one])
+            assert singles.columns == columns
+            assert plain(evaluate(merged, inputs)) == after, f"merge of single rows, run {run}"
+            inputs.families["states"] = FamilyData(names, states)
         if view.delta is not None and run > 1:
             change = view.delta(node, _States(columns, names, run, ids), signed, ids)
             assert _sum(before, signed_rows(change, inputs)) == after, f"delta, run {run}"
@@ -183,7 +195,7 @@ class _States:
     def stamped(self) -> Stamped:
         run = Column(self.ids.next_id(), "__run", INT)
         read = StateRead("states", (*self.columns, run), (*self.names, "__run"), Version.NEW)
-        return Stamped(read, run, self.run)
+        return Stamped(read, run, Literal(str(self.run), INT))
 
     def delta(self) -> Signed:
         return Signed(StateRead("states", self.columns, self.names, Version.DELTA))

@@ -21,6 +21,7 @@ from planner.algebra.aggregates import (
     Slot,
     count_rows,
     merged_slot,
+    of_one_row,
     partial_state,
     result_type,
     settled,
@@ -172,6 +173,23 @@ def _partial(
     return _group(node, delta.relation, calls, columns, ids)
 
 
+def _singles(
+    node: Relation,
+    delta: Signed,
+    signed: bool,
+    columns: tuple[Column, ...],
+    ids: ColumnIds,
+) -> Relation:
+    """Every row of the delta as a state of its own; merging them is all the grouping there is."""
+    node = _as_aggregate(node)
+    values: list[Scalar] = [Ref(key) for key in node.keys]
+    for state in _must(_states(node, signed)):
+        calls = zip(state.slots, state.initialize(delta.weight), strict=True)
+        values.extend(of_one_row(slot, call) for slot, call in calls)
+    values.append(of_one_row(_HIDDEN, count_rows(None, delta.weight)))
+    return Project(delta.relation, tuple(zip(columns, values, strict=True)))
+
+
 def _merge(
     node: Relation, states: Relation, signed: bool, kept: Signed | None, ids: ColumnIds
 ) -> Relation:
@@ -202,8 +220,7 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     partials = _must(_states(node, signed))
     kept = states.stamped()
     columns = tuple(c for c in kept.relation.columns if c.id != kept.run.id)[len(node.keys) :]
-    current = Literal(str(kept.current), kept.run.type)
-    earlier = Call("<", (Ref(kept.run), current), BOOLEAN)
+    earlier = Call("<", (Ref(kept.run), kept.current), BOOLEAN)
     after, new = _merging(partials, _HIDDEN, columns, None, ids)
     before, old = _merging(partials, _HIDDEN, columns, earlier, ids)
     merged: Relation = Aggregate(kept.relation, node.keys, (*after, *before))
@@ -211,7 +228,7 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
         last = Column(ids.next_id(), "__last", kept.run.type)
         touch = (last, AggregateCall("max", (Ref(kept.run),)))
         merged = Aggregate(kept.relation, node.keys, (*after, *before, touch))
-        merged = Filter(merged, Call("=", (Ref(last), current), BOOLEAN))
+        merged = Filter(merged, Call("=", (Ref(last), kept.current), BOOLEAN))
     # Both values of a group are finished before its rows are doubled: once each, and no engine
     # can compute them for a pair of group and sign that the filter below drops.
     olds = tuple(ids.new(f"{column.name}_old", column) for column, _ in node.calls)
@@ -306,7 +323,7 @@ MERGED = Rule(
     "Tempura 3.2 and 4.1 (initialize, iterate, merge, finalize; attribute perspective). The hidden "
     "count(*) tells an empty group from one that sums to 0; touched groups are those of the raw "
     "delta, also where its weights cancel.",
-    View(_keys, _columns, _partial, _merge, _delta),
+    View(_keys, _columns, _partial, _merge, _delta, _singles),
 )
 AFFECTED = Rule(
     "AggregateAffectedGroups",

@@ -71,8 +71,8 @@ def _left_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) ->
 
 def _inner_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
     join = as_join(node)
-    if join.kind is not JoinKind.INNER:
-        return Reason.OPERATOR
+    if join.kind is not JoinKind.INNER or not inputs[1].changing:
+        return Reason.OPERATOR  # over a static right side there is a rule that keeps nothing
     if not is_deterministic(join.condition):
         return Reason.NOT_DETERMINISTIC
     signed = inputs[0].signed or inputs[1].signed

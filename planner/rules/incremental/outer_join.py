@@ -51,8 +51,8 @@ _KINDS = frozenset({JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 
 def _common(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
     join = as_join(node)
-    if join.kind not in _KINDS:
-        return Reason.OPERATOR
+    if join.kind not in _KINDS or not inputs[1].changing:
+        return Reason.OPERATOR  # over a static right side, the delta of the left one says it all
     if not is_deterministic(join.condition):
         return Reason.NOT_DETERMINISTIC
     if inputs[1].signed:
@@ -100,7 +100,7 @@ def _appeared(join: Join, right: Versions, ids: ColumnIds) -> tuple[Relation, tu
     stamped = Project(relation, (*_renamed(keys, columns), (run, Ref(run))))
     first = Column(ids.next_id(), "__first", run.type)
     grouped = Aggregate(stamped, columns, ((first, AggregateCall("min", (Ref(run),))),))
-    now = Filter(grouped, Call("=", (Ref(first), Literal(str(current), run.type)), BOOLEAN))
+    now = Filter(grouped, Call("=", (Ref(first), current), BOOLEAN))
     return Project(now, tuple((c, Ref(c)) for c in columns)), columns
 
 

@@ -20,9 +20,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planner.algebra.relational import Relation
-from planner.algebra.types import Column
+from planner.algebra.scalar import Call, Scalar
+from planner.algebra.types import INT, Column
 from planner.errors import Reason
 from planner.tvr.signed import ColumnIds, Signed
+
+THIS_RUN = Call("this_run", (), INT)
+"""The number of the run that is made, where a rule asks for it. Stages have it as a literal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +77,11 @@ class Versions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """Kept rows with the column that says which run wrote them; ``current`` is this run."""
+    """Kept rows with the column that says which run wrote them; ``current``: this run's number."""
 
     relation: Relation
     run: Column
-    current: int
+    current: Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,8 @@ class View:
     ``keys``: the columns the states are distributed by. ``columns``: of the states, keys first.
     ``partial``: the states of a delta. ``merge``: the output from the states of all runs (and from
     the kept input, if the rule needs it). ``delta``: the change of the output, from the stamped
-    states; None where the output can be finished but its change is not to be had. ``signed`` says
+    states; None where the output can be finished but its change is not to be had. ``singles``: the
+    rows of a delta as a state each, for states that are merged at once. ``signed`` says
     of the input whether any run's delta may take rows back; a given delta may still be plain.
     """
 
@@ -96,6 +101,9 @@ class View:
     partial: Callable[[Relation, Signed, bool, tuple[Column, ...], ColumnIds], Relation]
     merge: Callable[[Relation, Relation, bool, Signed | None, ColumnIds], Relation]
     delta: Callable[[Relation, Versions, bool, ColumnIds], Signed] | None
+    singles: Callable[[Relation, Signed, bool, tuple[Column, ...], ColumnIds], Relation] | None = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def test_two_families_of_one_title_are_told_apart() -> None:
         )
     )
     titles = [family.title for family in found.plan.families]
-    assert titles.count("selected orders rows by o_key") == 2
+    assert titles.count("selected orders rows") == 2
     text = tree.render(found)
     for family in found.plan.families:
         assert f"kept as {family.id}" in text

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from planner.algebra.describe import label
+from planner.algebra.relational import Version
 from planner.algebra.types import parse_type
 from planner.api import PlanResult, plan
 from planner.contract import FamilyInput
+from planner.errors import Reason
+from planner.memo.memo import Memo, Tvr, View
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.temporal.annotate import Operator, label
+from planner.search.incremental import reason
 from tests.datadriven import Block, run_file
 
 FILES = sorted(Path(__file__).parent.glob("*.test"))
@@ -49,26 +53,40 @@ def planned(sql: str) -> PlanResult:
     )
 
 
-def rules(root: Operator) -> list[str]:
+def fired(memo: Memo, tvr: Tvr) -> list[str]:
+    """The rules that found versions of a TVR, in the order in which they did."""
+    found: dict[str, None] = {}
+    for (version, view), group in tvr.edges.items():
+        if version is Version.DELTA or view in (View.STATES, View.LOSSES):
+            found |= dict.fromkeys(e.origin for e in memo.alternatives(group))
+    return list(found)
+
+
+def rules(result: PlanResult) -> list[str]:
     lines = []
-    stack = [(root, 0)]
+    memo = result.space.memo
+    stack = [(result.relation, 0)]
     while stack:
-        operator, depth = stack.pop()
+        node, depth = stack.pop()
+        tvr = memo.tvr_of(memo.add(node))
+        assert tvr is not None
         how = "static"
-        if operator.changing:
-            how = operator.rule.name if operator.rule else str(operator.reason or "source")
-        lines.append(f"{'  ' * depth}{label(operator.relation)}: {how}")
-        stack.extend((i, depth + 1) for i in reversed(operator.inputs))
+        if tvr.changing:
+            how = ", ".join(fired(memo, tvr))
+            why = reason(memo, next(memo.alternatives(tvr.new)).node)
+            how = how or str(why or Reason.INPUT_WAITS)
+        lines.append(f"{'  ' * depth}{label(node)}: {how}")
+        stack.extend((i, depth + 1) for i in reversed(node.inputs))
     return lines
 
 
 def run(block: Block) -> str:
     result = planned(block.input)
-    fired = {op.rule.name for op in result.root.walk() if op.rule}
-    assert set(block.listed("expect")) <= fired, f"line {block.line}: {sorted(fired)}"
-    assert not set(block.listed("expect-not")) & fired, f"line {block.line}: {sorted(fired)}"
+    found = {name for name, count in result.trace.found.items() if count}
+    assert set(block.listed("expect")) <= found, f"line {block.line}: {sorted(found)}"
+    assert not set(block.listed("expect-not")) & found, f"line {block.line}: {sorted(found)}"
     if block.directive == "rules":
-        return "\n".join(rules(result.root))
+        return "\n".join(rules(result))
     stages = result.plan.runs[int(block.options.get("run", "2")) - 1].stages
     if block.directive == "sql":
         return "\n".join(f"-- {stage.title}\n{stage.sql}" for stage in stages)

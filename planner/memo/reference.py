@@ -1,0 +1,42 @@
+"""Leaves that only the memo has: what stands for the inputs of an expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.algebra.relational import Relation
+from planner.algebra.types import Column
+
+
+@dataclass(frozen=True, eq=True)
+class Reference(Relation):
+    """Any relation of a group, as the input of an expression.
+
+    ``before``: the group's rows as of the last committed run instead of this one. Only snapshots
+    have a before; that is how OLD is NEW one step earlier, and need not be explored twice
+    (translational symmetry, Tempura 5.4).
+    """
+
+    group: int
+    given: tuple[Column, ...]
+    before: bool = False
+    __hash__ = Relation.__hash__
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given
+
+
+@dataclass(frozen=True, eq=True)
+class Stamped(Relation):
+    """What is kept of a snapshot group, with the run that wrote each row. There is no other way to
+    have it than from the store."""
+
+    group: int
+    given: tuple[Column, ...]
+    run: Column
+    __hash__ = Relation.__hash__
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return (*self.given, self.run)

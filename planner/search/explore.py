@@ -1,0 +1,100 @@
+"""The search: a worklist of rules and expressions, by priority, until nothing is left or the budget
+is spent. A spent budget leaves a memo that is right, if not whole: every rule keeps the meaning."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from planner.algebra.relational import Relation, Version
+from planner.memo.memo import Expression, Memo
+from planner.search.rule import Match, MemoRule
+from planner.tvr.signed import ColumnIds
+
+Observer = Callable[[MemoRule, Expression], None]
+"""Told of each rule that found something. Tests check the memo's invariants."""
+
+
+@dataclass(slots=True)
+class Trace:
+    """What the search did: tries and finds by rule, and whether the budget ended it."""
+
+    tried: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    found: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    spent: bool = False
+
+
+class Search:
+    """Fires rules at expressions of a memo. ``budget`` is the most tries."""
+
+    def __init__(
+        self,
+        memo: Memo,
+        rules: Iterable[MemoRule],
+        ids: ColumnIds,
+        budget: int,
+        observer: Observer | None = None,
+    ) -> None:
+        self._memo = memo
+        self._ids = ids
+        self._budget = budget
+        self._observer = observer
+        self._by_operator: dict[type[Relation], list[MemoRule]] = defaultdict(list)
+        for rule in rules:
+            self._by_operator[rule.operator].append(rule)
+        self._waiting: list[tuple[int, int, int, MemoRule]] = []
+        self._tried: set[tuple[str, int]] = set()
+        self._count = 0
+        self.trace = Trace()
+
+    def run(self) -> Trace:
+        """Fire until nothing matches any more."""
+        self._notice()
+        while self._waiting:
+            if self._budget <= 0:
+                self.trace.spent = True
+                break
+            self._budget -= 1
+            _, _, number, rule = heapq.heappop(self._waiting)
+            expression = self._memo.expressions[number]
+            if expression.dropped or (rule.deltas and not self._has_deltas(expression)):
+                continue
+            if (rule.name, number) in self._tried:
+                continue
+            self._tried.add((rule.name, number))
+            self.trace.tried[rule.name] += 1
+            if rule.fire(Match(self._memo, expression, self._ids)):
+                self.trace.found[rule.name] += 1
+                if self._observer is not None:
+                    self._observer(rule, expression)
+            self._notice()
+        return self.trace
+
+    def _notice(self) -> None:
+        """Queue what new expressions and edges may have made match."""
+        for expression in self._memo.take_new_expressions():
+            self._queue(expression, by_edge=False)
+        for tvr, kind in self._memo.take_new_edges():
+            if kind is Version.DELTA:
+                for number in self._memo.group(tvr.new).parents:
+                    self._queue(self._memo.expressions[number], by_edge=True)
+
+    def _queue(self, expression: Expression, *, by_edge: bool) -> None:
+        if self._memo.tvr_of(expression.group) is None:
+            return
+        for rule in self._by_operator[type(expression.node)]:
+            if (by_edge and not rule.deltas) or (rule.name, expression.id) in self._tried:
+                continue
+            if rule.deltas and not self._has_deltas(expression):
+                continue
+            self._count += 1
+            heapq.heappush(self._waiting, (rule.priority, self._count, expression.id, rule))
+
+    def _has_deltas(self, expression: Expression) -> bool:
+        for given in expression.inputs:
+            tvr = self._memo.tvr_of(given.group)
+            if tvr is None or (tvr.changing and not tvr.has_delta):
+                return False
+        return True

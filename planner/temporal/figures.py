@@ -1,0 +1,168 @@
+"""How big every group is at every time point: arrays over time beside one memo (Tempura 5.4).
+
+A snapshot has a size at each run, a step one for each pair of runs it leads from and to. The
+estimate of a group is that of its first expression; all of them give the same rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from planner.algebra.relational import Aggregate, Scan, Version
+from planner.cost.operators import Size
+from planner.memo.memo import GroupId, Memo, Tvr, View
+from planner.memo.reference import Reference, Stamped
+from planner.request import PlanRequest
+from planner.stats.estimate import Estimator
+from planner.stats.values import ColumnEstimate, Estimate, resized
+
+_STATES = (View.STATES, View.LOSSES)
+
+
+class Figures:
+    """Estimates of the groups of a memo; run 0 is the empty beginning of the day."""
+
+    def __init__(self, memo: Memo, request: PlanRequest) -> None:
+        self._memo = memo
+        self.runs = len(request.points)
+        self._estimators = [
+            Estimator(
+                request.sources,
+                {
+                    s.name: s.rows * (point.fraction(s.name) if s.changing else 1.0)
+                    for s in request.sources
+                },
+            )
+            for point in request.points
+        ]
+        self._versions = dict(_versions(memo.tvrs))
+        self._snapshots: dict[tuple[GroupId, int], Estimate] = {}
+        self._steps: dict[tuple[GroupId, int, int], Estimate] = {}
+
+    def snapshot(self, group: GroupId, run: int) -> Size:
+        """The rows of a snapshot as of a run."""
+        return _size(self._snapshot(self._memo.leader(group), run))
+
+    def step(self, group: GroupId, base: int, run: int) -> Size:
+        """The rows of a step from one run to another."""
+        return _size(self._step(self._memo.leader(group), base, run))
+
+    # -- snapshots ----------------------------------------------------------------------------
+
+    def _snapshot(self, group: GroupId, run: int) -> Estimate:
+        if run == 0:
+            return self._empty(group)
+        known = self._snapshots.get((group, run))
+        if known is None:
+            known = self._snapshots[group, run] = self._estimate_snapshot(group, run)
+        return known
+
+    def _estimate_snapshot(self, group: GroupId, run: int) -> Estimate:
+        version = self._versions.get(group)
+        if version is not None and version[1] in _STATES and version[2] is Version.NEW:
+            return self._states(group, 0, run)
+        node = next(self._memo.alternatives(group)).node
+        if not node.inputs:
+            return self._estimators[run - 1].estimate(node)
+        inputs = tuple(self._snapshot(self._group(i), run) for i in node.inputs)
+        return self._estimators[run - 1].of_node(node, inputs)
+
+    def _group(self, given: object) -> GroupId:
+        if not isinstance(given, Reference):
+            raise TypeError(f"{given} is no reference")
+        return self._memo.leader(given.group)
+
+    def _empty(self, group: GroupId) -> Estimate:
+        columns = {c.id: ColumnEstimate(distinct=0.0) for c in self._memo.group(group).columns}
+        return Estimate(rows=0.0, columns=columns)
+
+    # -- steps --------------------------------------------------------------------------------
+
+    def _step(self, group: GroupId, base: int, run: int) -> Estimate:
+        known = self._steps.get((group, base, run))
+        if known is None:
+            known = self._steps[group, base, run] = self._estimate_step(group, base, run)
+        return known
+
+    def _estimate_step(self, group: GroupId, base: int, run: int) -> Estimate:
+        version = self._versions.get(group)
+        if version is not None and version[2] is Version.DELTA:
+            tvr, view, _ = version
+            if view in _STATES:
+                return self._states(group, base, run)
+            if view is View.ROWS:
+                return self._delta(group, tvr, base, run)
+        node = next(self._memo.alternatives(group)).node
+        if isinstance(node, Stamped):
+            return self._stamped(node, run)
+        if isinstance(node, Scan):
+            tvr_of = self._memo.tvr_of(group)
+            raise ValueError(f"{node} is no delta of {tvr_of}")
+        inputs = []
+        for given in node.inputs:
+            below = self._memo.group(self._group(given))
+            if below.step:
+                inputs.append(self._step(below.id, base, run))
+            else:
+                before = isinstance(given, Reference) and given.before
+                inputs.append(self._snapshot(below.id, base if before else run))
+        return self._estimators[run - 1].of_node(node, tuple(inputs))
+
+    def _delta(self, group: GroupId, tvr: Tvr, base: int, run: int) -> Estimate:
+        """What came between the runs. Rows that are taken back are not counted apart: they are
+        few wherever they are worth planning for."""
+        new = self._snapshot(self._memo.leader(tvr.new), run)
+        old = self._snapshot(self._memo.leader(tvr.new), base)
+        rows = max(0.0, new.rows - old.rows)
+        columns = resized(new.columns, new.rows, rows)
+        if tvr.weight is not None:
+            columns[tvr.weight.id] = ColumnEstimate(distinct=2.0)
+        missing = {c.id for c in self._memo.group(group).columns} - columns.keys()
+        columns.update({id_: ColumnEstimate(distinct=max(1.0, rows)) for id_ in missing})
+        return Estimate(rows=rows, columns=columns)
+
+    def _states(self, group: GroupId, base: int, run: int) -> Estimate:
+        """States that a step adds for an aggregate: the groups its delta touches.
+
+        Between two extremes: the rows of a group arrive independently (Cardenas), or together
+        (an order comes with its lines). Until it has been seen, half of each.
+        """
+        tvr = self._versions[group][0]
+        given = self._aggregated(tvr)
+        whole = self._snapshot(self._memo.leader(tvr.new), self.runs)
+        rows = self._snapshot(given, run).rows - self._snapshot(given, base).rows
+        groups = max(1.0, whole.rows)
+        apart = groups * -math.expm1(-max(0.0, rows) / groups)
+        all_rows = self._snapshot(given, self.runs).rows
+        together = groups * max(0.0, rows) / max(1.0, all_rows)
+        count = (apart + together) / 2.0
+        columns = {
+            c.id: whole.columns.get(c.id, ColumnEstimate(distinct=max(1.0, count)))
+            for c in self._memo.group(group).columns
+        }
+        return Estimate(rows=count, columns=resized(columns, whole.rows, count))
+
+    def _aggregated(self, tvr: Tvr) -> GroupId:
+        """The input of the aggregate that has these states."""
+        for expression in self._memo.alternatives(tvr.new):
+            if isinstance(expression.node, Aggregate):
+                return self._memo.leader(expression.inputs[0].group)
+        raise ValueError(f"TVR {tvr.id} has states but is no aggregate")
+
+    def _stamped(self, node: Stamped, run: int) -> Estimate:
+        below = self._snapshot(self._memo.leader(node.group), run)
+        columns = dict(below.columns)
+        columns[node.run.id] = ColumnEstimate(distinct=float(run), width=4.0)
+        return replace(below, columns=columns)
+
+
+def _versions(tvrs: Iterable[Tvr]) -> Iterable[tuple[GroupId, tuple[Tvr, View, Version]]]:
+    for tvr in tvrs:
+        for (version, view), group in tvr.edges.items():
+            yield group, (tvr, view, version)
+
+
+def _size(estimate: Estimate) -> Size:
+    return Size(max(0.0, estimate.rows), max(1.0, estimate.width))

@@ -1,0 +1,356 @@
+"""The temporal search: dynamic programming over (group, distribution, time point).
+
+For a given set of opened runs and of kept snapshots, the cheapest way to have every group in
+every run, each from the cheapest ways to have what it is made of (Tempura 6.2, equation 6). A
+snapshot can be had as of this run or the last one; what is kept of it can be read in every later
+run. The cost of a way is a weighted sum over the runs in which its parts are computed; with weights
+that grow faster than any cost, the sum compares as the reverse-lexicographic vector does, so one
+search serves both cost functions. Costs are integers.
+
+A *chain* is a snapshot that is kept run by run: it starts with the whole in some run, and each
+later run appends its delta. Reading a chain costs its making too, unless the caller says that it is
+*shared*: made anyway, and paid for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.cost import operators
+from planner.cost.operators import Size
+from planner.memo.memo import Expression, GroupId
+from planner.memo.reference import Stamped
+from planner.temporal.space import Key, Slot, Space
+from planner.temporal.ways import Span, Way, Ways
+
+Kept = tuple[int, Key]
+"""A slot, by index, and how its rows are distributed."""
+NOWHERE = 1 << 200
+"""The cost of what cannot be had."""
+
+
+class How(StrEnum):
+    """``EXPRESSION`` computed; ``MOVED`` shuffled from the group's own best; ``READ`` whole from
+    what is kept up to the run; ``ADDED`` what was kept, and this run's delta in place."""
+
+    EXPRESSION = "expression"
+    MOVED = "moved"
+    READ = "read"
+    ADDED = "added"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The best way to have a group. ``own``: what it adds to its parts in this run, not weighted.
+    ``placed``: the rows are in place, without a shuffle in this run. ``moved``: what is shuffled.
+    ``slot``: what is read of ``kept``, by the columns of this group; ``added``: the delta that is
+    added to it in place.
+    """
+
+    cost: int
+    how: How
+    own: int = 0
+    expression: Expression | None = None
+    way: Way | None = None
+    hashed: bool = False
+    kept: Kept | None = None
+    placed: bool = False
+    moved: Cell | None = None
+    slot: Slot | None = None
+    added: GroupId = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A chain up to a run: ``cost`` of all partitions, weighted; ``start``: this run's partition is
+    the whole; ``own``: of writing it."""
+
+    cost: int
+    start: bool
+    own: int
+
+
+Place = tuple[GroupId, Key, bool]
+
+
+class Solution:
+    """Tables of one search: cells by run index and (group, key, before), chains by run index."""
+
+    def __init__(self, spans: tuple[Span, ...]) -> None:
+        self.spans = spans
+        self.cells: list[dict[Place, Cell]] = [{} for _ in spans]
+        self.made: list[dict[Place, Cell]] = [{} for _ in spans]
+        self.links: list[dict[Kept, Link]] = [{} for _ in spans]
+
+
+class Solver:
+    """``weights``: of the opened runs, integers. ``committed``: chains that the base run has, whose
+    cost is spent. ``twins``: which chain holds the rows of another one too (a table that the query
+    reads twice). ``keeping``: whether anything may be kept; without, the query is taken as it was
+    written, as batch does it."""
+
+    def __init__(
+        self,
+        space: Space,
+        ways: Ways,
+        spans: tuple[Span, ...],
+        weights: Mapping[int, int],
+        committed: frozenset[Kept],
+        twins: Mapping[Kept, Kept],
+        *,
+        keeping: bool = True,
+    ) -> None:
+        self._space = space
+        self._memo = space.memo
+        self._ways = ways
+        self._spans = spans
+        self._weights = weights
+        self._committed = committed
+        self._twins = twins
+        self._keeping = keeping
+        self.evaluations = 0
+
+    def solve(self, shared: frozenset[Kept] = frozenset()) -> Solution:
+        """Fill the tables, run by run, groups in order."""
+        solution = Solution(self._spans)
+        for index in range(len(self._spans)):
+            for group in self._space.order:
+                self._fill(solution, index, group, shared)
+        return solution
+
+    # -- one group in one run -----------------------------------------------------------------
+
+    def _fill(self, at: Solution, index: int, group: GroupId, shared: frozenset[Kept]) -> None:
+        span = self._spans[index]
+        if self._memo.group(group).step:
+            if span.base:
+                self._fill_step(at, index, group, shared)
+            return
+        tvr = self._memo.tvr_of(group)
+        for before in (False, True):
+            if before and (not span.base or (tvr is not None and not tvr.changing)):
+                continue
+            made = self._made(at, index, group, before)
+            at.made[index].update({(group, key, before): cell for key, cell in made.items()})
+            if not before:
+                self._fill_links(at, index, group)
+            best = dict(made)
+            for slot in self._space.slots_of(group):
+                self._read(at, index, slot, group, before, shared, best)
+            self._move(index, group, before, best)
+            at.cells[index].update({(group, key, before): cell for key, cell in best.items()})
+
+    def _fill_step(self, at: Solution, index: int, group: GroupId, shared: frozenset[Kept]) -> None:
+        best = self._made(at, index, group, False)
+        at.made[index].update({(group, key, False): cell for key, cell in best.items()})
+        for slot in self._space.by_delta.get(group, ()):
+            for key, kept in self._chains(slot):
+                link = at.links[index].get(kept)
+                if kept in shared and link is not None and not link.start:
+                    self._read_delta(index, slot, key, kept, best)
+        self._move(index, group, False, best)
+        at.cells[index].update({(group, key, False): cell for key, cell in best.items()})
+
+    def _made(self, at: Solution, index: int, group: GroupId, before: bool) -> dict[Key, Cell]:
+        """The best cells from expressions alone."""
+        best: dict[Key, Cell] = {}
+        for expression in self._memo.alternatives(group):
+            if expression.origin and not self._keeping:
+                continue
+            if isinstance(expression.node, Stamped):
+                self._stamped(at, index, expression, expression.node, best)
+                continue
+            for key in self._space.wanted[group]:
+                for way in self._ways.of(expression, key, before, self._spans[index]):
+                    self._try(at, index, expression, way, best)
+        self._move(index, group, before, best)
+        return best
+
+    def _try(
+        self, at: Solution, index: int, expression: Expression, way: Way, best: dict[Key, Cell]
+    ) -> None:
+        self.evaluations += 1
+        cells = at.cells[index]
+        weight = self._weights[self._spans[index].run]
+        cost, own = 0, way.own
+        inputs = []
+        for ask in way.asks:
+            cell = cells.get((ask.group, ask.key, ask.before))
+            if cell is None:
+                return
+            inputs.append(cell)
+            cost += cell.cost
+        hashed = way.hashes is not None and inputs[1 - way.hashes].placed
+        own -= way.gain if hashed else 0
+        cost += weight * own
+        placed = bool(inputs) and not way.moves and all(cell.placed for cell in inputs)
+        for key in {(), way.gives}:
+            known = best.get(key)
+            if known is None or cost < known.cost:
+                best[key] = Cell(
+                    cost, How.EXPRESSION, own, expression, way, hashed, None, placed and key != ()
+                )
+
+    def _move(self, index: int, group: GroupId, before: bool, best: dict[Key, Cell]) -> None:
+        """Shuffle where that is cheaper than what gives the distribution by itself."""
+        anyhow = best.get(())
+        if anyhow is None:
+            return
+        span = self._spans[index]
+        for key in self._space.wanted[group]:
+            if not key:
+                continue
+            own = round(operators.exchange(self._ways.size(group, before, span)))
+            cost = anyhow.cost + self._weights[span.run] * own
+            known = best.get(key)
+            if known is None or cost < known.cost:
+                best[key] = Cell(cost, How.MOVED, own, moved=anyhow)
+
+    # -- what is kept -------------------------------------------------------------------------
+
+    def _chains(self, slot: Slot) -> Iterator[tuple[Key, Kept]]:
+        """The chains that hold a slot's rows, by key."""
+        if self._keeping:
+            for key in self._space.keys(slot):
+                kept = (slot.index, key)
+                yield key, self._twins.get(kept, kept)
+
+    def _fill_links(self, at: Solution, index: int, group: GroupId) -> None:
+        """This run's partition of every chain of the snapshot: its delta, or the whole."""
+        span = self._spans[index]
+        weight = self._weights[span.run]
+        for slot in self._space.by_whole.get(group, ()):
+            for key, kept in self._chains(slot):
+                if kept[0] != slot.index:
+                    continue
+                best: Link | None = None
+                whole = at.made[index].get((slot.whole, key, False))
+                if whole is not None:
+                    own = self._write(slot.snapshot, span)
+                    best = Link(whole.cost + weight * own, True, own)
+                chain = self._chain(at, index - 1, kept)
+                change = at.made[index].get((slot.delta, key, False))
+                if chain is not None and change is not None:
+                    own = self._write(slot.delta, span)
+                    cost = chain + change.cost + weight * own
+                    if best is None or cost < best.cost:
+                        best = Link(cost, False, own)
+                if best is not None:
+                    at.links[index][kept] = best
+
+    def _chain(self, at: Solution, index: int, kept: Kept) -> int | None:
+        """The cost of a chain up to an earlier run; None if there is none."""
+        if index < 0:
+            return 0 if kept in self._committed else None
+        link = at.links[index].get(kept)
+        return None if link is None else link.cost
+
+    def _write(self, group: GroupId, span: Span) -> int:
+        return round(operators.write(self._ways.size(group, False, span)))
+
+    def _read(
+        self,
+        at: Solution,
+        index: int,
+        slot: Slot,
+        group: GroupId,
+        before: bool,
+        shared: frozenset[Kept],
+        best: dict[Key, Cell],
+    ) -> None:
+        """Whole from the chain; or what earlier runs kept, and this run's delta in place."""
+        span = self._spans[index]
+        weight = self._weights[span.run]
+        size = self._stored(slot, span.base if before else span.run)
+        extra = self._consolidation(slot, group, size)
+        for key, kept in self._chains(slot):
+            chain = self._chain(at, index - 1 if before else index, kept)
+            if chain is not None:
+                own = round(operators.read(size)) + extra
+                cost = (0 if kept in shared else chain) + weight * own
+                placed = bool(key) and not extra
+                cell = Cell(cost, How.READ, own, kept=kept, placed=placed, slot=slot)
+                _better(best, () if extra else key, cell)
+            if before or not span.base:
+                continue
+            chain = self._chain(at, index - 1, kept)
+            if chain is None:
+                continue
+            own = round(operators.read(self._stored(slot, span.base))) + extra
+            for added in (g for g in (slot.delta, slot.singles) if g is not None):
+                change = at.cells[index].get((added, (), False))
+                if change is not None:
+                    mine = own + self._more_to_merge(slot, added, span)
+                    cost = (0 if kept in shared else chain) + change.cost + weight * mine
+                    cell = Cell(cost, How.ADDED, mine, kept=kept, slot=slot, added=added)
+                    _better(best, (), cell)
+
+    def _more_to_merge(self, slot: Slot, added: GroupId, span: Span) -> int:
+        """Of merging single rows, beside the states that there would be of them."""
+        if added == slot.delta:
+            return 0
+        rows = self._ways.size(added, False, span)
+        more = Size(max(0.0, rows.rows - self._ways.size(slot.delta, False, span).rows), rows.width)
+        return round(operators.group(more.rows, 0.0, (), 1) + operators.exchange(more))
+
+    def _stored(self, slot: Slot, until: int) -> Size:
+        """Rows of a chain: more than the snapshot has, where every run left states of a group."""
+        rows, width, before = 0.0, 8.0, 0
+        for span in self._spans:
+            if span.run > until:
+                break
+            part = (
+                self._ways.size(slot.delta, False, span)
+                if span.base
+                else self._ways.size(slot.snapshot, False, span)
+            )
+            rows, width, before = rows + part.rows, part.width, span.run
+        if before < until or not rows:
+            whole = self._ways.size(slot.snapshot, False, Span(0, until))
+            return Size(max(rows, whole.rows), whole.width)
+        return Size(rows, width)
+
+    def _consolidation(self, slot: Slot, group: GroupId, size: Size) -> int:
+        """Of making plain rows of weighted ones: a grouping by all columns."""
+        if not slot.weighted or slot.whole != group:
+            return 0
+        grouped = operators.group(size.rows, size.rows, (), 1)
+        return round(grouped + operators.exchange(size))
+
+    def _read_delta(
+        self, index: int, slot: Slot, key: Key, kept: Kept, best: dict[Key, Cell]
+    ) -> None:
+        """This run's partition of a chain that is kept anyway, read back."""
+        span = self._spans[index]
+        own = round(operators.read(self._ways.size(slot.delta, False, span)))
+        cost = self._weights[span.run] * own
+        cell = Cell(cost, How.READ, own, kept=kept, placed=bool(key), slot=slot)
+        _better(best, key, cell)
+
+    def _stamped(
+        self,
+        at: Solution,
+        index: int,
+        expression: Expression,
+        node: Stamped,
+        best: dict[Key, Cell],
+    ) -> None:
+        span = self._spans[index]
+        for slot in self._space.by_whole.get(self._memo.leader(node.group), ()):
+            for key, kept in self._chains(slot):
+                link = at.links[index].get(kept)
+                if link is None or link.start:
+                    continue
+                own = round(operators.read(self._stored(slot, span.run)))
+                cost = link.cost + self._weights[span.run] * own
+                cell = Cell(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
+                _better(best, key, cell)
+
+
+def _better(best: dict[Key, Cell], key: Key, cell: Cell) -> None:
+    for at in {(), key}:
+        known = best.get(at)
+        if known is None or cell.cost < known.cost:
+            best[at] = cell
