@@ -11,7 +11,16 @@ import pyarrow.parquet as pq
 from include.expectations import Expectation
 from include.state.layout import Generation, pin_key
 from include.state.opening import open_store
-from include.state.records import Manifest, ManifestSource, Pin, PinnedFile, RunCommit, encode
+from include.state.records import (
+    ArtifactPartition,
+    Manifest,
+    ManifestSource,
+    Pin,
+    PinnedFile,
+    RunCommit,
+    encode,
+)
+from include.state.store import Store
 from planner.contract import (
     CONTRACT_VERSION,
     ArtifactOutput,
@@ -28,6 +37,7 @@ from planner.contract import (
 )
 from spark_jobs.engine import Engine
 from spark_jobs.executor import execute
+from tests.oracles.values import Row
 
 Sale = tuple[int | None, str | None, int]
 SALES = (
@@ -181,15 +191,20 @@ class Day:
         key = self.at.plan(self.plan.current, "p1")
         return execute(engine, self.store, self.at, self.plan, key, attempt, **kwargs)
 
-    def rows(self, commit: RunCommit) -> list[tuple[object, ...]]:
+    def rows(self, commit: RunCommit) -> list[Row]:
         """The result's rows, in the order in which its files give them."""
         assert commit.result is not None
-        folder = commit.result.folder
-        tables = [
-            pq.read_table(pa.BufferReader(self.store.get(f"{folder}/{file.name}")))
-            for file in commit.result.files
-        ]
-        return [tuple(row.values()) for table in tables for row in table.to_pylist()]
+        return rows_of(self.store, commit.result)
+
+
+def rows_of(store: Store, partition: ArtifactPartition) -> list[Row]:
+    """The rows of a committed folder, in the order in which its files give them."""
+    rows: list[Row] = []
+    for file in partition.files:
+        data = pa.BufferReader(store.get(f"{partition.folder}/{file.name}"))
+        columns = [column.to_pylist() for column in pq.ParquetFile(data).read().columns]
+        rows += zip(*columns, strict=True)
+    return rows
 
 
 def pinned(path: Path, rows: int) -> PinnedFile:
@@ -206,7 +221,7 @@ def _cents(value: int) -> object:
     return Decimal(value) / 100
 
 
-def expected(deliveries: list[list[Sale]]) -> list[tuple[object, ...]]:
+def expected(deliveries: list[list[Sale]]) -> list[Row]:
     """What the report must be, NULL shop first."""
     totals: dict[str | None, list[int]] = {}
     for rows in deliveries:

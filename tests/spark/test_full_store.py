@@ -27,7 +27,8 @@ def small_disk(tmp_path: Path):
     if not mount(disk, "-o", "size=300k"):
         pytest.skip("a file system of one's own needs the right to mount")
     yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    # Lazily: Spark may still hold a file of it open.
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 @pytest.mark.parametrize("engine", ["sail", pytest.param("spark", marks=pytest.mark.spark)])

@@ -1,4 +1,4 @@
-"""Generated days through the executor and the store, on Sail."""
+"""Generated days through the executor and the store: on Spark in one session, and on Sail."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.classic import ClassicEngine
 from spark_jobs.connect import ConnectEngine
 from spark_jobs.engine import Engine
 from tests.properties.cases import Case
@@ -14,10 +15,17 @@ from tests.properties.data import without_nan
 from tests.properties.engines import SessionEngine
 from tests.properties.execute import Outcome, RefusedError
 from tests.properties.generate import random_case
-from tests.properties.sessions import sail_session
+from tests.properties.sessions import SESSION, sail_session
 from tests.spark.stored_days import StoredDay
 
-ON_SAIL, CHUNK = 40, 10
+ON_SPARK, ON_SAIL, CHUNK = 50, 40, 10
+# Compiling a stage takes longer than running it over a dozen rows.
+OPTIONS = {
+    **SESSION,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
 
 
 def check_days(
@@ -40,12 +48,31 @@ def check_days(
     return outcomes
 
 
+@pytest.fixture(scope="module")
+def sessions(spark: ClassicEngine, tmp_path_factory: pytest.TempPathFactory):
+    """The executor's session, and one for the plain query: each has its own views."""
+    working, plain = spark.session.newSession(), spark.session.newSession()
+    for session in (working, plain):
+        for name, value in OPTIONS.items():
+            session.conf.set(name, value)
+    scratch = tmp_path_factory.mktemp("engine")
+    return ClassicEngine(working, scratch), SessionEngine(plain, literal=True)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("start", range(60_000, 60_000 + ON_SPARK, CHUNK))
+def test_every_run_of_a_stored_day_equals_batch(sessions, tmp_path: Path, start: int):
+    cases = [random_case(seed) for seed in range(start, start + CHUNK)]
+    check_days(cases, tmp_path, *sessions)
+
+
 @pytest.mark.parametrize("start", range(61_000, 61_000 + ON_SAIL, CHUNK))
 def test_every_run_of_a_stored_day_equals_batch_on_sail(
     sail: ConnectEngine, tmp_path: Path, start: int
 ):
-    """Without NaN, which Arrow leaves out of a file's statistics: Sail takes a column whose
-    least and greatest value are equal for a constant, and skips files for ``x = NaN``."""
+    """Without NaN, which Sail leaves out of the statistics of the files that it writes, and then
+    takes a column whose least and greatest value are equal for a constant."""
     cases = [random_case(seed) for seed in range(start, start + CHUNK)]
     known = [
         replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
