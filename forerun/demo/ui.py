@@ -56,8 +56,11 @@ def _show(place: Place, scale: float, port: int) -> int:
     with _standalone(place, port) as (process, log):
         url = f"http://localhost:{port}"
         _wait_until_up(process, url, log)
-        notes.print(f"Airflow is up: {url}, user admin, password {_password(place)}")
-        notes.print(f"Trigger one of the demo_ DAGs. The log: {log}. Ctrl-C ends it all.")
+        notes.print(
+            f"Airflow is up: {url}, user admin, password {_password(place)}\n"
+            f"Trigger one of the demo_ DAGs. The log: {log}. Ctrl-C ends it all.",
+            soft_wrap=True,
+        )
         return process.wait()
 
 
