@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -89,6 +90,7 @@ def _standalone(place: Place, port: int) -> Iterator[tuple[subprocess.Popen[byte
         "AIRFLOW__API__BASE_URL": f"http://localhost:{port}",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{port}/execution/",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "AIRFLOW__CORE__PARALLELISM": "4",
     }
     command = [sys.executable, "-m", "airflow", "standalone"]
     with log.open("wb") as output:
@@ -102,13 +104,16 @@ def _standalone(place: Place, port: int) -> Iterator[tuple[subprocess.Popen[byte
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C would, then by force: the group has nothing but Airflow's processes in it."""
-    for kind in (signal.SIGINT, signal.SIGKILL):
-        try:
+    """Ask the whole group, which has nothing but Airflow's processes in it; then use force, also
+    on those whose parent is gone already."""
+    for kind in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _STOP_SECONDS
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, kind)
-            process.wait(_STOP_SECONDS)
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            continue
+            while time.monotonic() < deadline:
+                process.poll()
+                os.killpg(process.pid, 0)
+                time.sleep(0.2)
 
 
 def _wait_until_up(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

@@ -45,17 +45,16 @@ def demo_dag(report: ReportSpec) -> DAG:
     That day is over, and small: left to itself, Forerun would see no use in early runs. So its
     mode is ``progressive`` unless the trigger form says otherwise.
     """
-    dag = progressive_dag(
+    return progressive_dag(
         report,
         dag_id=f"demo_{report.name}",
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         schedule=None,
         mode="progressive",
+        report_date=DAY,
         before_run=demo_arrivals(report),
         tags=("demo",),
     )
-    dag.params["report_date"] = DAY.isoformat()
-    return dag
 
 
 def demo_arrivals(spec: ReportSpec) -> BeforeRun:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -133,11 +133,11 @@ class ProgressiveTaskGroup(TaskGroup):
             add_report_tasks(read_sql(spec), **options)
 
 
-def report_params(mode: str = "auto") -> dict[str, Param]:
-    """The fields of the trigger form."""
+def report_params(mode: str = "auto", report_date: date | None = None) -> dict[str, Param]:
+    """The fields of the trigger form, with what they are filled in with."""
     return {
         "report_date": Param(
-            None,
+            report_date.isoformat() if report_date else None,
             type=["null", "string"],
             format="date",
             title="Report date",
@@ -167,6 +167,7 @@ def progressive_dag(
     dag_id: str | None = None,
     schedule: Any = "daily",
     mode: str = "auto",
+    report_date: date | None = None,
     default_args: dict[str, Any] | None = None,
     tags: tuple[str, ...] = (),
     **options: Any,
@@ -175,8 +176,8 @@ def progressive_dag(
 
     Its DAG run of a day is created when the day starts (in the report's time zone), so that early
     runs can happen; it lasts until the report is out, so several days overlap. ``schedule`` is any
-    Airflow schedule, None for by hand only; ``mode`` the default in the trigger form. ``options``
-    are those of :func:`add_report_tasks`.
+    Airflow schedule, None for by hand only; ``mode`` and ``report_date`` fill in the trigger form
+    (a date there holds for scheduled runs too). ``options`` are those of :func:`add_report_tasks`.
     """
     spec = read_sql(spec)
     timetable = CronTriggerTimetable("0 0 * * *", timezone=spec.timezone)
@@ -186,7 +187,7 @@ def progressive_dag(
         start_date=start_date,
         catchup=False,
         max_active_runs=3,
-        params=report_params(mode),
+        params=report_params(mode, report_date),
         default_args={"owner": spec.owner, **(default_args or {})},
         description=spec.description or f"Progressive report {spec.name}",
         doc_md=_document(spec),

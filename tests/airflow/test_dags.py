@@ -84,9 +84,9 @@ def test_the_form():
 def test_a_demo_report_is_asked_for_by_hand_on_the_day_that_has_data():
     dag = demo_dag(sales_report())
     assert dag.dag_id == "demo_revenue"
-    assert dag.params.dump() == {
-        "report_date": DAY.isoformat(), "mode": "progressive", "dry_run": False,
-    }  # fmt: skip
+    form = {"report_date": DAY.isoformat(), "mode": "progressive", "dry_run": False}
+    assert dag.params.dump() == form
+    assert {str(task.params.dump()) for task in dag.tasks} == {str(form)}
     assert dag.schedule is None
     assert dag.get_task("run_2.wait").upstream_task_ids == {"arrive_2"}
 

@@ -1,5 +1,5 @@
 """``forerun demo --up``: Airflow's own server, scheduler and executor run a report asked for in a
-form, and all of it ends with Ctrl-C."""
+form, and all of it ends with the command."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     started = Server(tmp_path)
     yield started
     if started.process.poll() is None:
-        started.process.send_signal(signal.SIGINT)
+        started.process.send_signal(signal.SIGTERM)
         started.process.wait(120)
 
 
@@ -98,7 +98,8 @@ def test_a_report_is_asked_for_and_published_and_all_ends(server: Server, tmp_pa
     assert (tasks["run_1.run"], tasks["run_3.run"]) == ("skipped", "success")
     folder = tmp_path / "demo" / "day" / "store" / "results" / "customer_distribution"
     assert (folder / "2026-01-01" / "pointer.json").is_file()
-    server.process.send_signal(signal.SIGINT)
+    server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(120) == 0
+    assert "Airflow is stopped" in "".join(server.said)
     with pytest.raises(URLError):
         urlopen(server.url, timeout=5)
