@@ -12,6 +12,7 @@ from planner.algebra.types import BOOLEAN, NULL, STRING, DataType
 from planner.sql import apply, calls, literals
 from planner.sql.binder import Binder, construct_name
 from planner.sql.coercion import arithmetic, cast, compare, unify
+from planner.sql.negation import without_outer_not
 from planner.sql.text import require_only
 
 _Node = TypeVar("_Node", bound=exp.Expr)
@@ -89,7 +90,8 @@ def _not(binder: Binder, node: exp.Expr) -> Scalar:
     inner = node.this.unnest()
     if isinstance(inner, exp.In) and inner.args.get("query") is not None:
         return apply.in_as_value(binder, inner, negated=True)
-    return Call("not", (binder.predicate(node.this),), BOOLEAN)
+    pushed = without_outer_not(inner)
+    return binder.predicate(pushed) if pushed else Call("not", (binder.predicate(inner),), BOOLEAN)
 
 
 def _connector(name: str) -> Callable[[Binder, exp.Expr], Scalar]:

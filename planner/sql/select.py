@@ -16,6 +16,7 @@ from planner.sql.from_clause import bind_from
 from planner.sql.grouping import aggregate_calls, group
 from planner.sql.grouping_sets import GroupingSets, Keys, read_sets
 from planner.sql.naming import internal_name, output_name
+from planner.sql.negation import without_outer_not
 from planner.sql.ordering import order_items, ordered_bound
 from planner.sql.scope import Scope
 from planner.sql.text import require_only
@@ -94,7 +95,11 @@ def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
     while stack:
         part = stack.pop()
         inner = part.unnest() if isinstance(part, exp.Paren) else part
-        if isinstance(inner, exp.And):
+        negated = inner.this.unnest() if isinstance(inner, exp.Not) else None
+        pushed = None if negated is None else without_outer_not(negated)
+        if pushed is not None:
+            stack.append(pushed)
+        elif isinstance(inner, exp.And):
             stack += [inner.args["expression"], inner.this]
         else:
             parts.append(part)

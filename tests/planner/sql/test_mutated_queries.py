@@ -45,8 +45,9 @@ def mutants() -> Iterator[str]:
         re.findall(r"\w+|'[^']*'|\s+|[^\w\s]", block.input)
         for path in files
         for block in read_blocks(path)
-        # Sail's INTERSECT ALL counts NULLs wrongly, and it has a group of no rows for the empty
-        # grouping set, which Spark has not; which rows a LIMIT takes at a tie is open.
+        # Sail's INTERSECT ALL is a semi join, it has a group of no rows for the empty grouping set,
+        # which Spark has not, and knows NULLs in another way in an IN under a NOT; which rows a
+        # LIMIT takes at a tie is open.
         if "printed" not in block.options
         and block.options.get("sail") != "differs"
         and "limit" not in block.input
@@ -92,6 +93,9 @@ def test_mutants() -> None:
         try:
             compare_bags(judge, printed)
         except DifferenceError as error:
+            if "row_number" in sql:
+                seen["numbers of ties"] += 1
+                continue
             pytest.fail(f"{sql}\n{error}")
         seen["equal"] += 1
     assert seen["equal"] >= 200, seen
