@@ -12,6 +12,7 @@ from planner.algebra.types import Column
 from planner.request import Source
 from planner.sql.binder import Context
 from planner.sql.coercion import cast, common_type, compare, unify
+from planner.sql.conditions import SUBQUERIES, filter_by
 from planner.sql.expressions import ExpressionBinder
 from planner.sql.scope import Field, Scope, Shared
 from planner.sql.text import require_only
@@ -194,6 +195,9 @@ def _join(context: Context, left: Tables, node: exp.Join) -> Tables:
         return Tables(Join(kind, left.relation, right.relation, TRUE), outer_only)
     pair = Join(JoinKind.INNER, left.relation, right.relation, TRUE)
     binder = ExpressionBinder(context, Scope(fields, context.parent), pair)
+    if kind is JoinKind.INNER and any(True for _ in on.find_all(*SUBQUERIES)):
+        filter_by(binder, on)  # as in WHERE: an inner join keeps what its condition lets through
+        return Tables(binder.relation, fields)
     condition = binder.predicate(on)
     if binder.relation is not pair:
         raise text.unsupported(on, "a subquery in ON", "move the condition to WHERE")

@@ -6,23 +6,20 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from planner.algebra.relational import Aggregate, Filter, Project, Relation
-from planner.algebra.scalar import Ref, Scalar, conjunction
+from planner.algebra.relational import Aggregate, Project, Relation
+from planner.algebra.scalar import Ref, Scalar
 from planner.algebra.types import Column
-from planner.sql.apply import exists_condition, in_condition
-from planner.sql.binder import Binder, Bound, Context
+from planner.sql.binder import Bound, Context
+from planner.sql.conditions import SUBQUERIES, filter_by
 from planner.sql.expressions import ExpressionBinder
 from planner.sql.from_clause import bind_from
 from planner.sql.grouping import aggregate_calls, group
 from planner.sql.grouping_sets import GroupingSets, Keys, read_sets
 from planner.sql.naming import internal_name, output_name
-from planner.sql.negation import without_outer_not
 from planner.sql.ordering import order_items, ordered_bound
 from planner.sql.scope import Scope
 from planner.sql.text import require_only
 from planner.sql.windows import add_windows, window_calls
-
-_SUBQUERIES = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
 
 
 @dataclass
@@ -61,58 +58,6 @@ def bind_select(context: Context, node: exp.Select) -> Bound:
     _windows(block)
     _bind_items(block)
     return _finish(block)
-
-
-def filter_by(binder: Binder, node: exp.Expr) -> None:
-    """Keep the rows for which the condition is true. Conjuncts without subqueries come first,
-    so that what joins the subqueries in has less to do."""
-    plain, memberships, others = [], [], []
-    for part in _conjuncts(node):
-        inner, negated = _stripped(part)
-        if isinstance(inner, exp.Exists) or (
-            isinstance(inner, exp.In) and inner.args.get("query") is not None
-        ):
-            memberships.append((inner, negated))
-        elif any(True for _ in part.find_all(*_SUBQUERIES)):
-            others.append(part)
-        else:
-            plain.append(part)
-    predicates = [binder.predicate(part) for part in plain]
-    if predicates:
-        binder.relation = Filter(binder.relation, conjunction(tuple(predicates)))
-    for inner, negated in memberships:
-        if isinstance(inner, exp.Exists):
-            exists_condition(binder, inner, negated=negated)
-        else:
-            in_condition(binder, inner, negated=negated)
-    for part in others:
-        predicate = binder.predicate(part)
-        binder.relation = Filter(binder.relation, predicate)
-
-
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    parts, stack = [], [node]
-    while stack:
-        part = stack.pop()
-        inner = part.unnest() if isinstance(part, exp.Paren) else part
-        negated = inner.this.unnest() if isinstance(inner, exp.Not) else None
-        pushed = None if negated is None else without_outer_not(negated)
-        if pushed is not None:
-            stack.append(pushed)
-        elif isinstance(inner, exp.And):
-            stack += [inner.args["expression"], inner.this]
-        else:
-            parts.append(part)
-    return parts
-
-
-def _stripped(node: exp.Expr) -> tuple[exp.Expr, bool]:
-    """The condition without parentheses and NOTs, and whether it is negated."""
-    negated = False
-    while isinstance(node, exp.Paren | exp.Not):
-        negated ^= isinstance(node, exp.Not)
-        node = node.this
-    return node, negated
 
 
 def _expand_stars(block: _Block) -> list[Item]:
@@ -190,7 +135,7 @@ def _early_aliases(block: _Block) -> dict[str, Scalar]:
     """What aliases of the SELECT list mean in HAVING; those with subqueries or windows are out."""
     aliases: dict[str, Scalar] = {}
     for item in block.items:
-        special = any(True for _ in item.node.find_all(*_SUBQUERIES, exp.Window))
+        special = any(True for _ in item.node.find_all(*SUBQUERIES, exp.Window))
         if not special:
             block.binder.aliases = aliases
             aliases[item.name.lower()] = block.binder.bind(item.node)
