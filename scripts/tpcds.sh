@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fetches what TPC-DS needs into .forerun/bench/tpcds: the query texts in Spark's dialect, which the
-# test jar of Spark SQL has, and tpcgen-cli, a generator of the tables. Nothing of it is in the
-# repository. All or nothing: the folder appears when whole.
+# test jar of Spark SQL has beside the recorded answers of Spark's own SQL tests, and tpcgen-cli, a
+# generator of the tables. Nothing of it is in the repository. All or nothing: the folder appears
+# when whole.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 spark=4.1.2
@@ -22,11 +23,17 @@ import zipfile
 from pathlib import Path
 
 jar, target = zipfile.ZipFile(sys.argv[1]), Path(sys.argv[2])
+target.mkdir()
 for folder, variant in (("tpcds", ""), ("tpcds-v2.7.0", "v27-")):
     names = [n for n in jar.namelist() if n.startswith(f"{folder}/q") and n.endswith(".sql")]
-    target.mkdir(exist_ok=True)
     for name in names:
         (target / f"{variant}{name.rpartition('/')[2]}").write_bytes(jar.read(name))
+recorded = "sql-tests/results/"
+for name in jar.namelist():
+    if name.startswith(recorded) and name.endswith(".sql.out"):
+        copy = target.parent / "spark-sql-tests" / name.removeprefix(recorded)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(jar.read(name))
 PYTHON
 rm -r "$fresh/jar"
 if [ -n "${PIP_INDEX_URL:-}" ] && [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then
