@@ -18,7 +18,7 @@ from tests.properties.generate import random_case
 from tests.properties.sessions import SESSION, sail_session
 from tests.spark.stored_days import StoredDay
 
-ON_SPARK, ON_SAIL, CHUNK = 50, 40, 10
+ON_SPARK, ON_SAIL, CHUNK = 50, 20, 10
 # Compiling a stage takes longer than running it over a dozen rows.
 OPTIONS = {
     **SESSION,
