@@ -29,6 +29,7 @@ SUITES = (
     (_LAWS,),
     (f"{_DAYS}::test_equals_batch_without_an_engine[10000]",),
     (f"{_DAYS}::test_equals_batch_on_sail[0]",),
+    (f"{_DAYS}::test_grouping_sets_equal_batch_on_sail",),
     (f"{_STORED}[61000]",),
     (f"{_DAYS}::test_equals_batch_without_an_engine[10100]",),
     (f"{_DAYS}::test_equals_batch_on_sail[100]", f"{_STORED}[61010]"),
@@ -163,6 +164,22 @@ MUTATIONS = (
         "families: the bucket count chosen anew in each run", "planner/materialize/families.py",
         "            return self._stored[digest]\n        slot",
         "            pass\n        slot",
+    ),
+    Mutation(
+        "grouping sets: a key is shown where the set has it not", "planner/sql/grouping_sets.py",
+        "Ref(column), nothing)", "Ref(column), Ref(column))",
+    ),
+    Mutation(
+        "grouping sets: the same group of two sets is one", "planner/sql/grouping_sets.py",
+        "(*dict.fromkeys(keys), *listed)", "tuple(dict.fromkeys(keys))",
+    ),
+    Mutation(
+        "EXCEPT: what the right side has stays", "planner/rules/normalize/set_operation.py",
+        'if node.kind is SetKind.INTERSECT or i == 0 else "="', 'if True else "="',
+    ),
+    Mutation(
+        "EXCEPT ALL: a row less on the right", "planner/rules/normalize/set_operation.py",
+        '"least" if node.kind is SetKind.INTERSECT else "-"', '"least"',
     ),
     Mutation(
         "executor: a delivery is all that is pinned", "spark_jobs/inputs.py",
