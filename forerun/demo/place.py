@@ -72,6 +72,8 @@ def _enter(home: Path, store: str, data: str, extra: dict[str, str]) -> Place:
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        # The demo and its UI share a home: what one has seen first must run in the other.
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(connection),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
         "FORERUN_STORE": store,

@@ -89,7 +89,6 @@ def _standalone(place: Place, port: int) -> Iterator[tuple[subprocess.Popen[byte
         "AIRFLOW__API__PORT": str(port),
         "AIRFLOW__API__BASE_URL": f"http://localhost:{port}",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{port}/execution/",
-        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__CORE__PARALLELISM": "4",
     }
     command = [sys.executable, "-m", "airflow", "standalone"]
