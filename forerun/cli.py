@@ -77,7 +77,7 @@ Weights = Annotated[
     "`forerun plan report.sql --tables data/ --changing orders,lineitem --format sql`\n\n"
     "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`",
 )
-def plan_command(
+def plan_command(  # noqa: PLR0913 - the options of the command
     report: ReportFile,
     tables: Tables,
     changing: Changing = None,
@@ -88,10 +88,13 @@ def plan_command(
     ] = Method.auto,
     output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    show_memo: Annotated[
+        bool, typer.Option("--memo", help="Show the memo: groups, time-varying relations, rules.")
+    ] = False,
 ) -> None:
     """Plan the runs of a day and show what runs early, what is kept, and what it should cost."""
     from planner import api
-    from planner.explain import record, sql, tree
+    from planner.explain import memo, record, sql, tree
 
     points = parse_points(arrived, weights)
     found_tables = find_tables(tables)
@@ -100,6 +103,8 @@ def plan_command(
     found = api.plan(request)
     if as_json or output is Format.json:
         console.say_json(record.as_json(found))
+    elif show_memo:
+        console.say(memo.render(found))
     elif output is Format.sql:
         console.say(sql.render(found.plan))
     else:

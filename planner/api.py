@@ -31,6 +31,7 @@ from planner.memo.memo import GroupId, Memo
 from planner.request import PlanRequest
 from planner.rules.explore.eager_aggregate import aggregate_eagerly
 from planner.rules.explore.same_group import join_groups_once
+from planner.rules.methods.positive_negative import IM2
 from planner.rules.normalize.driver import normalize
 from planner.search.explore import Search, Trace
 from planner.search.incremental import TVR_GENERATING, reason
@@ -105,7 +106,8 @@ def _explore(
         if eager is not None:
             memo.equate(root, eager, "EagerAggregate")
             memo.equate(root, join_groups_once(eager), "JoinGroupsOnce")
-    search = Search(memo, TVR_GENERATING, ids, BUDGET)
+    rules = TVR_GENERATING if request.method == "batch" else (*TVR_GENERATING, *IM2)
+    search = Search(memo, rules, ids, BUDGET)
     return memo, root, search.run()
 
 

@@ -10,10 +10,13 @@ from planner.explain.found import MICRO, Found
 
 def why_batch(found: Found) -> Iterator[str]:
     """The best early work that was looked at, and what speaks against it; nothing if the plan works
-    early, or none was looked at."""
+    early, or batch was asked for."""
     decision = found.decision
     early = [one for one in decision.rejected if not one.is_batch]
-    if not decision.chosen.is_batch or not early:
+    if not decision.chosen.is_batch or not decision.open:
+        return
+    if not early:
+        yield "  no early work looked at: to open one more run costs more than it could save"
         return
     best = min(early, key=lambda one: (one.total, one.opened))
     share = best.total / decision.batch.total if decision.batch.total else 1.0

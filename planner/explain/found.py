@@ -9,6 +9,7 @@ from planner.contract.plan_v1 import Plan
 from planner.errors import Reason
 from planner.materialize.families import Families
 from planner.materialize.runs import Decision
+from planner.search.explore import Trace
 from planner.temporal.figures import Figures
 from planner.temporal.space import Space
 
@@ -31,6 +32,8 @@ class Found(Protocol):
     def families(self) -> Families: ...
     @property
     def decision(self) -> Decision: ...
+    @property
+    def trace(self) -> Trace: ...
 
 
 REASONS = {

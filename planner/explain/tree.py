@@ -14,8 +14,8 @@ from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
 from planner.explain.choice import why_batch
 from planner.explain.found import MICRO, Found, reason_text
 from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
-from planner.temporal.solve import Cell, How, Kept, Place
 from planner.temporal.space import Slot
+from planner.temporal.tables import Cell, How, Kept, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +158,9 @@ class _Walk:
         """A cell and what it is made of; shuffles have no line of their own."""
         if cell.moved is not None:
             self.add(index, (place[0], (), place[2]), cell.moved, depth)
+        elif cell.how is How.SPLIT:
+            parts = (cell.added, (), False)
+            self.add(index, parts, self.chosen.cell(index, parts), depth)
         elif cell.how is How.EXPRESSION:
             self._computed(index, place, cell, depth)
         elif cell.kept is not None and cell.slot is not None:

@@ -15,8 +15,8 @@ from planner.memo.memo import View
 from planner.memo.tree import original
 from planner.request import PlanRequest
 from planner.temporal.figures import Figures
-from planner.temporal.solve import Kept
 from planner.temporal.space import Slot, Space
+from planner.temporal.tables import Kept
 
 _BUCKET_BYTES = 24 << 20
 _MOST_BUCKETS = 1024
@@ -141,7 +141,7 @@ class Families:
 
 def _all(space: Space) -> Iterator[Kept]:
     for slot in space.slots:
-        for key in space.keys(slot):
+        for key in space.keys[slot.index]:
             yield slot.index, key
 
 

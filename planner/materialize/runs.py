@@ -18,7 +18,7 @@ from planner.temporal.ways import Span, Ways
 
 _ALL_SUBSETS_UP_TO = 6
 _MICRO = 1_000_000
-TRIES = 40
+TRIES = 24
 """Most chains that are tried beside those that plans use by themselves, per set of runs."""
 
 
@@ -41,12 +41,14 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What was chosen, what batch would cost, and what else was looked at. ``evaluations``: how
-    often the cost of a way was compared, over all searches."""
+    often the cost of a way was compared, over all searches. ``open``: whether early work was a
+    choice at all; it is not where batch is asked for, or where the day is at its end."""
 
     chosen: Candidate
     batch: Candidate
     rejected: tuple[Candidate, ...]
     evaluations: int
+    open: bool
 
 
 class Runs:
@@ -74,41 +76,55 @@ class Runs:
         batch = self._batch()
         at_the_end = request.current == self._last and not request.committed
         if request.method == "batch" or at_the_end:
-            return Decision(batch, batch, (), self._evaluations)
+            return Decision(batch, batch, (), self._evaluations, open=False)
         early = request.settings.temporal == "early"
-        candidates = self._candidates(early)
+        candidates = self._candidates(early, batch)
         if not candidates and request.method == "progressive":
             # Nothing repays early work here, but early runs are what was asked for.
-            candidates = self._candidates(eager=True)
+            candidates = self._candidates(True, batch)
         seen = (*candidates, batch)
         if request.method == "auto" and not early:
             candidates = [one for one in candidates if _is_worth_it(one, batch)] or [batch]
         best = min(candidates, key=lambda one: (one.total, one.opened), default=batch)
         rejected = tuple(one for one in seen if one is not best)
-        return Decision(best, batch, rejected, self._evaluations)
+        return Decision(best, batch, rejected, self._evaluations, open=True)
 
-    def _candidates(self, eager: bool) -> list[Candidate]:
-        """The best way to do the day for each set of opened runs, where it keeps anything.
-        ``eager``: whatever can be kept is, rather than computed again."""
+    def _candidates(self, eager: bool, batch: Candidate) -> list[Candidate]:
+        """The best way to do the day for each set of opened runs, where it keeps anything; the
+        best of them is then improved. ``eager``: whatever can be kept is, rather than computed
+        again."""
         kept = {g for slot in self._space.slots for g in (slot.whole, slot.snapshot)}
         ways = Ways(self._space.memo, self._figures, frozenset(kept if eager else ()))
-        candidates = []
+        searches: list[tuple[Search, Candidate]] = []
         for opened in self._opened_sets():
-            spans = self._spans(opened)
+            if self._opening_alone(opened) >= CLEARLY * batch.total and not eager:
+                continue  # whatever the runs did, they could not pay for themselves
             solver = Solver(
                 self._space,
                 ways,
-                spans,
+                self._spans(opened),
                 self._weights,
                 self._families.committed,
                 self._families.twins,
             )
-            chosen = Search(self._space, solver, self._weights, TRIES).best()
-            self._evaluations += solver.evaluations
-            if chosen is not None and chosen.keeps:
-                by_run = tuple(cost + self._fixed for cost in chosen.by_run)
-                candidates.append(Candidate(opened, chosen, by_run, self._total(opened, by_run)))
-        return candidates
+            search = Search(self._space, solver, self._weights, TRIES)
+            chosen = search.first()
+            if chosen is not None:
+                searches.append((search, self._candidate(opened, chosen)))
+        if searches:
+            search, first = min(searches, key=lambda found: found[1].total)
+            if first.chosen is not None:
+                better = self._candidate(first.opened, search.better(first.chosen))
+                searches = [(s, better if one is first else one) for s, one in searches]
+        self._evaluations += sum(search.evaluations for search, _ in searches)
+        return [one for _, one in searches if one.chosen is not None and one.chosen.keeps]
+
+    def _opening_alone(self, opened: tuple[int, ...]) -> float:
+        return self._total(opened, tuple(self._fixed for _ in opened))
+
+    def _candidate(self, opened: tuple[int, ...], chosen: Chosen) -> Candidate:
+        by_run = tuple(cost + self._fixed for cost in chosen.by_run)
+        return Candidate(opened, chosen, by_run, self._total(opened, by_run))
 
     def _batch(self) -> Candidate:
         """Everything at the end, from the sources, as Spark would do the user's own text."""

@@ -8,14 +8,24 @@ so far is tried, one chain after another, as long as that makes the whole cheape
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from planner.temporal.chosen import Chosen, choose
-from planner.temporal.solve import Kept, Solver
+from planner.temporal.solve import Solver
 from planner.temporal.space import Space
+from planner.temporal.tables import Kept, Partition, Solution
 
 ROUNDS = 6
 """Most rounds of sharing what the last plan used: it settles after two or three."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Another set of partitions to share, from that of the best plan so far."""
+
+    less: frozenset[Partition] = frozenset()
+    more: frozenset[Partition] = frozenset()
 
 
 class Search:
@@ -28,31 +38,37 @@ class Search:
         self._solver = solver
         self._weights = weights
         self._tries = tries
-        self._seen: dict[frozenset[Kept], Chosen | None] = {}
+        self._near: Solution | None = None
+        self._seen: dict[frozenset[Partition], Chosen | None] = {}
 
-    def best(self, seeds: Iterable[frozenset[Kept]] = ()) -> Chosen | None:
-        """The cheapest plan found from nothing and from each of the seeds."""
-        best: Chosen | None = None
-        for seed in (frozenset[Kept](), *seeds):
-            best = _cheaper(best, self._settled(seed))
-        if best is None:
-            return None
-        for kept in sorted(self._candidates(best)):
+    @property
+    def evaluations(self) -> int:
+        return self._solver.evaluations
+
+    def first(self) -> Chosen | None:
+        """The cheapest plan found from nothing."""
+        return self._settled(frozenset())
+
+    def better(self, best: Chosen) -> Chosen:
+        """The cheapest plan found from another one, by one change at a time."""
+        for change in (*self._with_less(best), *self._with_more(best)):
             if self._tries <= 0:
                 break
             self._tries -= 1
-            found = self._settled(best.used | {kept})
+            found = self._settled((best.used - change.less) | change.more)
             if found is not None and found.total < best.total:
                 best = found
         return best
 
-    def _settled(self, shared: frozenset[Kept]) -> Chosen | None:
+    def _settled(self, shared: frozenset[Partition]) -> Chosen | None:
         """Share what the plan uses until it uses what it shares."""
         best: Chosen | None = None
         for _ in range(ROUNDS):
             if shared in self._seen:
                 return _cheaper(best, self._seen[shared])
-            found = choose(self._space, self._solver.solve(shared), self._weights)
+            solution = self._solver.solve(shared, self._near)
+            self._near = solution
+            found = choose(self._space, solution, self._weights)
             self._seen[shared] = found
             best = _cheaper(best, found)
             if found is None or found.used == shared:
@@ -60,10 +76,30 @@ class Search:
             shared = found.used
         return best
 
-    def _candidates(self, best: Chosen) -> set[Kept]:
-        """Chains that could be made, and are not used."""
-        made = {kept for links in best.solution.links for kept in links}
-        return made - best.used
+    def _with_less(self, best: Chosen) -> Iterator[_Change]:
+        """Without one partition that is used: what its readers would rather do if they paid."""
+        for partition in sorted(best.used, key=lambda used: (-used[1], used[0])):
+            yield _Change(less=frozenset({partition}))
+
+    def _with_more(self, best: Chosen) -> Iterator[_Change]:
+        """With a chain that is not used: first those of what the last run computes, and of them
+        what is dear there."""
+        made: dict[Kept, set[Partition]] = {}
+        for index, links in enumerate(best.solution.links):
+            for kept in links:
+                made.setdefault(kept, set()).add((kept, index))
+        last = len(best.solution.spans) - 1
+        worked = {group for index, group in best.worked if index == last}
+        cells = best.solution.made[last]
+
+        def dear_first(kept: Kept) -> tuple[bool, int, Kept]:
+            slot = self._space.slots[kept[0]]
+            cell = cells.get((slot.whole, (), False))
+            cost = 0 if cell is None else cell.cost
+            return (slot.whole not in worked and slot.delta not in worked, -cost, kept)
+
+        for kept in sorted(made, key=dear_first):
+            yield _Change(more=frozenset(made[kept]))
 
 
 def _cheaper(one: Chosen | None, other: Chosen | None) -> Chosen | None:

@@ -44,6 +44,8 @@ class View(StrEnum):
     STATES = "states"
     LOSSES = "losses"
     """States that count what was taken back, where a function cannot follow."""
+    SPLIT = "split"
+    """The snapshot from what there was of an input and what came, each by itself."""
     SINGLES = "singles"
     """A delta as states of single rows: not grouped before they are merged with others."""
 

@@ -17,6 +17,10 @@ Observer = Callable[[MemoRule, Expression], None]
 """Told of each rule that found something. Tests check the memo's invariants."""
 
 
+_Pattern = tuple[int, ...]
+"""The expressions that match a rule, the upper one first."""
+
+
 @dataclass(slots=True)
 class Trace:
     """What the search did: tries and finds by rule, and whether the budget ended it."""
@@ -44,8 +48,8 @@ class Search:
         self._by_operator: dict[type[Relation], list[MemoRule]] = defaultdict(list)
         for rule in rules:
             self._by_operator[rule.operator].append(rule)
-        self._waiting: list[tuple[int, int, int, MemoRule]] = []
-        self._tried: set[tuple[str, int]] = set()
+        self._waiting: list[tuple[int, int, _Pattern, MemoRule]] = []
+        self._tried: set[tuple[str, _Pattern]] = set()
         self._count = 0
         self.trace = Trace()
 
@@ -57,18 +61,20 @@ class Search:
                 self.trace.spent = True
                 break
             self._budget -= 1
-            _, _, number, rule = heapq.heappop(self._waiting)
-            expression = self._memo.expressions[number]
-            if expression.dropped or (rule.deltas and not self._has_deltas(expression)):
+            _, _, pattern, rule = heapq.heappop(self._waiting)
+            matched = [self._memo.expressions[number] for number in pattern]
+            if any(one.dropped for one in matched):
                 continue
-            if (rule.name, number) in self._tried:
+            if rule.deltas and not self._has_deltas(matched[0]):
                 continue
-            self._tried.add((rule.name, number))
+            if (rule.name, pattern) in self._tried:
+                continue
+            self._tried.add((rule.name, pattern))
             self.trace.tried[rule.name] += 1
-            if rule.fire(Match(self._memo, expression, self._ids)):
+            if rule.fire(Match(self._memo, matched[0], self._ids, *matched[1:])):
                 self.trace.found[rule.name] += 1
                 if self._observer is not None:
-                    self._observer(rule, expression)
+                    self._observer(rule, matched[0])
             self._notice()
         return self.trace
 
@@ -76,6 +82,7 @@ class Search:
         """Queue what new expressions and edges may have made match."""
         for expression in self._memo.take_new_expressions():
             self._queue(expression, by_edge=False)
+            self._queue_parents(expression)
         for tvr, kind in self._memo.take_new_edges():
             if kind is Version.DELTA:
                 for number in self._memo.group(tvr.new).parents:
@@ -85,12 +92,29 @@ class Search:
         if self._memo.tvr_of(expression.group) is None:
             return
         for rule in self._by_operator[type(expression.node)]:
-            if (by_edge and not rule.deltas) or (rule.name, expression.id) in self._tried:
+            if by_edge and not rule.deltas:
                 continue
-            if rule.deltas and not self._has_deltas(expression):
+            if rule.below is not None:
+                for below in self._memo.alternatives(expression.inputs[0].group):
+                    if isinstance(below.node, rule.below):
+                        self._push(rule, (expression.id, below.id))
+            elif not rule.deltas or self._has_deltas(expression):
+                self._push(rule, (expression.id,))
+
+    def _queue_parents(self, below: Expression) -> None:
+        """Patterns of two operators, of which the lower one is new."""
+        for number in self._memo.group(below.group).parents:
+            parent = self._memo.expressions[number]
+            if self._memo.tvr_of(parent.group) is None:
                 continue
+            for rule in self._by_operator[type(parent.node)]:
+                if rule.below is not None and isinstance(below.node, rule.below):
+                    self._push(rule, (parent.id, below.id))
+
+    def _push(self, rule: MemoRule, pattern: _Pattern) -> None:
+        if (rule.name, pattern) not in self._tried:
             self._count += 1
-            heapq.heappush(self._waiting, (rule.priority, self._count, expression.id, rule))
+            heapq.heappush(self._waiting, (rule.priority, self._count, pattern, rule))
 
     def _has_deltas(self, expression: Expression) -> bool:
         for given in expression.inputs:

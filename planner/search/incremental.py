@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.relational import Project, Relation, Scan, Version
+from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, UnionAll, Version
 from planner.algebra.scalar import Ref
 from planner.algebra.types import INT, Column
 from planner.contract.plan_v1 import RUN_COLUMN
@@ -17,6 +17,7 @@ from planner.errors import Reason
 from planner.memo.memo import Memo, Tvr, View
 from planner.memo.reference import Reference, Stamped
 from planner.rules import catalog
+from planner.rules.incremental.join import LEFT_LINEAR
 from planner.rules.incremental.rule import THIS_RUN, Applies, Input, Rule, Versions
 from planner.rules.incremental.rule import Stamped as StampedRows
 from planner.rules.incremental.rule import View as KeyedView
@@ -178,12 +179,44 @@ def _source_delta(match: Match) -> bool:
     return add_delta(match, tvr, Signed(delta), "SourceDelta")
 
 
+def _split_join(match: Match) -> bool:
+    """A join from what was kept of an append-only input and from its delta, each by itself."""
+    memo, node = match.memo, match.expression.node
+    tvr = memo.tvr_of(match.expression.group)
+    if not isinstance(node, Join) or tvr is None or node.kind not in LEFT_LINEAR:
+        return False
+    found = False
+    for side in (0, 1) if node.kind is JoinKind.INNER else (0,):
+        given = _tvr(memo, match.expression.inputs[side])
+        if not given.changing or given.weight is not None:
+            continue
+        delta = memo.reference(given.edges[Version.DELTA, View.ROWS])
+        branches = []
+        for part in (memo.reference(given.new, before=True), delta):
+            inputs = list(node.inputs)
+            inputs[side] = part
+            branches.append(node.with_inputs(tuple(inputs)))
+        parts = UnionAll(tuple(branches), node.columns)
+        memo.link(tvr, Version.NEW, View.SPLIT, parts, SPLIT_JOIN.name)
+        found = True
+    return found
+
+
+SPLIT_JOIN = MemoRule(
+    "JoinOfOldAndDelta",
+    Join,
+    _split_join,
+    "Tempura 4.1, merge below the join: linear in the input that is split, so what is kept of it "
+    "stays where it is, and the delta need not be written to be joined.",
+    deltas=True,
+)
 SOURCE_DELTA = MemoRule(
     "SourceDelta", Scan, _source_delta, "Tempura 5.2: deliveries of append-only sources."
 )
 TVR_GENERATING: tuple[MemoRule, ...] = (
     SOURCE_DELTA,
     *(memo_rule(rule) for rule in catalog.INCREMENTAL),
+    SPLIT_JOIN,
 )
 
 

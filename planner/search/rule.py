@@ -13,28 +13,35 @@ from dataclasses import dataclass
 
 from planner.algebra.relational import Relation
 from planner.memo.memo import Expression, Memo
+from planner.memo.reference import Reference
 from planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An expression that a rule is tried at."""
+    """An expression that a rule is tried at; ``below``: one of the group that it reads first, for
+    rules whose pattern is two operators deep."""
 
     memo: Memo
     expression: Expression
     ids: ColumnIds
+    below: Expression | None = None
+
+    @property
+    def below_inputs(self) -> tuple[Reference, ...]:
+        return () if self.below is None else self.below.inputs
 
 
 @dataclass(frozen=True, slots=True)
 class MemoRule:
-    """``deltas``: every changing input has a delta. ``methods``: the named sets it belongs to; the
-    empty set is every one. ``priority``: lower fires first. ``fire`` says whether it found
-    something; it is called at most once per expression."""
+    """``deltas``: every changing input has a delta. ``below``: the operator of the first input's
+    group that the pattern wants. ``priority``: lower fires first. ``fire`` says whether it found
+    something; it is called at most once per expression (and expression below)."""
 
     name: str
     operator: type[Relation]
     fire: Callable[[Match], bool]
     source: str
     deltas: bool = False
-    methods: frozenset[str] = frozenset()
+    below: type[Relation] | None = None
     priority: int = 0

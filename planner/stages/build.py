@@ -36,8 +36,8 @@ from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
 from planner.temporal.chosen import Chosen, inputs_of, is_delta_read, start_of
-from planner.temporal.solve import Cell, How, Kept, Place
 from planner.temporal.space import Slot, Space
+from planner.temporal.tables import Cell, How, Kept, Place
 from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
 
 HASH = "SHUFFLE_HASH"
@@ -149,6 +149,9 @@ class StageBuilder:
             return self._relation((group, (), before), cell.moved)
         if cell.how is How.EXPRESSION:
             return self._computed(cell)
+        if cell.how is How.SPLIT:
+            parts = (cell.added, (), False)
+            return self._relation(parts, self._chosen.cell(self._index, parts))
         if cell.kept is None:
             raise ValueError(f"{place} reads nothing that is kept")
         slot = cell.slot

@@ -11,11 +11,8 @@ from dataclasses import dataclass, field
 
 from planner.memo.memo import GroupId
 from planner.memo.reference import Stamped
-from planner.temporal.solve import Cell, How, Kept, Place, Solution
 from planner.temporal.space import Slot, Space
-
-Partition = tuple[Kept, int]
-"""A chain, and the index of the opened run that writes this partition of it."""
+from planner.temporal.tables import Cell, How, Kept, Partition, Place, Solution
 
 
 @dataclass(slots=True)
@@ -36,8 +33,8 @@ class Chosen:
     worked: set[tuple[int, GroupId]] = field(default_factory=set)
 
     @property
-    def used(self) -> frozenset[Kept]:
-        return frozenset(kept for kept, _ in self.partitions)
+    def used(self) -> frozenset[Partition]:
+        return frozenset(self.partitions)
 
     def cell(self, index: int, place: Place, *, made: bool = False) -> Cell:
         table = self.solution.made if made else self.solution.cells
@@ -67,6 +64,8 @@ def inputs_of(cell: Cell, place: Place, index: int) -> tuple[list[Place], list[P
         return [(ask.group, ask.key, ask.before) for ask in cell.way.asks], []
     if cell.how is How.MOVED:
         return [(group, (), before)], []
+    if cell.how is How.SPLIT:
+        return [(cell.added, (), False)], []
     if cell.kept is None:
         raise ValueError(f"{place} reads nothing that is kept")
     if cell.how is How.ADDED:

@@ -88,6 +88,8 @@ class Figures:
 
     def _estimate_step(self, group: GroupId, base: int, run: int) -> Estimate:
         version = self._versions.get(group)
+        if version is not None and version[1] is View.SPLIT:
+            return self._snapshot(self._memo.leader(version[0].new), run)
         if version is not None and version[2] is Version.DELTA:
             tvr, view, _ = version
             if view in _STATES:

@@ -7,82 +7,24 @@ run. The cost of a way is a weighted sum over the runs in which its parts are co
 that grow faster than any cost, the sum compares as the reverse-lexicographic vector does, so one
 search serves both cost functions. Costs are integers.
 
-A *chain* is a snapshot that is kept run by run: it starts with the whole in some run, and each
-later run appends its delta. Reading a chain costs its making too, unless the caller says that it is
-*shared*: made anyway, and paid for once.
+Reading what is kept costs the making of its partitions too, but for those of which the caller says
+that they are *shared*: made anyway, and paid for once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Stamped
 from planner.temporal.space import Key, Slot, Space
+from planner.temporal.tables import Cell, How, Kept, Link, Partition, Solution
 from planner.temporal.ways import Span, Way, Ways
 
-Kept = tuple[int, Key]
-"""A slot, by index, and how its rows are distributed."""
-NOWHERE = 1 << 200
-"""The cost of what cannot be had."""
-
-
-class How(StrEnum):
-    """``EXPRESSION`` computed; ``MOVED`` shuffled from the group's own best; ``READ`` whole from
-    what is kept up to the run; ``ADDED`` what was kept, and this run's delta in place."""
-
-    EXPRESSION = "expression"
-    MOVED = "moved"
-    READ = "read"
-    ADDED = "added"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The best way to have a group. ``own``: what it adds to its parts in this run, not weighted.
-    ``placed``: the rows are in place, without a shuffle in this run. ``moved``: what is shuffled.
-    ``slot``: what is read of ``kept``, by the columns of this group; ``added``: the delta that is
-    added to it in place.
-    """
-
-    cost: int
-    how: How
-    own: int = 0
-    expression: Expression | None = None
-    way: Way | None = None
-    hashed: bool = False
-    kept: Kept | None = None
-    placed: bool = False
-    moved: Cell | None = None
-    slot: Slot | None = None
-    added: GroupId = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A chain up to a run: ``cost`` of all partitions, weighted; ``start``: this run's partition is
-    the whole; ``own``: of writing it."""
-
-    cost: int
-    start: bool
-    own: int
-
-
-Place = tuple[GroupId, Key, bool]
-
-
-class Solution:
-    """Tables of one search: cells by run index and (group, key, before), chains by run index."""
-
-    def __init__(self, spans: tuple[Span, ...]) -> None:
-        self.spans = spans
-        self.cells: list[dict[Place, Cell]] = [{} for _ in spans]
-        self.made: list[dict[Place, Cell]] = [{} for _ in spans]
-        self.links: list[dict[Kept, Link]] = [{} for _ in spans]
+_SPENT = Link(0, 0, False, 0)
+"""What earlier runs have committed."""
 
 
 class Solver:
@@ -110,19 +52,58 @@ class Solver:
         self._committed = committed
         self._twins = twins
         self._keeping = keeping
+        self._sizes: dict[tuple[int, int], Size] = {}
         self.evaluations = 0
 
-    def solve(self, shared: frozenset[Kept] = frozenset()) -> Solution:
-        """Fill the tables, run by run, groups in order."""
-        solution = Solution(self._spans)
+    def solve(
+        self, shared: frozenset[Partition] = frozenset(), near: Solution | None = None
+    ) -> Solution:
+        """Fill the tables, run by run, groups in order. With a solution of other shared partitions
+        at hand, only what lies above the difference is costed again."""
+        solution = Solution(self._spans, shared)
+        again = frozenset[GroupId]()
         for index in range(len(self._spans)):
+            if near is None:
+                for group in self._space.order:
+                    self._fill(solution, index, group, shared)
+                continue
+            again = self._touched(index, near.shared ^ shared, again)
+            if not again:
+                solution.cells[index] = near.cells[index]
+                solution.made[index] = near.made[index]
+                solution.links[index] = near.links[index]
+                continue
+            solution.cells[index] = dict(near.cells[index])
+            solution.made[index] = dict(near.made[index])
+            solution.links[index] = dict(near.links[index])
             for group in self._space.order:
-                self._fill(solution, index, group, shared)
+                if group in again:
+                    self._fill(solution, index, group, shared)
         return solution
+
+    def _touched(
+        self, index: int, changed: frozenset[Partition], before: frozenset[GroupId]
+    ) -> frozenset[GroupId]:
+        """Groups whose cells in a run may differ: those of slots with a changed partition by then,
+        or with a group that differs in the run before; and all that is made of them."""
+        kept = {kept for kept, at in changed if at <= index}
+        touched: set[GroupId] = set()
+        for slot in self._space.slots:
+            if (
+                slot.whole in before
+                or slot.delta in before
+                or any(chain in kept for _, chain in self._chains(slot))
+            ):
+                touched |= {slot.whole, slot.snapshot, slot.delta}
+        if touched:
+            for group in self._space.order:
+                if group not in touched and not touched.isdisjoint(self._space.parts[group]):
+                    touched.add(group)
+        return frozenset(touched)
 
     # -- one group in one run -----------------------------------------------------------------
 
-    def _fill(self, at: Solution, index: int, group: GroupId, shared: frozenset[Kept]) -> None:
+    def _fill(self, at: Solution, index: int, group: GroupId, shared: frozenset[Partition]) -> None:
         span = self._spans[index]
         if self._memo.group(group).step:
             if span.base:
@@ -135,20 +116,30 @@ class Solver:
             made = self._made(at, index, group, before)
             at.made[index].update({(group, key, before): cell for key, cell in made.items()})
             if not before:
-                self._fill_links(at, index, group)
+                self._fill_links(at, index, group, shared)
             best = dict(made)
             for slot in self._space.slots_of(group):
-                self._read(at, index, slot, group, before, shared, best)
+                self._read(at, index, slot, group, before, best)
+            if not before:
+                self._split(at, index, group, best)
             self._move(index, group, before, best)
             at.cells[index].update({(group, key, before): cell for key, cell in best.items()})
 
-    def _fill_step(self, at: Solution, index: int, group: GroupId, shared: frozenset[Kept]) -> None:
+    def _split(self, at: Solution, index: int, group: GroupId, best: dict[Key, Cell]) -> None:
+        step = self._space.splits.get(group)
+        parts = at.cells[index].get((step, (), False)) if step is not None else None
+        if parts is not None and step is not None:
+            _better(best, (), Cell(parts.cost, How.SPLIT, added=step))
+
+    def _fill_step(
+        self, at: Solution, index: int, group: GroupId, shared: frozenset[Partition]
+    ) -> None:
         best = self._made(at, index, group, False)
         at.made[index].update({(group, key, False): cell for key, cell in best.items()})
         for slot in self._space.by_delta.get(group, ()):
             for key, kept in self._chains(slot):
                 link = at.links[index].get(kept)
-                if kept in shared and link is not None and not link.start:
+                if (kept, index) in shared and link is not None and not link.start:
                     self._read_delta(index, slot, key, kept, best)
         self._move(index, group, False, best)
         at.cells[index].update({(group, key, False): cell for key, cell in best.items()})
@@ -213,11 +204,13 @@ class Solver:
     def _chains(self, slot: Slot) -> Iterator[tuple[Key, Kept]]:
         """The chains that hold a slot's rows, by key."""
         if self._keeping:
-            for key in self._space.keys(slot):
+            for key in self._space.keys[slot.index]:
                 kept = (slot.index, key)
                 yield key, self._twins.get(kept, kept)
 
-    def _fill_links(self, at: Solution, index: int, group: GroupId) -> None:
+    def _fill_links(
+        self, at: Solution, index: int, group: GroupId, shared: frozenset[Partition]
+    ) -> None:
         """This run's partition of every chain of the snapshot: its delta, or the whole."""
         span = self._spans[index]
         weight = self._weights[span.run]
@@ -229,23 +222,24 @@ class Solver:
                 whole = at.made[index].get((slot.whole, key, False))
                 if whole is not None:
                     own = self._write(slot.snapshot, span)
-                    best = Link(whole.cost + weight * own, True, own)
+                    cost = whole.cost + weight * own
+                    best = Link(cost, 0 if (kept, index) in shared else cost, True, own)
                 chain = self._chain(at, index - 1, kept)
                 change = at.made[index].get((slot.delta, key, False))
                 if chain is not None and change is not None:
                     own = self._write(slot.delta, span)
-                    cost = chain + change.cost + weight * own
-                    if best is None or cost < best.cost:
-                        best = Link(cost, False, own)
+                    mine = change.cost + weight * own
+                    if best is None or chain.cost + mine < best.cost:
+                        charge = chain.charge + (0 if (kept, index) in shared else mine)
+                        best = Link(chain.cost + mine, charge, False, own)
                 if best is not None:
                     at.links[index][kept] = best
 
-    def _chain(self, at: Solution, index: int, kept: Kept) -> int | None:
-        """The cost of a chain up to an earlier run; None if there is none."""
+    def _chain(self, at: Solution, index: int, kept: Kept) -> Link | None:
+        """A chain up to a run; None if there is none."""
         if index < 0:
-            return 0 if kept in self._committed else None
-        link = at.links[index].get(kept)
-        return None if link is None else link.cost
+            return _SPENT if kept in self._committed else None
+        return at.links[index].get(kept)
 
     def _write(self, group: GroupId, span: Span) -> int:
         return round(operators.write(self._ways.size(group, False, span)))
@@ -257,7 +251,6 @@ class Solver:
         slot: Slot,
         group: GroupId,
         before: bool,
-        shared: frozenset[Kept],
         best: dict[Key, Cell],
     ) -> None:
         """Whole from the chain; or what earlier runs kept, and this run's delta in place."""
@@ -269,7 +262,7 @@ class Solver:
             chain = self._chain(at, index - 1 if before else index, kept)
             if chain is not None:
                 own = round(operators.read(size)) + extra
-                cost = (0 if kept in shared else chain) + weight * own
+                cost = chain.charge + weight * own
                 placed = bool(key) and not extra
                 cell = Cell(cost, How.READ, own, kept=kept, placed=placed, slot=slot)
                 _better(best, () if extra else key, cell)
@@ -283,7 +276,7 @@ class Solver:
                 change = at.cells[index].get((added, (), False))
                 if change is not None:
                     mine = own + self._more_to_merge(slot, added, span)
-                    cost = (0 if kept in shared else chain) + change.cost + weight * mine
+                    cost = chain.charge + change.cost + weight * mine
                     cell = Cell(cost, How.ADDED, mine, kept=kept, slot=slot, added=added)
                     _better(best, (), cell)
 
@@ -297,6 +290,11 @@ class Solver:
 
     def _stored(self, slot: Slot, until: int) -> Size:
         """Rows of a chain: more than the snapshot has, where every run left states of a group."""
+        if (slot.index, until) not in self._sizes:
+            self._sizes[slot.index, until] = self._sum(slot, until)
+        return self._sizes[slot.index, until]
+
+    def _sum(self, slot: Slot, until: int) -> Size:
         rows, width, before = 0.0, 8.0, 0
         for span in self._spans:
             if span.run > until:
@@ -344,7 +342,7 @@ class Solver:
                 if link is None or link.start:
                     continue
                 own = round(operators.read(self._stored(slot, span.run)))
-                cost = link.cost + self._weights[span.run] * own
+                cost = link.charge + self._weights[span.run] * own
                 cell = Cell(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
                 _better(best, key, cell)
 

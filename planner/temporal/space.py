@@ -41,8 +41,9 @@ class Slot:
 class Space:
     """The part of a memo that a root group can be made of.
 
-    ``order``: groups, each after all that it is made of. ``wanted``: the distributions that some
-    reader of a group would like, the empty one first.
+    ``splits``: step groups that give a snapshot's rows. ``order``: groups, each after all that it
+    is made of (``parts``). ``wanted``: the distributions that some reader of a group would like,
+    the empty one first. ``keys``: how each slot may be distributed.
     """
 
     def __init__(self, memo: Memo, root: GroupId) -> None:
@@ -57,9 +58,16 @@ class Space:
             self.by_delta.setdefault(slot.delta, []).append(slot)
             if slot.weighted:
                 self.by_snapshot.setdefault(slot.snapshot, []).append(slot)
+        self.splits = {
+            memo.leader(tvr.new): memo.leader(tvr.edges[Version.NEW, View.SPLIT])
+            for tvr in memo.tvrs
+            if (Version.NEW, View.SPLIT) in tvr.edges
+        }
         self.order = self._ordered()
         self.place = {group: place for place, group in enumerate(self.order)}
+        self.parts = {group: frozenset(self._made_of(group)) for group in self.order}
         self.wanted = self._wanted()
+        self.keys = tuple(self._keys(slot) for slot in self.slots)
 
     def slots_of(self, group: GroupId) -> Iterator[Slot]:
         """What may be kept of the rows of a snapshot group."""
@@ -70,8 +78,7 @@ class Space:
         """When in the order a slot can be made; after all else if it is of no use."""
         return self.place.get(slot.whole, len(self.order))
 
-    def keys(self, slot: Slot) -> tuple[Key, ...]:
-        """How a slot may be distributed."""
+    def _keys(self, slot: Slot) -> tuple[Key, ...]:
         keys = dict.fromkeys(self.wanted.get(slot.whole, ((),)))
         keys |= dict.fromkeys(self.wanted.get(slot.snapshot, ((),)))
         types = {c.id: c.type for c in self.memo.group(slot.snapshot).columns}
@@ -95,6 +102,8 @@ class Space:
 
     def _made_of(self, group: GroupId) -> list[GroupId]:
         found: dict[GroupId, None] = {}
+        if group in self.splits:
+            found[self.splits[group]] = None
         for slot in self.slots_of(group):
             found[slot.delta] = None
             if slot.singles is not None:

@@ -59,6 +59,7 @@ class Ways:
         self._memo = memo
         self._figures = figures
         self._eager = eager
+        self._sizes: dict[tuple[GroupId, bool, Span], Size] = {}
         self._done: dict[tuple[int, Key, bool, Span], tuple[Way, ...]] = {}
 
     def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
@@ -72,9 +73,14 @@ class Ways:
         return self._done[known]
 
     def size(self, group: GroupId, before: bool, span: Span) -> Size:
-        if self._memo.group(group).step:
-            return self._figures.step(group, span.base, span.run)
-        return self._figures.snapshot(group, span.base if before else span.run)
+        known = (group, before, span)
+        if known not in self._sizes:
+            if self._memo.group(group).step:
+                self._sizes[known] = self._figures.step(group, span.base, span.run)
+            else:
+                run = span.base if before else span.run
+                self._sizes[known] = self._figures.snapshot(group, run)
+        return self._sizes[known]
 
     def _ways(self, expression: Expression, key: Key, before: bool, span: Span) -> list[Way]:
         node = expression.node

@@ -63,6 +63,14 @@ def test_a_day_that_is_too_small_for_early_work_says_so() -> None:
     text = "SELECT g, SUM(v) AS s FROM t GROUP BY g"
     found = api.plan(PlanRequest(report="r", sql=text, sources=small, points=POINTS))
     assert found.plan.method == "batch"
+    assert "no early work looked at: to open one more run costs more" in tree.render(found)
+
+
+def test_early_work_that_does_not_pay_says_what_it_would_cost() -> None:
+    text = "SELECT g, SUM(v) AS s FROM t GROUP BY g"
+    middling = tuple(replace(source, rows=5_000_000) for source in SOURCES)
+    found = api.plan(PlanRequest(report="r", sql=text, sources=middling, points=POINTS))
+    assert found.plan.method == "batch"
     best = min(one.total for one in found.decision.rejected if not one.is_batch)
     said = f"no early work: at best (runs 1, 2) {best / 1e6:.2f} CPU s weighted, "
     assert said in tree.render(found)

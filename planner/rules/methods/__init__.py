@@ -1,0 +1,1 @@
+"""Incremental methods as rules over relations that are made of others (Tempura 4.2)."""

@@ -1,0 +1,79 @@
+"""The tables that the temporal search fills: what it found best, and of what.
+
+A *chain* is a snapshot that is kept run by run: it starts with the whole in some run, and each
+later run appends its delta, a *partition* of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from planner.memo.memo import Expression, GroupId
+from planner.temporal.space import Key, Slot
+from planner.temporal.ways import Span, Way
+
+Kept = tuple[int, Key]
+"""A slot, by index, and how its rows are distributed."""
+Partition = tuple[Kept, int]
+"""A chain, and the index of the opened run that writes this partition of it."""
+
+
+class How(StrEnum):
+    """``EXPRESSION`` computed; ``MOVED`` shuffled from the group's own best; ``READ`` whole from
+    what is kept up to the run; ``ADDED`` what was kept, and this run's delta in place; ``SPLIT``
+    as a step, from what there was and what came."""
+
+    EXPRESSION = "expression"
+    MOVED = "moved"
+    READ = "read"
+    ADDED = "added"
+    SPLIT = "split"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The best way to have a group. ``own``: what it adds to its parts in this run, not weighted.
+    ``placed``: the rows are in place, without a shuffle in this run. ``moved``: what is shuffled.
+    ``slot``: what is read of ``kept``, by the columns of this group; ``added``: the delta that is
+    added to it in place, or the step that is split.
+    """
+
+    cost: int
+    how: How
+    own: int = 0
+    expression: Expression | None = None
+    way: Way | None = None
+    hashed: bool = False
+    kept: Kept | None = None
+    placed: bool = False
+    moved: Cell | None = None
+    slot: Slot | None = None
+    added: GroupId = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A chain up to a run: ``cost`` of all partitions, weighted; ``charge``: of those that are not
+    shared; ``start``: this run's partition is the whole; ``own``: of writing it."""
+
+    cost: int
+    charge: int
+    start: bool
+    own: int
+
+
+Place = tuple[GroupId, Key, bool]
+"""A group, its distribution, and whether it is as of the last run."""
+
+
+class Solution:
+    """Tables of one search: cells by run index and (group, key, before), chains by run index.
+    ``shared``: the partitions that it takes for made."""
+
+    def __init__(self, spans: tuple[Span, ...], shared: frozenset[Partition]) -> None:
+        self.spans = spans
+        self.shared = shared
+        self.cells: list[dict[Place, Cell]] = [{} for _ in spans]
+        self.made: list[dict[Place, Cell]] = [{} for _ in spans]
+        self.links: list[dict[Kept, Link]] = [{} for _ in spans]

@@ -1,0 +1,134 @@
+"""The memo: deduplication, merging with all that follows, and what holds after every rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation, Scan, Version
+from planner.algebra.scalar import Call, Literal, Ref, equals
+from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from planner.api import TVR_GENERATING
+from planner.explain.memo import text
+from planner.memo.memo import Expression, Memo, Role, View
+from planner.request import Source, SourceColumn
+from planner.rules.methods.positive_negative import IM2
+from planner.rules.normalize.driver import normalize
+from planner.search.explore import Search
+from planner.search.rule import MemoRule
+from planner.sql.frontend import read_query
+from planner.tvr.signed import ColumnIds
+from tests.datadriven import Block, run_file
+from tests.planner.memo.invariants import check_memo
+from tests.planner.sql.tpch import SOURCES as TPCH
+
+GOLDENS = sorted(Path(__file__).parent.glob("*.test"))
+QUERIES = sorted((Path(__file__).parents[2] / "tpch").glob("q*.sql"))
+A, B, C = (Column(ColumnId(i), name, BIGINT) for i, name in enumerate("abc", 1))
+
+
+def scan(name: str, *columns: Column) -> Scan:
+    return Scan(name, columns)
+
+
+def positive(column: Column, relation: Relation) -> Relation:
+    return Filter(relation, Call(">", (Ref(column), Literal("0", BIGINT)), BOOLEAN))
+
+
+def test_the_same_relation_is_one_group() -> None:
+    memo = Memo(frozenset({"t"}))
+    join = Join(JoinKind.INNER, scan("t", A), scan("u", B), equals(A, B))
+    assert memo.add(join) == memo.add(join)
+    assert len(memo.groups) == len(memo.tvrs) == 3
+    static = memo.tvr_of(memo.add(scan("u", B)))
+    assert static is not None
+    assert not static.changing
+    check_memo(memo)
+
+
+def test_groups_that_are_equal_are_merged_with_their_parents() -> None:
+    memo = Memo(frozenset({"t"}))
+    one, other = positive(A, scan("t", A)), Project(scan("t", A), ((A, Ref(A)),))
+    above_one, above_other = positive(A, one), positive(A, other)
+    top_one, top_other = memo.add(above_one), memo.add(above_other)
+    assert memo.leader(top_one) != memo.leader(top_other)
+    memo.equate(memo.add(one), other, "because")
+    assert memo.leader(top_one) == memo.leader(top_other), "so are expressions over them"
+    assert memo.tvr_of(top_one) is memo.tvr_of(top_other)
+    check_memo(memo)
+
+
+def test_merging_groups_joins_what_is_known_of_their_tvrs() -> None:
+    memo = Memo(frozenset({"t"}))
+    once = positive(A, scan("t", A))
+    more = Call(">=", (Ref(A), Literal("1", BIGINT)), BOOLEAN)
+    same = Filter(scan("t", A), more)
+    one, other = memo.add(once), memo.add(same)
+    first, second = memo.tvr_of(one), memo.tvr_of(other)
+    assert first is not None
+    assert second is not None
+    delta = Scan("t", (A,), Version.DELTA)
+    memo.link(second, Version.DELTA, View.ROWS, positive(A, delta), "delta")
+    memo.relate(second, Role.POSITIVE, first.id)
+    memo.equate(one, same, "because")
+    merged = memo.tvr_of(other)
+    assert merged is first
+    assert merged.has_delta
+    assert Role.POSITIVE in merged.roles
+    check_memo(memo)
+
+
+def test_a_relation_of_other_columns_is_not_equal() -> None:
+    memo = Memo(frozenset({"t"}))
+    with pytest.raises(ValueError, match="columns"):
+        memo.equate(memo.add(scan("t", A)), scan("u", B), "because")
+
+
+def explored(sql: str, sources: tuple[Source, ...], *, watched: bool = False) -> Memo:
+    query = read_query(sql, sources)
+    ids = ColumnIds(query.last_id)
+    memo = Memo(frozenset(s.name for s in sources if s.changing))
+    memo.add(normalize(query.relation, sources, ids))
+
+    def observe(rule: MemoRule, expression: Expression) -> None:
+        try:
+            check_memo(memo)
+        except AssertionError as error:
+            where = f"after {rule.name} at expression {expression.id}"
+            raise AssertionError(f"{where}: {error}") from error
+
+    trace = Search(memo, (*TVR_GENERATING, *IM2), ids, 20_000, observe if watched else None).run()
+    assert not trace.spent
+    return memo
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_invariants_hold_after_every_rule(path: Path) -> None:
+    memo = explored(path.read_text(), TABLES, watched=True)
+    assert any(tvr.has_delta for tvr in memo.tvrs)
+    check_memo(memo)
+
+
+TABLES = tuple(replace(s, changing=s.name not in ("nation", "region")) for s in TPCH)
+SALES = tuple(
+    Source(
+        name=name,
+        columns=tuple(SourceColumn(name=c, type=BIGINT) for c in columns),
+        changing=True,
+        rows=rows,
+    )
+    for name, columns, rows in (
+        ("sales", ("o_id", "category", "price"), 1000),
+        ("returns", ("o_id", "cost"), 100),
+    )
+)
+
+
+@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
+def test_golden(path: Path, accept: bool) -> None:
+    def run(block: Block) -> str:
+        return text(explored(block.input, SALES))
+
+    run_file(path, run, accept=accept)
