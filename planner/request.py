@@ -76,12 +76,14 @@ class Settings:
     ``temporal`` ``early`` forces the choice, for tests and for people who want to see: whatever has
     a delta rule runs early in every run. ``run_cost`` is the fixed cost of opening one more run, in
     CPU seconds: what an application costs that does next to nothing. ``buckets`` other than 0 fixes
-    the bucket count of new families.
+    the bucket count of new families. ``tries`` is the budget of the search for what is kept: how
+    many changes it looks at beside what plans use by themselves.
     """
 
     temporal: Literal["cost", "early"] = "cost"
     run_cost: float = 3.0
     buckets: int = 0
+    tries: int = 24
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),
         ("spark.sql.session.timeZone", "UTC"),

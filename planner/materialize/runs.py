@@ -18,8 +18,6 @@ from planner.temporal.ways import Span, Ways
 
 _ALL_SUBSETS_UP_TO = 6
 _MICRO = 1_000_000
-TRIES = 24
-"""Most chains that are tried beside those that plans use by themselves, per set of runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ class Runs:
                 self._families.committed,
                 self._families.twins,
             )
-            search = Search(self._space, solver, self._weights, TRIES)
+            search = Search(self._space, solver, self._weights, self._request.settings.tries)
             chosen = search.first()
             if chosen is not None:
                 searches.append((search, self._candidate(opened, chosen)))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from planner.algebra.relational import Relation
 from planner.memo.memo import Expression, Memo
-from planner.memo.reference import Reference
 from planner.tvr.signed import ColumnIds
 
 
@@ -26,10 +25,6 @@ class Match:
     expression: Expression
     ids: ColumnIds
     below: Expression | None = None
-
-    @property
-    def below_inputs(self) -> tuple[Reference, ...]:
-        return () if self.below is None else self.below.inputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,9 @@ class Solver:
         self._twins = twins
         self._keeping = keeping
         self._sizes: dict[tuple[int, int], Size] = {}
+        self._tryable: dict[
+            tuple[int, GroupId, bool], tuple[tuple[Expression, Way | None], ...]
+        ] = {}
         self.evaluations = 0
 
     def solve(
@@ -147,17 +150,33 @@ class Solver:
     def _made(self, at: Solution, index: int, group: GroupId, before: bool) -> dict[Key, Cell]:
         """The best cells from expressions alone."""
         best: dict[Key, Cell] = {}
+        known = (index, group, before)
+        if known not in self._tryable:
+            self._tryable[known] = tuple(self._list(index, group, before))
+        for expression, way in self._tryable[known]:
+            if way is not None:
+                self._try(at, index, expression, way, best)
+            elif isinstance(expression.node, Stamped):
+                self._stamped(at, index, expression, expression.node, best)
+        self._move(index, group, before, best)
+        return best
+
+    def _list(
+        self, index: int, group: GroupId, before: bool
+    ) -> Iterator[tuple[Expression, Way | None]]:
+        """Expressions with their ways, each once; None for what only the store has."""
         for expression in self._memo.alternatives(group):
             if expression.origin and not self._keeping:
                 continue
             if isinstance(expression.node, Stamped):
-                self._stamped(at, index, expression, expression.node, best)
+                yield expression, None
                 continue
+            ways: dict[Way, None] = {}
             for key in self._space.wanted[group]:
-                for way in self._ways.of(expression, key, before, self._spans[index]):
-                    self._try(at, index, expression, way, best)
-        self._move(index, group, before, best)
-        return best
+                of_key = self._ways.of(expression, key, before, self._spans[index])
+                ways |= dict.fromkeys(of_key)
+            for way in ways:
+                yield expression, way
 
     def _try(
         self, at: Solution, index: int, expression: Expression, way: Way, best: dict[Key, Cell]

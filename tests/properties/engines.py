@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -134,24 +135,31 @@ class InterpreterEngine:
 
     def _inputs(self, relation: Relation, run: int) -> Inputs:
         sources, families = {}, {}
+        versions: dict[str, set[Version]] = {}
         for node in walk(relation):
             if isinstance(node, Scan):
-                old = self._tables.get(node.source, ((), []))
-                new = self._tables.get(f"{node.source}__delta", ((), []))
-                if node.version is Version.DELTA:
-                    data = SourceData(new[0], [], new[1])
-                else:
-                    data = SourceData(old[0], old[1])
-                sources[node.source] = self._merged(sources.get(node.source), data)
+                versions.setdefault(node.source, set()).add(node.version)
             elif isinstance(node, StateRead):
                 columns, rows = self._tables[node.family]
                 held = [(row[-1], row[:-1]) for row in rows]
                 families[node.family] = FamilyData(columns[:-1], held)
+        for source, read in versions.items():
+            sources[source] = self._source(source, read)
         return Inputs(sources, families, run)
 
-    @staticmethod
-    def _merged(known: SourceData | None, data: SourceData) -> SourceData:
-        """A stage reads a changing source in one version; two of them would mix deliveries."""
-        if known is not None and known != data:
-            raise AssertionError("one stage reads a source in two versions")
-        return data
+    def _source(self, name: str, versions: set[Version]) -> SourceData:
+        """A source as its views show it: all that is there, what came, or both."""
+        whole = self._tables.get(name, ((), []))
+        delta = self._tables.get(f"{name}__delta", ((), []))
+        if versions == {Version.DELTA}:
+            return SourceData(delta[0], [], delta[1])
+        if Version.DELTA not in versions:
+            return SourceData(whole[0], whole[1])
+        came = Counter(map(repr, delta[1]))
+        before = []
+        for row in whole[1]:
+            if came[repr(row)] > 0:
+                came[repr(row)] -= 1
+            else:
+                before.append(row)
+        return SourceData(whole[0], before, delta[1])

@@ -4,7 +4,6 @@
 
     L left R          =  L join R  +  nulls(L anti R)                       QP + QN
     project(QP + QN)  =  project(QP) + project(QN)          and so for filters
-    agg(QP + QN)      =  finish(merge(states(QP) + states(QN)))
 
 Of append-only inputs, the positive part only grows: it can be kept run by run without a retraction.
 The negative part shrinks when partners arrive; nothing forces it to be made before the last run,
@@ -16,7 +15,6 @@ and unions add multiplicities up.
 from __future__ import annotations
 
 from planner.algebra.relational import (
-    Aggregate,
     Filter,
     Join,
     JoinKind,
@@ -27,10 +25,7 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic, substitute
 from planner.algebra.types import Column, ColumnId
 from planner.memo.memo import Role
-from planner.rules.incremental.aggregate import MERGED
-from planner.rules.incremental.rule import Applies, Input, View
 from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import Signed
 
 _SOURCE = "Tempura 4.2 (1), the IM-2 approach"
 
@@ -100,33 +95,7 @@ def _push_filter(match: Match) -> bool:
     return True
 
 
-def _push_aggregate(match: Match) -> bool:
-    """An aggregate of a union from the states of its branches."""
-    node, found = match.expression.node, _union(match)
-    view = MERGED.method
-    if not isinstance(node, Aggregate) or found is None or not isinstance(view, View):
-        return False
-    if match.expression.origin == AGGREGATE.name:
-        return False  # it merges states of branches already
-    union, branches = found
-    changing = any(
-        tvr is not None and tvr.changing
-        for tvr in (match.memo.tvr_of(i.group) for i in match.below_inputs)
-    )
-    given = (Input(union, changing, False),)
-    if not changing or not isinstance(MERGED.applies(node, given), Applies):
-        return False
-    columns = view.columns(node, False, match.ids)
-    states = tuple(
-        view.partial(node, Signed(branch), False, columns, match.ids) for branch in branches
-    )
-    whole = view.merge(node, UnionAll(states, columns), False, None, match.ids)
-    match.memo.equate(match.expression.group, whole, AGGREGATE.name)
-    return True
-
-
 DECOMPOSE = MemoRule("PositiveAndNegativePart", Join, _decompose, _SOURCE)
 PROJECT = MemoRule("ProjectOfParts", Project, _push_project, _SOURCE, below=UnionAll)
 FILTER = MemoRule("FilterOfParts", Filter, _push_filter, _SOURCE, below=UnionAll)
-AGGREGATE = MemoRule("AggregateOfParts", Aggregate, _push_aggregate, _SOURCE, below=UnionAll)
-IM2: tuple[MemoRule, ...] = (DECOMPOSE, PROJECT, FILTER, AGGREGATE)
+IM2: tuple[MemoRule, ...] = (DECOMPOSE, PROJECT, FILTER)
