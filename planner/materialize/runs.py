@@ -104,6 +104,7 @@ class Runs:
                 self._weights,
                 self._families.committed,
                 self._families.twins,
+                late=self._request.method != "progressive",  # each of its early runs has work
             )
             search = Search(self._space, solver, self._weights, self._request.settings.tries)
             chosen = search.first()

@@ -30,7 +30,8 @@ _SPENT = Link(0, 0, False, 0)
 class Solver:
     """``weights``: of the opened runs, integers. ``committed``: chains that the base run has, whose
     cost is spent. ``twins``: which chain holds the rows of another one too (a table that the query
-    reads twice). ``keeping``: whether anything may be kept; without, the query is taken as it was
+    reads twice). ``late``: whether a chain may start in an early run that is not the first one.
+    ``keeping``: whether anything may be kept; without, the query is taken as it was
     written, as batch does it."""
 
     def __init__(
@@ -43,6 +44,7 @@ class Solver:
         twins: Mapping[Kept, Kept],
         *,
         keeping: bool = True,
+        late: bool = True,
     ) -> None:
         self._space = space
         self._memo = space.memo
@@ -52,6 +54,7 @@ class Solver:
         self._committed = committed
         self._twins = twins
         self._keeping = keeping
+        self._late = late
         self._sizes: dict[tuple[int, int], Size] = {}
         self._tryable: dict[
             tuple[int, GroupId, bool], tuple[tuple[Expression, Way | None], ...]
@@ -239,7 +242,7 @@ class Solver:
                     continue
                 best: Link | None = None
                 whole = at.made[index].get((slot.whole, key, False))
-                if whole is not None:
+                if whole is not None and (self._late or index in (0, len(self._spans) - 1)):
                     own = self._write(slot.snapshot, span)
                     cost = whole.cost + weight * own
                     best = Link(cost, 0 if (kept, index) in shared else cost, True, own)
