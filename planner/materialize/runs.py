@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from planner.cost.constants import CLEARLY
+from planner.cost.constants import CLEARLY, STAGE_SHARE
 from planner.materialize.families import Families
 from planner.materialize.search import Search
 from planner.request import PlanRequest
 from planner.temporal.chosen import Chosen, choose
 from planner.temporal.figures import Figures
-from planner.temporal.solve import Solver
+from planner.temporal.solve import Solver, Terms
 from planner.temporal.space import Space
 from planner.temporal.ways import Span, Ways
 
@@ -93,6 +93,10 @@ class Runs:
         again."""
         kept = {g for slot in self._space.slots for g in (slot.whole, slot.snapshot)}
         ways = Ways(self._space.memo, self._figures, frozenset(kept if eager else ()))
+        terms = Terms(
+            late=self._request.method != "progressive",  # each of its early runs has work
+            stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * _MICRO),
+        )
         searches: list[tuple[Search, Candidate]] = []
         for opened in self._opened_sets():
             if self._opening_alone(opened) >= CLEARLY * batch.total and not eager:
@@ -104,7 +108,7 @@ class Runs:
                 self._weights,
                 self._families.committed,
                 self._families.twins,
-                late=self._request.method != "progressive",  # each of its early runs has work
+                terms,
             )
             search = Search(self._space, solver, self._weights, self._request.settings.tries)
             chosen = search.first()
@@ -130,7 +134,9 @@ class Runs:
         opened = (self._last,)
         ways = Ways(self._space.memo, self._figures)
         spans = (Span(0, self._last),)
-        solver = Solver(self._space, ways, spans, self._weights, frozenset(), {}, keeping=False)
+        solver = Solver(
+            self._space, ways, spans, self._weights, frozenset(), {}, Terms(keeping=False)
+        )
         chosen = choose(self._space, solver.solve(), self._weights)
         self._evaluations += solver.evaluations
         if chosen is None:

@@ -14,6 +14,7 @@ that they are *shared*: made anyway, and paid for once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from planner.cost import operators
 from planner.cost.operators import Size
@@ -27,12 +28,21 @@ _SPENT = Link(0, 0, False, 0)
 """What earlier runs have committed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """``keeping``: whether anything may be kept; without, the query is taken as it was written, as
+    batch does it. ``late``: whether a chain may start in an early run that is not the first one.
+    ``stage_cost``: of writing a partition, beside its rows."""
+
+    keeping: bool = True
+    late: bool = True
+    stage_cost: int = 0
+
+
 class Solver:
     """``weights``: of the opened runs, integers. ``committed``: chains that the base run has, whose
     cost is spent. ``twins``: which chain holds the rows of another one too (a table that the query
-    reads twice). ``late``: whether a chain may start in an early run that is not the first one.
-    ``keeping``: whether anything may be kept; without, the query is taken as it was
-    written, as batch does it."""
+    reads twice)."""
 
     def __init__(
         self,
@@ -42,9 +52,7 @@ class Solver:
         weights: Mapping[int, int],
         committed: frozenset[Kept],
         twins: Mapping[Kept, Kept],
-        *,
-        keeping: bool = True,
-        late: bool = True,
+        terms: Terms,
     ) -> None:
         self._space = space
         self._memo = space.memo
@@ -53,8 +61,7 @@ class Solver:
         self._weights = weights
         self._committed = committed
         self._twins = twins
-        self._keeping = keeping
-        self._late = late
+        self._terms = terms
         self._sizes: dict[tuple[int, int], Size] = {}
         self._tryable: dict[
             tuple[int, GroupId, bool], tuple[tuple[Expression, Way | None], ...]
@@ -169,7 +176,7 @@ class Solver:
     ) -> Iterator[tuple[Expression, Way | None]]:
         """Expressions with their ways, each once; None for what only the store has."""
         for expression in self._memo.alternatives(group):
-            if expression.origin and not self._keeping:
+            if expression.origin and not self._terms.keeping:
                 continue
             if isinstance(expression.node, Stamped):
                 yield expression, None
@@ -225,7 +232,7 @@ class Solver:
 
     def _chains(self, slot: Slot) -> Iterator[tuple[Key, Kept]]:
         """The chains that hold a slot's rows, by key."""
-        if self._keeping:
+        if self._terms.keeping:
             for key in self._space.keys[slot.index]:
                 kept = (slot.index, key)
                 yield key, self._twins.get(kept, kept)
@@ -242,7 +249,7 @@ class Solver:
                     continue
                 best: Link | None = None
                 whole = at.made[index].get((slot.whole, key, False))
-                if whole is not None and (self._late or index in (0, len(self._spans) - 1)):
+                if whole is not None and (self._terms.late or index in (0, len(self._spans) - 1)):
                     own = self._write(slot.snapshot, span)
                     cost = whole.cost + weight * own
                     best = Link(cost, 0 if (kept, index) in shared else cost, True, own)
@@ -264,7 +271,7 @@ class Solver:
         return at.links[index].get(kept)
 
     def _write(self, group: GroupId, span: Span) -> int:
-        return round(operators.write(self._ways.size(group, False, span)))
+        return self._terms.stage_cost + round(operators.write(self._ways.size(group, False, span)))
 
     def _read(
         self,
