@@ -14,7 +14,7 @@ import pytest
 from include.local_s3 import LocalS3, local_s3, versitygw
 from include.state import open_store
 from include.state.commits import read_commit
-from spark_jobs import run
+from spark_jobs.run import CANNOT
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 pytestmark = [
@@ -24,11 +24,28 @@ pytestmark = [
     ),
 ]
 ROOT = Path(__file__).resolve().parents[2]
+PAUSED = """
+import sys
+from spark_jobs.run import CANNOT
+
+say = run._say
+
+def pause_after_the_first_stage(line):
+    say(line)
+    if "stage 1/3" in line:
+        print("paused", flush=True)
+        sys.stdin.readline()
+
+run._say = pause_after_the_first_stage
+sys.exit(run.main())
+"""
+"""The job in a process of its own, since Sail reads credentials once; it waits while we stop the
+store."""
 ROWS = [(i % 9, "abc"[i % 3], i) for i in range(300)]
 
 
 def test_a_store_that_goes_down_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORERUN_S3_TIMEOUT", "4")
 
@@ -44,19 +61,19 @@ def test_a_store_that_goes_down_and_comes_back(
         day.deliver(ROWS)
         key = day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
         plan = f"{day.store.root}/{key}"
-        say = run._say
-
-        def stop_after_the_first_stage(line: str) -> None:
-            say(line)
-            if "stage 1/3" in line:
-                first.close()
-                monkeypatch.setattr(run, "_say", say)
-
-        monkeypatch.setattr(run, "_say", stop_after_the_first_stage)
         started = time.monotonic()
-        assert run.main(arguments(plan, "a1")) == run.CANNOT
+        job = subprocess.Popen(
+            [sys.executable, "-c", PAUSED, *arguments(plan, "a1")],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        assert job.stdin is not None
+        assert job.stdout is not None
+        assert job.stdout.readline() == "paused\n"
+        first.close()
+        _, said = job.communicate("go on\n")
+        assert job.returncode == CANNOT
         assert time.monotonic() - started < 60
-    said = capsys.readouterr().err
     assert "error: store-down: cannot read" in said
     assert "hint: " in said
     assert "Traceback" not in said
