@@ -26,7 +26,7 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 PAUSED = """
 import sys
-from spark_jobs.run import CANNOT
+from spark_jobs import run
 
 say = run._say
 
@@ -69,7 +69,8 @@ def test_a_store_that_goes_down_and_comes_back(
         )  # fmt: skip
         assert job.stdin is not None
         assert job.stdout is not None
-        assert job.stdout.readline() == "paused\n"
+        said = job.stdout.readline()
+        assert said == "paused\n", job.communicate()
         first.close()
         _, said = job.communicate("go on\n")
         assert job.returncode == CANNOT
