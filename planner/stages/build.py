@@ -35,7 +35,7 @@ from planner.memo.reference import Stamped
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
-from planner.temporal.chosen import Chosen, inputs_of, is_delta_read, start_of
+from planner.temporal.chosen import Chosen, inputs_of, start_of
 from planner.temporal.space import Slot, Space
 from planner.temporal.tables import Cell, How, Kept, Place
 from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
@@ -159,8 +159,6 @@ class StageBuilder:
             raise ValueError(f"{place} is read of no slot")
         if cell.expression is not None and isinstance(cell.expression.node, Stamped):
             return self._stamped(cell.kept, slot, cell.expression.node)
-        if is_delta_read(self._space, cell, place):
-            return self._read(cell.kept, slot, Version.DELTA, self._index)
         until = self._index - 1 if before or cell.how is How.ADDED else self._index
         version = Version.NEW if until == self._index else Version.OLD
         rows = self._read(cell.kept, slot, version, until)

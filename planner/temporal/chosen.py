@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from planner.memo.memo import GroupId
-from planner.memo.reference import Stamped
 from planner.temporal.space import Slot, Space
 from planner.temporal.tables import Cell, How, Kept, Partition, Place, Solution
 
@@ -73,12 +72,6 @@ def inputs_of(cell: Cell, place: Place, index: int) -> tuple[list[Place], list[P
     return [], [(cell.kept, index - 1 if before else index)]
 
 
-def is_delta_read(space: Space, cell: Cell, place: Place) -> bool:
-    """Whether a cell reads one partition, not all of a chain."""
-    stamped = cell.expression is not None and isinstance(cell.expression.node, Stamped)
-    return cell.how is How.READ and space.memo.group(place[0]).step and not stamped
-
-
 class _Walk:
     def __init__(self, space: Space, chosen: Chosen) -> None:
         self._space = space
@@ -101,11 +94,8 @@ class _Walk:
                 self.visit(index, cell.moved or chosen.cell(index, below), below, to)
             for kept, until in partitions:
                 chosen.keeps = chosen.keeps or self._is_kept(kept, until, index)
-                if is_delta_read(self._space, cell, place):
-                    self._partition(kept, until)
-                else:
-                    for made_at in chain(chosen.solution, kept, until):
-                        self._partition(kept, made_at)
+                for made_at in chain(chosen.solution, kept, until):
+                    self._partition(kept, made_at)
 
     def _is_kept(self, kept: Kept, until: int, index: int) -> bool:
         """Whether a reader in the run ``index`` reads a partition of an earlier run."""

@@ -120,7 +120,7 @@ class Solver:
         span = self._spans[index]
         if self._memo.group(group).step:
             if span.base:
-                self._fill_step(at, index, group, shared)
+                self._fill_step(at, index, group)
             return
         tvr = self._memo.tvr_of(group)
         for before in (False, True):
@@ -144,18 +144,11 @@ class Solver:
         if parts is not None and step is not None:
             _better(best, (), Cell(parts.cost, How.SPLIT, added=step))
 
-    def _fill_step(
-        self, at: Solution, index: int, group: GroupId, shared: frozenset[Partition]
-    ) -> None:
+    def _fill_step(self, at: Solution, index: int, group: GroupId) -> None:
         best = self._made(at, index, group, False)
-        at.made[index].update({(group, key, False): cell for key, cell in best.items()})
-        for slot in self._space.by_delta.get(group, ()):
-            for key, kept in self._chains(slot):
-                link = at.links[index].get(kept)
-                if (kept, index) in shared and link is not None and not link.start:
-                    self._read_delta(index, slot, key, kept, best)
-        self._move(index, group, False, best)
-        at.cells[index].update({(group, key, False): cell for key, cell in best.items()})
+        cells = {(group, key, False): cell for key, cell in best.items()}
+        at.made[index].update(cells)
+        at.cells[index].update(cells)
 
     def _made(self, at: Solution, index: int, group: GroupId, before: bool) -> dict[Key, Cell]:
         """The best cells from expressions alone."""
@@ -345,16 +338,6 @@ class Solver:
             return 0
         grouped = operators.group(size.rows, size.rows, (), 1)
         return round(grouped + operators.exchange(size))
-
-    def _read_delta(
-        self, index: int, slot: Slot, key: Key, kept: Kept, best: dict[Key, Cell]
-    ) -> None:
-        """This run's partition of a chain that is kept anyway, read back."""
-        span = self._spans[index]
-        own = round(operators.read(self._ways.size(slot.delta, False, span)))
-        cost = self._weights[span.run] * own
-        cell = Cell(cost, How.READ, own, kept=kept, placed=bool(key), slot=slot)
-        _better(best, key, cell)
 
     def _stamped(
         self,

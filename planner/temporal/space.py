@@ -52,10 +52,8 @@ class Space:
         self.slots = tuple(_slots(memo))
         self.by_whole: dict[GroupId, list[Slot]] = {}
         self.by_snapshot: dict[GroupId, list[Slot]] = {}
-        self.by_delta: dict[GroupId, list[Slot]] = {}
         for slot in self.slots:
             self.by_whole.setdefault(slot.whole, []).append(slot)
-            self.by_delta.setdefault(slot.delta, []).append(slot)
             if slot.weighted:
                 self.by_snapshot.setdefault(slot.snapshot, []).append(slot)
         self.splits = {

@@ -1,0 +1,41 @@
+"""The temporal search: what a chosen plan costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner.api import plan
+from planner.request import PlanRequest, TimePoint
+from planner.temporal.chosen import choose
+from planner.temporal.solve import Solver, Terms
+from planner.temporal.ways import Span, Ways
+from tests.planner.sql.tpch import SOURCES
+
+QUERIES = [Path(__file__).parents[2] / "tpch" / f"q{n:02}.sql" for n in (1, 3, 4, 13, 15, 18, 21)]
+POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.5), (0.3, 0.8), (1.0, 1.0)))
+WEIGHTS = {1: 250_000, 2: 300_000, 3: 1_000_000}
+SPANS = (Span(0, 1), Span(1, 2), Span(2, 3))
+
+
+def solver_of(path: Path) -> Solver:
+    growing = ("orders", "lineitem", "customer", "partsupp")
+    sources = tuple(replace(s, changing=s.name in growing, rows=10**6) for s in SOURCES)
+    found = plan(PlanRequest(report="r", sql=path.read_text(), sources=sources, points=POINTS))
+    ways = Ways(found.space.memo, found.figures)
+    twins = found.families.twins
+    return Solver(found.space, ways, SPANS, WEIGHTS, frozenset(), twins, Terms())
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_a_partition_is_paid_for_once(path: Path) -> None:
+    """What a plan costs is what its runs cost, weighted; sharing what it uses is never dearer."""
+    solver = solver_of(path)
+    first = solver.solve()
+    chosen = choose(solver._space, first, WEIGHTS)
+    assert chosen is not None
+    assert chosen.total == sum(WEIGHTS[i] * cost for i, cost in enumerate(chosen.by_run, 1))
+    assert sum(chosen.by_run) == chosen.result_cost + sum(chosen.partition_costs.values())
+    assert chosen.total <= first.cells[-1][chosen.root].cost
