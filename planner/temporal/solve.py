@@ -86,9 +86,13 @@ class Solver:
                 solution.made[index] = near.made[index]
                 solution.links[index] = near.links[index]
                 continue
-            solution.cells[index] = dict(near.cells[index])
-            solution.made[index] = dict(near.made[index])
-            solution.links[index] = dict(near.links[index])
+            # Without what is filled again: a way that is gone must not stay behind.
+            cells, made, links = near.cells[index], near.made[index], near.links[index]
+            solution.cells[index] = {p: c for p, c in cells.items() if p[0] not in again}
+            solution.made[index] = {p: c for p, c in made.items() if p[0] not in again}
+            solution.links[index] = {
+                k: link for k, link in links.items() if self._space.slots[k[0]].whole not in again
+            }
             for group in self._space.order:
                 if group in again:
                     self._fill(solution, index, group, shared)
