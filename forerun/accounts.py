@@ -42,10 +42,22 @@ class StageAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyResult:
+    """The result that an early run gave, and whether it equals what the plain query gives over what
+    had arrived by then."""
+
+    rows: int
+    equal: bool
+    differences: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunAccount:
     """One run. ``estimated_cost`` is in CPU seconds; ``rows_read`` counts rows of sources,
     ``state_rows_read`` rows of artifacts, ``bytes_read`` both; ``state_bytes`` what it kept.
-    ``plan_ms`` is the planner's own time, ``prepare_ms`` with pinning, statistics and storing."""
+    ``plan_ms`` is the planner's own time, ``prepare_ms`` with pinning, statistics and storing.
+    ``early_result`` is there where an early run was to give the result."""
 
     index: int
     weight: float
@@ -63,13 +75,15 @@ class RunAccount:
     plan_ms: float = 0.0
     prepare_ms: float = 0.0
     flow: str = ""
+    early_result: EarlyResult | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayAccount:
     """A whole day beside batch, which is the one run of the plain query. Ratios are of executor CPU
     seconds, both sides weighted with the prices of their runs; None where batch used no measurable
-    CPU. ``plan_ms`` is the longest that planning a run took."""
+    CPU. ``equal`` is of the final result, and of every early one. ``plan_ms`` is the longest that
+    planning a run took."""
 
     report: str
     engine: str
@@ -141,12 +155,12 @@ def read_plan(store: StoreReader, commit: RunCommit) -> Plan:
     return decode_plan(store.get(key))
 
 
-def final_commit(store: StoreReader, at: Generation, runs: int) -> RunCommit:
-    """The commit with the result. Raises :class:`AccountError` if there is none."""
-    commit = read_commit(store, at, runs)
+def commit_with_result(store: StoreReader, at: Generation, run: int) -> RunCommit:
+    """The commit of a run that gives the result. Raises :class:`AccountError` without one."""
+    commit = read_commit(store, at, run)
     if commit is None or commit.result is None:
         raise AccountError(
-            f"the final run of {at.report} was not committed", hint="Look at the log of its run."
+            f"run {run} of {at.report} has committed no result", hint="Look at the log of its run."
         )
     return commit
 

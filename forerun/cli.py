@@ -14,7 +14,14 @@ from typer.exceptions import TyperException
 from forerun import console
 from forerun.doctor import doctor_command
 from forerun.expire import expire_command
-from forerun.planning import build_request, changing_tables, parse_points, read_sql
+from forerun.planning import (
+    ProblemName,
+    build_request,
+    changing_tables,
+    parse_points,
+    parse_problem,
+    read_sql,
+)
 from forerun.tables import find_tables
 from include.jvm import home_folder
 from planner.errors import ForerunError
@@ -69,13 +76,31 @@ Weights = Annotated[
     str, typer.Option("--weights", metavar="W1,..,WK", help="Price of compute at each run.")
 ]
 
+ProblemOption = Annotated[
+    ProblemName,
+    typer.Option(
+        "--problem",
+        help="pdw: the result at the end, at the least weighted cost. "
+        "ivm: the result at every run, the last run as cheap as can be.",
+    ),
+]
+ResultsAt = Annotated[
+    str | None,
+    typer.Option(
+        "--results-at",
+        metavar="R1,R2",
+        help="Early runs that give the result too, over what has arrived by then.",
+    ),
+]
+
 
 @app.command(
     "plan",
     epilog="**Examples**\n\n"
     "`forerun plan report.sql --tables data/`\n\n"
     "`forerun plan report.sql --tables data/ --changing orders,lineitem --format sql`\n\n"
-    "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`",
+    "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`\n\n"
+    "`forerun plan report.sql --tables data/ --problem ivm`",
 )
 def plan_command(  # noqa: PLR0913 - the options of the command
     report: ReportFile,
@@ -86,6 +111,8 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     method: Annotated[
         Method, typer.Option("--method", help="Choose by cost, or one run at the end.")
     ] = Method.auto,
+    problem: ProblemOption = ProblemName.pdw,
+    results_at: ResultsAt = None,
     output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     show_memo: Annotated[
@@ -99,7 +126,8 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     points = parse_points(arrived, weights)
     found_tables = find_tables(tables)
     growing = changing_tables(found_tables, changing)
-    request = build_request(report, found_tables, growing, points, method.value)
+    wanted = parse_problem(problem, results_at, len(points))
+    request = build_request(report, found_tables, growing, points, method.value, wanted)
     found = api.plan(request)
     if as_json or output is Format.json:
         console.say_json(record.as_json(found))
@@ -152,6 +180,8 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     method: Annotated[
         DayMethod, typer.Option("--method", help="By cost, or every run whatever it costs.")
     ] = DayMethod.auto,
+    problem: ProblemOption = ProblemName.pdw,
+    results_at: ResultsAt = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
     ] = None,
@@ -160,6 +190,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     """Run a whole day on a folder of tables, then the plain query, and compare."""
     from forerun import simulation_command as command
 
+    points = parse_points(arrived, weights)
     options = command.Options(
         report=report,
         sql=read_sql(report),
@@ -167,13 +198,14 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         engine=engine.value,
         changing=changing,
         correlate=tuple(correlate or ()),
-        points=parse_points(arrived, weights),
+        points=points,
         seed=seed,
         store=store,
         json_file=json_file,
         master=master,
         work=home_folder() / "simulations",
         method=method.value,
+        problem=parse_problem(problem, results_at, len(points)),
     )
     return command.run(options)
 

@@ -35,17 +35,18 @@ class PlainQuery:
     runner: Runner
 
     def run(self) -> tuple[Generation, RunAccount]:
-        """Run it as a report of its own, in an application of its own."""
+        """Run it over what has arrived, as a report of its own, in an application of its own."""
         return self._run("batch", self.spec.sql)
 
-    def compare(self, at: Generation, plain_at: Generation) -> Comparison:
-        """The committed result of a day against that of :meth:`run`.
+    def compare(self, at: Generation, plain_at: Generation, run: int = 0) -> Comparison:
+        """The result that a run of a day committed, by default the final one, against that of
+        :meth:`run`, before anything more has arrived.
 
         Where ORDER BY ... LIMIT left open which rows come last and the day has others, the query
         is run once more, without its LIMIT, to see whether they are among those that tie.
         """
         query = read_query(self.spec.sql, self.sources)
-        expected, found = self._result(plain_at, query), self._result(at, query)
+        expected, found = self._result(plain_at, query), self._result(at, query, run)
         cut = find_cut(query.relation)
         verdict = compare(expected, found, cut=cut)
         if cut is None or not verdict.undecided:
@@ -67,9 +68,9 @@ class PlainQuery:
         batch = accounts.read_batch(open_store(spec.store), at)
         return at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
 
-    def _result(self, at: Generation, query: Query) -> pa.Table:
+    def _result(self, at: Generation, query: Query, run: int = 0) -> pa.Table:
         store = open_store(self.spec.store)
-        result = accounts.final_commit(store, at, self.spec.runs).result
+        result = accounts.commit_with_result(store, at, run or self.spec.runs).result
         if result is None:
             raise accounts.AccountError(f"{at.report} has no result", hint="Look at its log.")
         rows = read_result(store, result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,15 @@ from forerun.tables import CHANGING_ROWS, Table
 from include.statistics import column_stats
 from planner.algebra.types import parse_type
 from planner.errors import ForerunError, RequestError
-from planner.request import PlanRequest, Source, SourceColumn, TimePoint
+from planner.request import (
+    PDW,
+    PlanRequest,
+    Problem,
+    Source,
+    SourceColumn,
+    TimePoint,
+    ivm,
+)
 
 Method = Literal["auto", "batch"]
 
@@ -67,6 +76,32 @@ def parse_points(arrived: str, weights: str) -> tuple[TimePoint, ...]:
     return tuple(TimePoint(weight=w, arrived=f) for f, w in zip(fractions, prices, strict=True))
 
 
+class ProblemName(StrEnum):
+    """The problems of Tempura 2.1: a progressive data warehouse, incremental view maintenance."""
+
+    pdw = "pdw"
+    ivm = "ivm"
+
+
+def parse_problem(name: ProblemName, results_at: str | None, runs: int) -> Problem:
+    """Where the result is wanted and what plans are compared by, from the command line."""
+    if results_at is None:
+        return ivm(runs) if name is ProblemName.ivm else PDW
+    if name is ProblemName.ivm:
+        raise RequestError(
+            "--problem ivm has the result at every run",
+            hint="Leave out --results-at, or --problem ivm.",
+        )
+    wanted = parse_numbers(results_at, "--results-at")
+    for run in wanted:
+        if run not in range(1, runs + 1):
+            raise RequestError(
+                f"--results-at names run {run:g} of a day of {runs} runs",
+                hint="Name runs by their numbers from 1, such as --results-at 1,2.",
+            )
+    return Problem(results_at=tuple(sorted({int(run) for run in wanted})))
+
+
 def changing_tables(tables: Mapping[str, Table], named: str | None) -> frozenset[str]:
     """The tables that change: those named, by default those of more than CHANGING_ROWS rows."""
     if named is None:
@@ -117,6 +152,7 @@ def build_request(
     changing: frozenset[str],
     points: tuple[TimePoint, ...],
     method: Method,
+    problem: Problem = PDW,
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run."""
     return PlanRequest(
@@ -125,4 +161,5 @@ def build_request(
         sources=with_statistics(tables, changing),
         points=points,
         method=method,
+        problem=problem,
     )

@@ -15,7 +15,7 @@ from typing import Literal
 import pyarrow.parquet as pq
 
 from forerun import accounts
-from forerun.accounts import DayAccount, RunAccount
+from forerun.accounts import DayAccount, EarlyResult, RunAccount
 from forerun.deliveries import Correlation, Splitter, check_correlations
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
@@ -28,7 +28,7 @@ from include.state.layout import Generation, version_folder
 from include.state.opening import open_store
 from include.state.store import Store
 from planner.algebra.relational import sources as sources_of
-from planner.request import Settings, TimePoint
+from planner.request import PDW, Problem, Settings, TimePoint
 from planner.sql.frontend import read_query
 
 DAY = date(2026, 1, 1)
@@ -58,10 +58,12 @@ class Simulation:
     incoming: Path | None = None
     """Deliveries that were split before (``<table>/run-<i>.parquet``), to be used again."""
     method: Literal["auto", "progressive"] = "auto"
+    problem: Problem = PDW
 
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
-    """Run the day and the plain query, and compare. ``say`` hears what is going on, ``advance``
+    """Run the day and the plain query, and compare; early results too, each with the plain query
+    over what has arrived by then. ``say`` hears what is going on, ``advance``
     how many rows have been split off.
 
     Raises a ``ForerunError`` for everything that a person can put right.
@@ -72,9 +74,9 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
     say("deliveries")
     rows = _write_deliveries(what, used, advance)
     spec, store = _spec(what, used), open_store(what.store)
-    at, runs = _run_day(what, spec, runner, store, say)
-    say("the plain query")
     plain = PlainQuery(spec, sources, DAY, runner)
+    at, runs = _run_day(what, plain, store, say)
+    say("the plain query")
     plain_at, batch = plain.run()
     say("comparison")
     return make_account(
@@ -195,10 +197,11 @@ def _times(points: Sequence[TimePoint]) -> list[str]:
 
 
 def _run_day(
-    what: Simulation, spec: ReportSpec, runner: Runner, store: Store, say: Say
+    what: Simulation, plain: PlainQuery, store: Store, say: Say
 ) -> tuple[Generation, tuple[RunAccount, ...]]:
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
-    at, measured, took = _generation(what, spec), {}, {}
+    spec, runner = plain.spec, plain.runner
+    at, measured, took, early = _generation(what, spec), {}, {}, {}
     settings = Settings(run_cost=_SESSION_COST[runner.engine])
     moments = spec.points(DAY)
     for run, moment in enumerate(moments, 1):
@@ -215,10 +218,14 @@ def _run_day(
             method=what.method,
             points=what.points,
             settings=settings,
+            problem=what.problem,
         )
         took[run] = (1000 * prepared.planning_s, 1000 * (time.perf_counter() - started))
         if not prepared.skip_reason:
             measured[run] = runner.run(prepared.plan_uri, run, tiny=prepared.tiny).process_cpu_s
+        if prepared.result is not None and prepared.result.plan.run.early_result:
+            say(f"the plain query at run {run}")
+            early[run] = _early_result(plain, store, at, run)
     publish_result(what.store, spec, DAY, at.generation, now=moments[-1])
     points = tuple((point.weight, point.arrived) for point in what.points)
     runs = accounts.read_runs(store, at, points)
@@ -228,8 +235,22 @@ def _run_day(
             process_cpu_s=measured.get(run.index) or run.process_cpu_s,
             plan_ms=took[run.index][0],
             prepare_ms=took[run.index][1],
+            early_result=early.get(run.index),
         )
         for run in runs
+    )
+
+
+def _early_result(plain: PlainQuery, store: Store, at: Generation, run: int) -> EarlyResult:
+    """The result of an early run beside the plain query over what has arrived by now."""
+    plain_at, _ = plain.run()
+    verdict = plain.compare(at, plain_at, run)
+    result = accounts.commit_with_result(store, at, run).result
+    return EarlyResult(
+        rows=result.rows if result is not None else 0,
+        equal=verdict.equal,
+        differences=verdict.differences,
+        notes=verdict.notes,
     )
 
 
@@ -254,7 +275,7 @@ def make_account(
     arrivals: tuple[tuple[str, tuple[int, ...]], ...],
 ) -> DayAccount:
     """Everything of a day in one record."""
-    final = accounts.final_commit(store, at, len(runs))
+    final = accounts.commit_with_result(store, at, len(runs))
     plan = accounts.read_plan(store, final)
     pointer = accounts.read_pointer(store, at)
     sample = read_rows(store, version_folder(at.report, at.day, pointer.version), pointer.files)
@@ -262,7 +283,7 @@ def make_account(
     return DayAccount(
         report=at.report,
         engine=engine,
-        equal=verdict.equal,
+        equal=verdict.equal and all(run.early_result.equal for run in runs if run.early_result),
         result=pointer.folder,
         rows=pointer.rows,
         runs=runs,

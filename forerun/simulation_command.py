@@ -11,7 +11,7 @@ from typing import Literal
 from rich.table import Table as Grid
 
 from forerun import console
-from forerun.accounts import DayAccount
+from forerun.accounts import DayAccount, RunAccount
 from forerun.deliveries import parse_correlation
 from forerun.planning import changing_tables
 from forerun.running import open_runner, scratch_folder
@@ -19,7 +19,7 @@ from forerun.simulate import Advance, Say, Simulation, report_name, simulate
 from forerun.tables import find_tables
 from planner.errors import ForerunError
 from planner.explain.found import reason_text
-from planner.request import TimePoint
+from planner.request import PDW, Problem, TimePoint
 
 DIFFERS = 1
 
@@ -41,6 +41,7 @@ class Options:
     master: str
     work: Path
     method: Literal["auto", "progressive"] = "auto"
+    problem: Problem = PDW
 
 
 def run(options: Options) -> int:
@@ -63,10 +64,11 @@ def run(options: Options) -> int:
         work=work,
         store=options.store or str(work / "store"),
         method=options.method,
+        problem=options.problem,
     )
     total = sum(table.rows for table in tables.values())
     with (
-        _bars(total, 3 + len(options.points)) as (say, advance),
+        _bars(total, 3 + len(options.points) + len(options.problem.results_at)) as (say, advance),
         open_runner(options.engine, work / "logs", options.master) as runner,
     ):
         day = simulate(what, runner, say, advance)
@@ -116,6 +118,9 @@ def show_day(day: DayAccount) -> None:
         grid.add_column(name, justify="left" if name == "run" else "right")
     for name in ("executor CPU s", "process CPU s", "wall s"):
         grid.add_column(name, justify="right")
+    early = any(run.early_result for run in day.runs)
+    if early:
+        grid.add_column("early result", justify="right")
     for run in day.runs:
         head = (str(run.index), f"{run.weight:g}", f"{run.arrived:.0%}")
         if run.skipped:
@@ -129,6 +134,7 @@ def show_day(day: DayAccount) -> None:
             f"{run.cpu_s:.2f}",
             f"{run.process_cpu_s:.2f}",
             f"{run.wall_s:.2f}",
+            *((_early_result(run),) if early else ()),
         )
     plain = day.batch
     grid.add_row(
@@ -141,8 +147,24 @@ def show_day(day: DayAccount) -> None:
     console.say("\n".join(_verdict(day)))
 
 
+def _early_result(run: RunAccount) -> str:
+    if run.early_result is None:
+        return ""
+    return f"{run.early_result.rows:,} rows, {'equal' if run.early_result.equal else 'DIFFERS'}"
+
+
+def _early_verdicts(day: DayAccount) -> Iterator[str]:
+    for run in day.runs:
+        early = run.early_result
+        if early is not None and not early.equal:
+            yield f"the early result of run {run.index} DIFFERS from batch:"
+        if early is not None:
+            yield from (f"  {text}" for text in (*early.differences, *early.notes))
+
+
 def _verdict(day: DayAccount) -> Iterator[str]:
-    if day.equal:
+    yield from _early_verdicts(day)
+    if day.equal or not day.differences:  # else it is the early results that differ
         yield f"equal to batch: {day.rows:,} rows in {day.result}"
     else:
         yield f"DIFFERS from batch: {day.rows:,} rows in {day.result}"

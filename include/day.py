@@ -44,7 +44,15 @@ from include.statistics import forecast, time_points, to_source
 from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
 from planner.errors import ForerunError, RequestError
-from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
+from planner.request import (
+    PDW,
+    Committed,
+    PlanRequest,
+    Problem,
+    Settings,
+    Source,
+    TimePoint,
+)
 
 __all__ = [
     "DayClosedError",
@@ -138,7 +146,7 @@ def _generations(
     return sorted(found, key=lambda item: item[1].number, reverse=True)
 
 
-def prepare_run(  # noqa: PLR0913 - the last two are for simulations
+def prepare_run(  # noqa: PLR0913 - the last three are for simulations
     store_uri: str,
     spec: ReportSpec,
     day: date,
@@ -149,6 +157,7 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
     method: Literal["auto", "progressive", "batch"] = "auto",
     points: Sequence[TimePoint] | None = None,
     settings: Settings | None = None,
+    problem: Problem = PDW,
 ) -> PreparedRun:
     """Pin the sources, plan run ``run`` with what is committed, store manifest and plan.
 
@@ -184,6 +193,7 @@ def prepare_run(  # noqa: PLR0913 - the last two are for simulations
         committed=tuple(_families(store, commit) for commit in chain),
         method=method,
         settings=settings or Settings(),
+        problem=problem,
     )
     tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
     return _planned(store, at, request, tiny=tiny)

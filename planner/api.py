@@ -91,6 +91,7 @@ def plan(request: PlanRequest) -> PlanResult:
         estimated_cost=round(chosen.total),
         batch_cost=round(decision.batch.total),
         not_incremental=_not_incremental(relation, memo, chosen),
+        objective=request.problem.objective,
     )
     return PlanResult(result, query, relation, space, figures, families, decision, trace)
 
@@ -146,6 +147,12 @@ def check(request: PlanRequest) -> None:
             f"there is no run {request.current} in a day of {len(request.points)} runs",
             hint="Runs are counted from 1.",
         )
+    runs = range(1, len(request.points) + 1)
+    if unknown := [run for run in request.problem.results_at if run not in runs]:
+        raise RequestError(
+            f"a result is wanted at run {unknown[0]} of a day of {len(runs)} runs",
+            hint="Runs are counted from 1; the last one always gives the result.",
+        )
     if any(run.index >= request.current for run in request.committed):
         raise RequestError(
             f"run {request.current} is planned, but run {request.committed[-1].index} is committed",
@@ -182,6 +189,7 @@ def _runs(
             stages=stages,
             estimated_cost=round(cost),
             arrived=point.arrived,
+            early_result=run != last and index in candidate.chosen.results,
         )
         base = run
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1)), tuple(
@@ -206,30 +214,37 @@ def _idle(index: int, request: PlanRequest) -> Run:
 def _batch_runs(
     chosen: Candidate, relation: Relation, query: Query, request: PlanRequest
 ) -> tuple[Run, ...]:
-    """One run at the end: the user's own text, as it was written."""
+    """The user's own text, as it was written, in each run that gives the result."""
     last = len(request.points)
     text = request.sql.strip().rstrip(";").rstrip()
-    stage = Stage(
-        id="result",
-        title="the report, from the sources",
-        sql=text,
-        inputs=tuple(
-            SourceInput(view=name, source=name, version="snapshot")
-            for name in sorted(sources(query.relation) | sources(relation))
-        ),
-        output=ResultOutput(columns=query.names, ordered=query.ordered),
-        estimated_cost=round(chosen.by_run[-1]),
+    inputs = tuple(
+        SourceInput(view=name, source=name, version="snapshot")
+        for name in sorted(sources(query.relation) | sources(relation))
     )
-    final = Run(
-        index=last,
-        weight=request.points[-1].weight,
-        opened=True,
-        base=request.committed[-1].index if request.committed else 0,
-        stages=(stage,),
-        estimated_cost=round(chosen.by_run[-1]),
-        arrived=request.points[-1].arrived,
-    )
-    return (*(_idle(index, request) for index in range(1, last)), final)
+    base = request.committed[-1].index if request.committed else 0
+    built: dict[int, Run] = {}
+    for run, cost in zip(chosen.opened, chosen.by_run, strict=True):
+        early, point = run != last, request.points[run - 1]
+        stage = Stage(
+            id="result",
+            title=f"the report{' so far' if early else ''}, from the sources",
+            sql=text,
+            inputs=inputs,
+            output=ResultOutput(columns=query.names, ordered=query.ordered),
+            estimated_cost=round(cost),
+        )
+        built[run] = Run(
+            index=run,
+            weight=point.weight,
+            opened=True,
+            base=base,
+            stages=(stage,),
+            estimated_cost=round(cost),
+            arrived=point.arrived,
+            early_result=early,
+        )
+        base = run
+    return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
 
 
 def _source_tables(relation: Relation, request: PlanRequest) -> tuple[SourceTable, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from planner.algebra.types import DataType
-from planner.contract.plan_v1 import Family
+from planner.contract.plan_v1 import Family, Objective
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +91,28 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """At which runs the result is wanted, and what plans are compared by (Tempura 2.1 and 6.2).
+
+    ``results_at``: the early runs that give the result over what has arrived by then; the final run
+    always gives it. ``objective``: ``weighted-sum`` of what the runs cost, or ``last-run-first``:
+    the cost of the last run decides, among equals that of the run before, and so on.
+    The default is the paper's PDW, a progressive data warehouse; for its IVM see :func:`ivm`.
+    """
+
+    results_at: tuple[int, ...] = ()
+    objective: Objective = "weighted-sum"
+
+
+PDW = Problem()
+
+
+def ivm(runs: int) -> Problem:
+    """Incremental view maintenance: the result at every run, the last run as cheap as can be."""
+    return Problem(results_at=tuple(range(1, runs + 1)), objective="last-run-first")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
     """Plan run ``current`` (1-based) of a day with these time points.
 
@@ -109,4 +131,5 @@ class PlanRequest:
     committed: tuple[Committed, ...] = ()
     first_sources: tuple[Source, ...] = ()
     method: Literal["auto", "progressive", "batch"] = "auto"
+    problem: Problem = PDW
     settings: Settings = field(default_factory=Settings)

@@ -85,9 +85,10 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
             f"the manifest of run {run.index} has no pin of {', '.join(missing)}",
             hint="The report was changed during the day; clear the day.",
         )
-    if manifest.final and not any(isinstance(s.output, ResultOutput) for s in run.stages):
+    gives_result = any(isinstance(s.output, ResultOutput) for s in run.stages)
+    if (manifest.final or run.early_result) and not gives_result:
         raise ContractError(
-            f"run {run.index} is the final one, but its plan makes no result",
+            f"run {run.index} is to give the result, but its plan makes none",
             hint="Plan the run again.",
         )
     pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}

@@ -7,6 +7,10 @@ Names inside stage SQL: the snapshot of source ``s`` is the view ``s``, its deli
 of this run has over the pin of the run's base) is ``s__delta``, and a family is the table named by
 its id, with one extra column ``__run INT``, the run that wrote the row. A signed family has a
 column ``__w BIGINT``: how often the row is added (positive) or taken back (negative).
+
+A field may be added to this version with the default that plans without it have always meant, so
+that the plans of a day that is under way are still read. Whatever changes the meaning of what is
+there is a new version. Either way an older program refuses what it does not know.
 """
 
 from __future__ import annotations
@@ -17,6 +21,9 @@ from typing import Literal
 CONTRACT_VERSION = 1
 RUN_COLUMN = "__run"
 WEIGHT_COLUMN = "__w"
+
+Objective = Literal["weighted-sum", "last-run-first"]
+"""What plans are compared by: see :class:`planner.request.Problem`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +113,7 @@ class Run:
 
     A run that is not ``opened`` has no stages and is skipped; what it would have read is in the
     delivery of the next one. Costs are integers, in millionths of a CPU second.
+    ``early_result``: this run is not the final one, but gives the result over what has arrived.
     """
 
     index: int
@@ -116,6 +124,7 @@ class Run:
     estimated_cost: int = 0
     arrived: float = 1.0
     committed: bool = False
+    early_result: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +151,7 @@ class Plan:
     estimated_cost: int
     batch_cost: int
     not_incremental: tuple[NotIncremental, ...] = ()
+    objective: Objective = "weighted-sum"
 
     @property
     def run(self) -> Run:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from planner.cost.constants import CLEARLY
 from planner.explain.found import MICRO, Found
+from planner.materialize.runs import Candidate
 
 
 def why_batch(found: Found) -> Iterator[str]:
@@ -18,12 +19,32 @@ def why_batch(found: Found) -> Iterator[str]:
     if not early:
         yield "  no early work looked at: to open one more run costs more than it could save"
         return
-    best = min(early, key=lambda one: (one.total, one.opened))
+    best = min(early, key=lambda one: (one.rank, one.opened))
+    if found.plan.objective == "last-run-first":
+        yield f"  no early work: at best ({_runs(best)}) {_last_run_first(best)} CPU s"
+        return
     share = best.total / decision.batch.total if decision.batch.total else 1.0
-    runs = ", ".join(map(str, best.opened))
     if share < CLEARLY:
         against = f"but its final run alone {best.by_run[-1] / MICRO:.2f}, more than batch"
     else:
         against = f"{share:.2f} of batch; worth it below {CLEARLY}"
     cost = f"{best.total / MICRO:.2f} CPU s weighted"
-    yield f"  no early work: at best (runs {runs}) {cost}, {against}"
+    yield f"  no early work: at best ({_runs(best)}) {cost}, {against}"
+
+
+def compared(found: Found) -> Iterator[str]:
+    """What decided where plans are compared by the last run first; nothing for a weighted sum."""
+    if found.plan.objective == "last-run-first":
+        decision = found.decision
+        yield (
+            f"  compared by the last run first: {_last_run_first(decision.chosen)} CPU s, "
+            f"batch {_last_run_first(decision.batch)} CPU s"
+        )
+
+
+def _runs(one: Candidate) -> str:
+    return f"runs {', '.join(map(str, one.opened))}"
+
+
+def _last_run_first(one: Candidate) -> str:
+    return ", ".join(f"{cost / MICRO:.2f}" for cost in reversed(one.by_run))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from planner.algebra.describe import label
 from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
-from planner.explain.choice import why_batch
+from planner.explain.choice import compared, why_batch
 from planner.explain.found import MICRO, Found, reason_text
 from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
 from planner.temporal.space import Slot
@@ -41,9 +41,13 @@ def lines(found: Found) -> tuple[Line, ...]:
     chosen = found.decision.chosen.chosen
     if chosen is None:
         return tuple(_batch_lines(found, found.relation, 0))
+    return _lines_of_result(found, chosen, chosen.results[-1])
+
+
+def _lines_of_result(found: Found, chosen: Chosen, index: int) -> tuple[Line, ...]:
+    """The operators of the result that the ``index``-th opened run gives."""
     walk = _Walk(found, chosen)
-    last = len(chosen.solution.spans) - 1
-    walk.add(last, chosen.root, chosen.cell(last, chosen.root), 0)
+    walk.add(index, chosen.root, chosen.cell(index, chosen.root), 0)
     twice = {line.kept for line in walk.found_lines if line.again}
     return tuple(
         replace(line, shared=line.kept if line.kept in twice else "") for line in walk.found_lines
@@ -53,7 +57,8 @@ def lines(found: Found) -> tuple[Line, ...]:
 def render(found: Found) -> str:
     """The tree as text, with the runs above it and what is not incremental below it."""
     plan = found.plan
-    parts = [*_header(plan), *why_batch(found), "", *_tree_text(lines(found))]
+    parts = [*_header(plan), *compared(found), *why_batch(found), "", *_tree_text(lines(found))]
+    parts += _early_results(found)
     if plan.families:
         parts += ["", "kept between runs:"]
         parts += [f"  {_family_text(family)}" for family in plan.families]
@@ -66,9 +71,19 @@ def render(found: Found) -> str:
     return "\n".join(parts) + "\n"
 
 
+def _early_results(found: Found) -> Iterator[str]:
+    chosen = found.decision.chosen.chosen
+    if chosen is None:
+        return
+    for index in chosen.results[:-1]:
+        yield ""
+        yield f"the early result of run {chosen.solution.spans[index].run}:"
+        yield from _tree_text(_lines_of_result(found, chosen, index))
+
+
 def _header(plan: Plan) -> Iterator[str]:
     opened = sum(run.opened for run in plan.runs)
-    how = "batch, one run at the end" if plan.method == "batch" else (
+    how = f"batch, {_batch_runs(opened)}" if plan.method == "batch" else (
         f"incremental, {opened} of {len(plan.runs)} runs opened"
     )  # fmt: skip
     yield f"report {plan.report}: {how}"
@@ -76,6 +91,7 @@ def _header(plan: Plan) -> Iterator[str]:
         state = "committed" if run.committed else "opened" if run.opened else "not opened"
         count = len(run.stages)
         stages = f"{count} stage{'' if count == 1 else 's'}" if count else ""
+        stages += ", early result" if run.early_result else ""
         cost = f"{run.estimated_cost / MICRO:10.2f} CPU s" if run.opened else " " * 16
         yield (
             f"  run {run.index}  weight {run.weight:<5g} arrived {run.arrived:>5.0%} {cost}"
@@ -86,6 +102,10 @@ def _header(plan: Plan) -> Iterator[str]:
         f"  weighted cost {plan.estimated_cost / MICRO:.2f} CPU s, "
         f"batch {plan.batch_cost / MICRO:.2f} CPU s: {share:.2f} of batch (estimates)"
     )
+
+
+def _batch_runs(opened: int) -> str:
+    return "one run at the end" if opened == 1 else f"{opened} runs, each by itself"
 
 
 def _family_text(family: Family) -> str:

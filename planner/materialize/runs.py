@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from planner.cost.constants import CLEARLY, STAGE_SHARE
+from planner.cost.constants import STAGE_SHARE
 from planner.materialize.families import Families
+from planner.materialize.objective import MICRO, Goal
 from planner.materialize.search import Search
 from planner.request import PlanRequest
 from planner.temporal.chosen import Chosen, choose
@@ -17,19 +18,20 @@ from planner.temporal.space import Space
 from planner.temporal.ways import Span, Ways
 
 _ALL_SUBSETS_UP_TO = 6
-_MICRO = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A way to do the rest of the day. ``by_run`` has the cost of each opened run, fixed cost and
-    all; ``total`` the weighted sum. Without ``chosen`` it is batch, the user's own text at the end.
+    all; ``total`` the weighted sum; candidates are compared by ``rank``. Without ``chosen`` it is
+    batch: the user's own text in every run that gives the result.
     """
 
     opened: tuple[int, ...]
     chosen: Chosen | None
     by_run: tuple[float, ...]
     total: float
+    rank: tuple[float, ...]
 
     @property
     def is_batch(self) -> bool:
@@ -60,11 +62,10 @@ class Runs:
         self._request = request
         self._last = len(request.points)
         self._base = request.committed[-1].index if request.committed else 0
-        self._weights = {
-            run: round(point.weight * _MICRO) for run, point in enumerate(request.points, 1)
-        }
+        self._goal = Goal(request)
+        self._weights = self._goal.weights
         self._figures = figures
-        self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * _MICRO
+        self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
         self._evaluations = 0
 
     def decide(self) -> Decision:
@@ -82,8 +83,8 @@ class Runs:
             candidates = self._candidates(True, batch)
         seen = (*candidates, batch)
         if request.method == "auto" and not early:
-            candidates = [one for one in candidates if _is_worth_it(one, batch)] or [batch]
-        best = min(candidates, key=lambda one: (one.total, one.opened), default=batch)
+            candidates = [one for one in candidates if self._is_worth_it(one, batch)] or [batch]
+        best = min(candidates, key=lambda one: (one.rank, one.opened), default=batch)
         rejected = tuple(one for one in seen if one is not best)
         return Decision(best, batch, rejected, self._evaluations, open=True)
 
@@ -95,12 +96,12 @@ class Runs:
         ways = Ways(self._space.memo, self._figures, frozenset(kept if eager else ()))
         terms = Terms(
             late=self._request.method != "progressive",  # each of its early runs has work
-            stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * _MICRO),
+            stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
         )
         searches: list[tuple[Search, Candidate]] = []
         for opened in self._opened_sets():
-            if self._opening_alone(opened) >= CLEARLY * batch.total and not eager:
-                continue  # whatever the runs did, they could not pay for themselves
+            if not eager and not self._may_pay(opened, batch):
+                continue
             solver = Solver(
                 self._space,
                 ways,
@@ -110,64 +111,76 @@ class Runs:
                 self._families.twins,
                 terms,
             )
-            search = Search(self._space, solver, self._weights, self._request.settings.tries)
+            early, tries = self._goal.early_results_among(opened), self._request.settings.tries
+            search = Search(self._space, solver, self._weights, tries, early)
             chosen = search.first()
             if chosen is not None:
-                searches.append((search, self._candidate(opened, chosen)))
+                searches.append((search, self._candidate(opened, chosen, *chosen.by_run)))
         if searches:
-            search, first = min(searches, key=lambda found: found[1].total)
+            search, first = min(searches, key=lambda found: found[1].rank)
             if first.chosen is not None:
-                better = self._candidate(first.opened, search.better(first.chosen))
+                improved = search.better(first.chosen)
+                better = self._candidate(first.opened, improved, *improved.by_run)
                 searches = [(s, better if one is first else one) for s, one in searches]
         self._evaluations += sum(search.evaluations for search, _ in searches)
         return [one for _, one in searches if one.chosen is not None and one.chosen.keeps]
 
-    def _opening_alone(self, opened: tuple[int, ...]) -> float:
-        return self._total(opened, tuple(self._fixed for _ in opened))
+    def _may_pay(self, opened: tuple[int, ...], batch: Candidate) -> bool:
+        """Whether opening the runs does not alone cost more than they could save."""
+        alone = self._goal.rank(opened, tuple(self._fixed for _ in opened))
+        return self._goal.is_clearly_below(alone, batch.rank)
 
-    def _candidate(self, opened: tuple[int, ...], chosen: Chosen) -> Candidate:
-        by_run = tuple(cost + self._fixed for cost in chosen.by_run)
-        return Candidate(opened, chosen, by_run, self._total(opened, by_run))
+    def _is_worth_it(self, one: Candidate, batch: Candidate) -> bool:
+        cheaper = self._goal.is_clearly_below(one.rank, batch.rank)
+        return cheaper and one.by_run[-1] <= batch.by_run[-1]
+
+    def _candidate(self, opened: tuple[int, ...], chosen: Chosen | None, *costs: int) -> Candidate:
+        by_run = tuple(cost + self._fixed for cost in costs)
+        goal = self._goal
+        return Candidate(
+            opened, chosen, by_run, goal.total(opened, by_run), goal.rank(opened, by_run)
+        )
 
     def _batch(self) -> Candidate:
-        """Everything at the end, from the sources, as Spark would do the user's own text."""
-        opened = (self._last,)
+        """Every wanted result by itself from the sources, as Spark would do the user's own text."""
+        opened = (*self._goal.early_results, self._last)
         ways = Ways(self._space.memo, self._figures)
-        spans = (Span(0, self._last),)
-        solver = Solver(
-            self._space, ways, spans, self._weights, frozenset(), {}, Terms(keeping=False)
-        )
-        chosen = choose(self._space, solver.solve(), self._weights)
-        self._evaluations += solver.evaluations
-        if chosen is None:
-            raise ValueError("the query cannot be computed from its sources")
-        by_run = (chosen.by_run[-1] + self._fixed,)
-        return Candidate(opened, None, by_run, self._total(opened, by_run))
-
-    def _total(self, opened: tuple[int, ...], by_run: tuple[float, ...]) -> float:
-        points = self._request.points
-        return sum(points[r - 1].weight * cost for r, cost in zip(opened, by_run, strict=True))
+        costs = []
+        for run in opened:
+            solver = Solver(
+                self._space,
+                ways,
+                (Span(0, run),),
+                self._weights,
+                frozenset(),
+                {},
+                Terms(keeping=False),
+            )
+            chosen = choose(self._space, solver.solve(), self._weights)
+            self._evaluations += solver.evaluations
+            if chosen is None:
+                raise ValueError("the query cannot be computed from its sources")
+            costs += chosen.by_run
+        return self._candidate(opened, None, *costs)
 
     def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:
         bases = (self._base, *opened[:-1])
         return tuple(Span(base, run) for base, run in zip(bases, opened, strict=True))
 
     def _opened_sets(self) -> Iterator[tuple[int, ...]]:
-        """Sets of runs to open, each with the final run. With many early runs left, only sets of
-        the cheapest ones: work goes first where compute is cheap."""
-        early = tuple(range(self._request.current, self._last))
+        """Sets of runs to open, each with those that give the result. With many early runs left,
+        only sets of the cheapest ones: work goes first where compute is cheap."""
+        early = range(self._request.current, self._last)
+        wanted = (*self._goal.early_results, self._last)
+        free = tuple(run for run in early if run not in wanted)
         if self._request.settings.temporal == "early" or self._request.method == "progressive":
             yield (*early, self._last)
-        elif len(early) <= _ALL_SUBSETS_UP_TO:
-            for count in range(len(early), -1, -1):
-                for chosen in combinations(early, count):
-                    yield (*chosen, self._last)
+        elif len(free) <= _ALL_SUBSETS_UP_TO:
+            for count in range(len(free), -1, -1):
+                for chosen in combinations(free, count):
+                    yield tuple(sorted((*chosen, *wanted)))
         else:
             points = self._request.points
-            by_price = sorted(early, key=lambda run: (points[run - 1].weight, run))
-            for count in range(len(early), -1, -1):
-                yield (*sorted(by_price[:count]), self._last)
-
-
-def _is_worth_it(one: Candidate, batch: Candidate) -> bool:
-    return one.total < CLEARLY * batch.total and one.by_run[-1] <= batch.by_run[-1]
+            by_price = sorted(free, key=lambda run: (points[run - 1].weight, run))
+            for count in range(len(free), -1, -1):
+                yield tuple(sorted((*by_price[:count], *wanted)))

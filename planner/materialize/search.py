@@ -29,15 +29,22 @@ class _Change:
 
 
 class Search:
-    """``tries``: the most solutions that the greedy part may ask for, counted over one search."""
+    """``tries``: the most solutions that the greedy part may ask for, counted over one search.
+    ``early``: the indices of the early runs that give the result too."""
 
     def __init__(
-        self, space: Space, solver: Solver, weights: Mapping[int, int], tries: int
+        self,
+        space: Space,
+        solver: Solver,
+        weights: Mapping[int, int],
+        tries: int,
+        early: tuple[int, ...] = (),
     ) -> None:
         self._space = space
         self._solver = solver
         self._weights = weights
         self._tries = tries
+        self._early = early
         self._near: Solution | None = None
         self._seen: dict[frozenset[Partition], Chosen | None] = {}
 
@@ -68,7 +75,7 @@ class Search:
                 return _cheaper(best, self._seen[shared])
             solution = self._solver.solve(shared, self._near)
             self._near = solution
-            found = choose(self._space, solution, self._weights)
+            found = choose(self._space, solution, self._weights, self._early)
             self._seen[shared] = found
             best = _cheaper(best, found)
             if found is None or found.used == shared:

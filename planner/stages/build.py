@@ -75,16 +75,17 @@ class StageBuilder:
             for number, (kept, place) in enumerate(self._ordered(), 1)
         ]
         chosen = self._chosen
-        if self._index == len(chosen.solution.spans) - 1:
+        if self._index in chosen.results:
+            early = self._index != chosen.results[-1]
             relation = self._relation(chosen.root, chosen.cell(self._index, chosen.root))
             stages.append(
                 Stage(
                     id="result",
-                    title="the report",
+                    title="the report so far" if early else "the report",
                     sql=self._sql(relation, query.names),
                     inputs=_inputs(relation),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
-                    estimated_cost=chosen.result_cost,
+                    estimated_cost=chosen.result_costs.get(self._index, 0),
                 )
             )
         return tuple(stages)

@@ -1,4 +1,5 @@
 """What a solution chose: which partitions of which chains are made, and what all of it costs.
+The result is one more reader of what is kept, in the final run and in each early run that gives it.
 
 A part that two readers of one run need is made twice, as Spark would; a partition is made once,
 whoever reads it.
@@ -16,16 +17,19 @@ from planner.temporal.tables import Cell, How, Kept, Partition, Place, Solution
 
 @dataclass(slots=True)
 class Chosen:
-    """``partitions``: what is written, with the place of its rows in the ``made`` table.
+    """``results``: the indices of the runs that give the result, the last one among them.
+    ``partitions``: what is written, with the place of its rows in the ``made`` table.
+    ``result_costs``: of what a run computes for its result alone.
     ``by_run``: the cost of each opened run, not weighted; ``total``: weighted. ``used``: the chains
     that are read. ``keeps``: whether any run reads what an earlier one left.
     ``worked``: the groups that are computed, by the index of the run."""
 
     solution: Solution
     root: Place
+    results: tuple[int, ...]
     partitions: dict[Partition, Place] = field(default_factory=dict)
     partition_costs: dict[Partition, int] = field(default_factory=dict)
-    result_cost: int = 0
+    result_costs: dict[int, int] = field(default_factory=dict)
     by_run: list[int] = field(default_factory=list)
     total: int = 0
     keeps: bool = False
@@ -40,15 +44,19 @@ class Chosen:
         return table[index][place]
 
 
-def choose(space: Space, solution: Solution, weights: Mapping[int, int]) -> Chosen | None:
-    """Walk the best way to have the root in the last run; None if there is none."""
-    last = len(solution.spans) - 1
+def choose(
+    space: Space, solution: Solution, weights: Mapping[int, int], early: tuple[int, ...] = ()
+) -> Chosen | None:
+    """Walk the best way to have the root in the last run, and in the ``early`` ones; None if there
+    is none."""
+    results = (*early, len(solution.spans) - 1)
     root = (space.root, (), False)
-    if root not in solution.cells[last]:
+    if any(root not in solution.cells[index] for index in results):
         return None
-    chosen = Chosen(solution, root, by_run=[0 for _ in solution.spans])
+    chosen = Chosen(solution, root, results, by_run=[0 for _ in solution.spans])
     walk = _Walk(space, chosen)
-    walk.visit(last, chosen.cell(last, root), root)
+    for index in results:
+        walk.visit(index, chosen.cell(index, root), root)
     walk.finish()
     chosen.total = sum(
         weights[span.run] * cost for span, cost in zip(solution.spans, chosen.by_run, strict=True)
@@ -106,7 +114,8 @@ class _Walk:
     def _count(self, index: int, own: int, to: Partition | None) -> None:
         self._chosen.by_run[index] += own
         if to is None:
-            self._chosen.result_cost += own
+            costs_of_results = self._chosen.result_costs
+            costs_of_results[index] = costs_of_results.get(index, 0) + own
         else:
             costs = self._chosen.partition_costs
             costs[to] = costs.get(to, 0) + own

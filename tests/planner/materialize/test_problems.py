@@ -1,0 +1,145 @@
+"""Where the result is wanted, and what plans are compared by (Tempura 2.1 and 6.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import api
+from planner.algebra.types import BIGINT, STRING
+from planner.contract.plan_v1 import ResultOutput
+from planner.errors import RequestError
+from planner.explain import tree
+from planner.materialize.objective import ABOVE_ALL_COSTS, Goal
+from planner.request import (
+    PDW,
+    ColumnStats,
+    Committed,
+    PlanRequest,
+    Problem,
+    Source,
+    SourceColumn,
+    TimePoint,
+    ivm,
+)
+
+SALES = Source(
+    name="sales",
+    columns=(
+        SourceColumn(name="k", type=BIGINT),
+        SourceColumn(name="g", type=STRING),
+        SourceColumn(name="v", type=BIGINT),
+    ),
+    changing=True,
+    rows=50_000_000,
+    bytes=2_000_000_000,
+    stats=(("g", ColumnStats(distinct=10.0)), ("k", ColumnStats(distinct=4e7))),
+)
+SUMS = "SELECT g, sum(v) AS s FROM sales GROUP BY g"
+KEYS = "SELECT k, sum(v) AS s FROM sales GROUP BY k"
+MEDIANS = "SELECT g, median(v) AS m FROM sales GROUP BY g"
+WEIGHTS = (0.9, 0.95, 1.0)
+
+
+def request(sql: str, problem: Problem, **more: object) -> PlanRequest:
+    points = [TimePoint(weight=w, arrived=(i + 1) / 3) for i, w in enumerate(WEIGHTS)]
+    return PlanRequest(
+        report="r", sql=sql, sources=(SALES,), points=tuple(points), problem=problem, **more
+    )
+
+
+def planned(sql: str, problem: Problem, **more: object) -> api.PlanResult:
+    return api.plan(request(sql, problem, **more))
+
+
+def gives_result(result: api.PlanResult) -> list[bool]:
+    outputs = [[stage.output for stage in run.stages] for run in result.plan.runs]
+    return [any(isinstance(o, ResultOutput) for o in of_run) for of_run in outputs]
+
+
+@pytest.mark.parametrize(
+    ("problem", "at"),
+    [
+        (Problem(results_at=(2,)), [False, True, True]),
+        (Problem(results_at=(1, 3)), [True, False, True]),
+        (ivm(3), [True, True, True]),
+    ],
+)
+@pytest.mark.parametrize("sql", [SUMS, MEDIANS])
+def test_the_result_is_there_where_it_is_wanted_and_nowhere_else(problem, at, sql):
+    """Also where nothing is worth keeping, and every result is computed by itself (medians)."""
+    result = planned(sql, problem)
+    assert gives_result(result) == at
+    assert [run.early_result for run in result.plan.runs] == [*at[:-1], False]
+    assert all(run.opened for run, wanted in zip(result.plan.runs, at, strict=True) if wanted)
+    assert result.plan.method == ("batch" if sql is MEDIANS else "incremental")
+    assert result.plan.objective == problem.objective
+    text = tree.render(result)
+    assert text.count(", early result") == sum(at[:-1])
+
+
+def test_an_early_result_is_one_more_reader_of_what_is_kept():
+    """Keeping states does not repay two early runs at these prices; with the results of those runs
+    wanted it does: the states are paid for once."""
+    assert planned(SUMS, PDW).plan.method == "batch"
+    wanted = planned(SUMS, Problem(results_at=(1, 2)))
+    assert wanted.plan.families
+    chosen = wanted.decision.chosen.chosen
+    assert chosen is not None
+    assert chosen.results == (0, 1, 2)
+    assert wanted.plan.estimated_cost < wanted.plan.batch_cost
+    for run in wanted.plan.runs:
+        assert run.estimated_cost >= sum(stage.estimated_cost for stage in run.stages)
+
+
+def test_batch_has_the_price_of_every_result_by_itself():
+    alone = [
+        planned(SUMS, PDW, method="batch").plan,
+        planned(SUMS, Problem(results_at=(1,)), method="batch").plan,
+        planned(SUMS, ivm(3), method="batch").plan,
+    ]
+    assert [sum(run.opened for run in one.runs) for one in alone] == [1, 2, 3]
+    costs = [[run.estimated_cost for run in one.runs] for one in alone]
+    assert costs[0][2] == costs[1][2] == costs[2][2] > 0
+    assert costs[1][0] == costs[2][0] > 0
+    for one in alone:
+        weighted = sum(w * r.estimated_cost for w, r in zip(WEIGHTS, one.runs, strict=True))
+        assert one.batch_cost == one.estimated_cost == pytest.approx(weighted, abs=2)
+
+
+@pytest.mark.parametrize("sql", [SUMS, KEYS])
+def test_with_the_last_run_first_it_is_as_cheap_as_can_be(sql):
+    """Whatever early work costs; a weighted sum would rather leave it."""
+    first = planned(sql, Problem(objective="last-run-first"))
+    weighted = planned(sql, PDW)
+    assert first.plan.runs[-1].estimated_cost <= weighted.plan.runs[-1].estimated_cost
+    every = [one for one in (first.decision.chosen, *first.decision.rejected) if one.chosen]
+    assert first.decision.chosen.rank == min(one.rank for one in every)
+    assert [first.plan.runs[-1 - i].estimated_cost for i in range(3)] == [
+        round(cost) for cost in first.decision.chosen.rank
+    ]
+    assert "compared by the last run first" in tree.render(first)
+    assert "compared by" not in tree.render(weighted)
+
+
+def test_each_run_of_a_day_still_gives_the_results_that_are_left():
+    families = planned(SUMS, ivm(3)).plan.families
+    later = planned(
+        SUMS, ivm(3), current=2, committed=(Committed(index=1, families=families),)
+    ).plan
+    assert [run.early_result for run in later.runs] == [False, True, False]
+    assert [run.base for run in later.runs[1:]] == [1, 2]
+    assert later.runs[0].committed
+    assert later.method == "incremental"
+
+
+def test_the_weights_of_the_search_have_room_for_every_cost():
+    goal = Goal(request(SUMS, ivm(3)))
+    assert [goal.weights[run] for run in (1, 2, 3)] == [1, ABOVE_ALL_COSTS, ABOVE_ALL_COSTS**2]
+    assert goal.rank((1, 2, 3), (7.0, 5.0, 3.0)) == (3.0, 5.0, 7.0)
+    assert goal.rank((1, 3), (7.0, 3.0)) == (3.0, 0.0, 7.0)
+
+
+@pytest.mark.parametrize("run", [0, 4, -1])
+def test_a_result_at_no_run_is_refused(run):
+    with pytest.raises(RequestError, match=f"a result is wanted at run {run} of a day of 3 runs"):
+        planned(SUMS, Problem(results_at=(run,)))
