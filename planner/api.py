@@ -24,26 +24,24 @@ from planner.contract.plan_v1 import (
     SourceTable,
     Stage,
 )
-from planner.errors import Reason, RequestError
+from planner.errors import MethodError, Reason, RequestError
 from planner.materialize.families import Families
 from planner.materialize.runs import Candidate, Decision, Runs
-from planner.memo.memo import GroupId, Memo
+from planner.memo.memo import Memo
 from planner.request import PlanRequest
-from planner.rules.explore.eager_aggregate import aggregate_eagerly
-from planner.rules.explore.same_group import join_groups_once
-from planner.rules.methods.positive_negative import IM2
+from planner.rules.explore.catalog import EXPLORE
+from planner.rules.methods.catalog import SINGLE, check_rules, method_of
+from planner.rules.methods.method import Method
 from planner.rules.normalize.driver import normalize
-from planner.search.explore import Search, Trace
-from planner.search.incremental import TVR_GENERATING, reason
+from planner.search.exploration import Explored, explore
+from planner.search.explore import Trace
+from planner.search.incremental import reason
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import Context, StageBuilder
 from planner.stats.containment import with_contained_keys
 from planner.temporal.figures import Figures
 from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
-
-BUDGET = 20_000
-"""Most tries of rules in one search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +64,12 @@ def plan(request: PlanRequest) -> PlanResult:
     query = read_query(request.sql, request.sources)
     ids = ColumnIds(query.last_id)
     request = _with_contained_keys(request, query)
-    relation = normalize(query.relation, request.first_sources or request.sources, ids)
-    memo, root, trace = _explore(relation, request, ids)
-    space = Space(memo, root)
+    off = frozenset(request.settings.rules_off)
+    relation = normalize(query.relation, request.first_sources or request.sources, ids, off=off)
+    method = method_of(request.method)
+    explored = _explore(relation, method, request, ids)
+    memo, trace = explored.memo, explored.trace
+    space = Space(memo, explored.root, method.keeps)
     figures = Figures(memo, request)
     families = Families(space, figures, request, words_of(relation))
     decision = Runs(space, figures, families, request).decide()
@@ -78,6 +79,7 @@ def plan(request: PlanRequest) -> PlanResult:
         runs = _batch_runs(chosen, relation, query, request)
     else:
         runs, used = _runs(chosen, query, request, families, space, ids)
+    in_use = frozenset(method.rule_names) - off
     result = Plan(
         version=CONTRACT_VERSION,
         report=request.report,
@@ -90,26 +92,25 @@ def plan(request: PlanRequest) -> PlanResult:
         session=request.settings.session,
         estimated_cost=round(chosen.total),
         batch_cost=round(decision.batch.total),
-        not_incremental=_not_incremental(relation, memo, chosen),
+        not_incremental=_not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
     )
     return PlanResult(result, query, relation, space, figures, families, decision, trace)
 
 
-def _explore(
-    relation: Relation, request: PlanRequest, ids: ColumnIds
-) -> tuple[Memo, GroupId, Trace]:
-    """The memo of the query, in every form and with every version that the rules find."""
-    memo = Memo(frozenset(s.name for s in request.sources if s.changing))
-    root = memo.add(relation)
-    if request.method != "batch":
-        eager = aggregate_eagerly(relation, ids)
-        if eager is not None:
-            memo.equate(root, eager, "EagerAggregate")
-            memo.equate(root, join_groups_once(eager), "JoinGroupsOnce")
-    rules = TVR_GENERATING if request.method == "batch" else (*TVR_GENERATING, *IM2)
-    search = Search(memo, rules, ids, BUDGET)
-    return memo, root, search.run()
+def _explore(relation: Relation, method: Method, request: PlanRequest, ids: ColumnIds) -> Explored:
+    """The memo of a query by a method. Raises :class:`MethodError` where it does not apply."""
+    growing = frozenset(s.name for s in request.sources if s.changing)
+    why_not = method.why_not(relation, growing)
+    if why_not is not None and method in SINGLE:
+        raise MethodError(
+            f"the method {method.name} does not apply to this query: {why_not}",
+            hint="Use auto: of all methods that apply, the cheapest for each part of the query.",
+        )
+    off = frozenset(request.settings.rules_off)
+    trees = () if request.method == "batch" else (t for t in EXPLORE if t.name not in off)
+    rules = (rule for rule in method.rules if rule.name not in off)
+    return explore(relation, growing, trees, rules, ids)
 
 
 def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
@@ -123,6 +124,7 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
 
 def check(request: PlanRequest) -> None:
     """Refuse a request that has no meaning."""
+    check_rules(request.settings.rules_off)
     if not request.points:
         raise RequestError("the day has no runs", hint="Give at least one time point.")
     for index, point in enumerate(request.points, 1):
@@ -264,9 +266,10 @@ def _source_tables(relation: Relation, request: PlanRequest) -> tuple[SourceTabl
 
 
 def _not_incremental(
-    relation: Relation, memo: Memo, candidate: Candidate
+    relation: Relation, memo: Memo, candidate: Candidate, in_use: frozenset[str]
 ) -> tuple[NotIncremental, ...]:
-    """Operators that wait for the final run, parents first, each with its reason."""
+    """Operators that wait for the final run, parents first, each with its reason. ``in_use``: the
+    rules that there were."""
     waiting = []
     early = _worked_early(memo, candidate)
     reasons: dict[int, Reason | None] = {}
@@ -277,7 +280,7 @@ def _not_incremental(
         if tvr is None or not tvr.changing or not node.inputs:
             continue
         below = any(reasons.get(id(child)) is not None for child in node.inputs)
-        own = None if tvr.has_delta else reason(memo, next(memo.alternatives(tvr.new)).node)
+        own = None if tvr.has_delta else reason(memo, next(memo.alternatives(tvr.new)).node, in_use)
         reasons[id(node)] = own or (Reason.INPUT_WAITS if below and not tvr.has_delta else None)
     for node in nodes:
         tvr = memo.tvr_of(groups[id(node)])

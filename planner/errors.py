@@ -50,8 +50,15 @@ class ContractError(ForerunError):
     code = "contract"
 
 
+class MethodError(ForerunError):
+    """An incremental method that was asked for by name does not apply to the query."""
+
+    code = "method-does-not-apply"
+
+
 class Reason(StrEnum):
-    """Why an operator waits for the final run. Explain shows the code, docs/reports.md the text."""
+    """Why an operator waits for the final run, or why a method does not apply to a query. Explain
+    shows the code, docs/reports.md the text."""
 
     OPERATOR = "operator-without-delta-rule"
     INPUT_WAITS = "input-waits"
@@ -65,3 +72,9 @@ class Reason(StrEnum):
     LIMIT = "order-and-limit-need-all-rows"
     STATE_NOT_KEPT = "state-was-not-kept"
     COST = "dearer-early-than-late"
+    NOT_IN_USE = "rule-not-in-use"
+    NOTHING_GROWS = "no-source-grows"
+    NO_OUTER_JOIN = "no-growing-outer-join"
+    UNGROUPED_JOIN = "joined-before-grouping"
+    BUILD_SIDE = "grows-on-build-side"
+    UNGROUPED = "kept-without-grouping"

@@ -8,6 +8,9 @@ from typing import Literal
 from planner.algebra.types import DataType
 from planner.contract.plan_v1 import Family, Objective
 
+Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
+"""How a day may be planned (:mod:`planner.rules.methods.catalog`)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnStats:
@@ -84,6 +87,7 @@ class Settings:
     run_cost: float = 3.0
     buckets: int = 0
     tries: int = 24
+    rules_off: tuple[str, ...] = ()
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),
         ("spark.sql.session.timeZone", "UTC"),
@@ -118,7 +122,8 @@ class PlanRequest:
 
     ``committed`` is the chain of committed runs before ``current``, oldest first. ``method``:
     ``batch`` asks for one run at the end with the user's own text; ``progressive`` takes the given
-    early runs as opened anyway and does not charge for opening them; ``auto`` charges.
+    early runs as opened anyway and does not charge for opening them; ``auto`` charges. The others
+    (:data:`Method`) ask for the best plan that one method alone gives, whatever it repays.
     ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
     the order they had then, so that what is kept still fits the query.
     """
@@ -130,6 +135,6 @@ class PlanRequest:
     current: int = 1
     committed: tuple[Committed, ...] = ()
     first_sources: tuple[Source, ...] = ()
-    method: Literal["auto", "progressive", "batch"] = "auto"
+    method: Method = "auto"
     problem: Problem = PDW
     settings: Settings = field(default_factory=Settings)

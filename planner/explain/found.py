@@ -49,6 +49,12 @@ REASONS = {
     Reason.LIMIT: "ORDER BY and LIMIT need all rows",
     Reason.STATE_NOT_KEPT: "an earlier run did not keep its state",
     Reason.COST: "early work would cost more than it saves",
+    Reason.NOT_IN_USE: "its delta rule is switched off, or is none of the method",
+    Reason.NOTHING_GROWS: "no source that is read grows during the day",
+    Reason.NO_OUTER_JOIN: "there is no outer join whose partners may still arrive",
+    Reason.UNGROUPED_JOIN: "two growing inputs are joined before both are grouped",
+    Reason.BUILD_SIDE: "what grows is on the side of a join that has to be whole",
+    Reason.UNGROUPED: "what grows reaches an operator that needs all rows before it is grouped",
 }
 """What each reason code means, in words."""
 

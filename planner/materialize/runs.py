@@ -81,26 +81,32 @@ class Runs:
         if not candidates and request.method == "progressive":
             # Nothing repays early work here, but early runs are what was asked for.
             candidates = self._candidates(True, batch)
+        worth = [one for one in candidates if self._is_worth_it(one, batch)]
+        if request.method not in ("auto", "progressive") and not early and not worth:
+            # Nothing repays early work here, but a method was asked for by name.
+            candidates = self._candidates(False, None) or self._candidates(True, None)
         seen = (*candidates, batch)
         if request.method == "auto" and not early:
-            candidates = [one for one in candidates if self._is_worth_it(one, batch)] or [batch]
+            candidates = worth or [batch]
+        elif request.method != "progressive" and not early:
+            candidates = worth or candidates
         best = min(candidates, key=lambda one: (one.rank, one.opened), default=batch)
         rejected = tuple(one for one in seen if one is not best)
         return Decision(best, batch, rejected, self._evaluations, open=True)
 
-    def _candidates(self, eager: bool, batch: Candidate) -> list[Candidate]:
+    def _candidates(self, eager: bool, batch: Candidate | None) -> list[Candidate]:
         """The best way to do the day for each set of opened runs, where it keeps anything; the
         best of them is then improved. ``eager``: whatever can be kept is, rather than computed
-        again."""
-        kept = {g for slot in self._space.slots for g in (slot.whole, slot.snapshot)}
-        ways = Ways(self._space.memo, self._figures, frozenset(kept if eager else ()))
+        again. ``batch``: only sets of runs that may be worth opening, beside it."""
+        dear = self._space.makeable_by_step() if eager else frozenset()
+        ways = Ways(self._space.memo, self._figures, dear)
         terms = Terms(
             late=self._request.method != "progressive",  # each of its early runs has work
             stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
         )
         searches: list[tuple[Search, Candidate]] = []
         for opened in self._opened_sets():
-            if not eager and not self._may_pay(opened, batch):
+            if batch is not None and not eager and not self._may_pay(opened, batch):
                 continue
             solver = Solver(
                 self._space,

@@ -15,6 +15,8 @@ INCREMENTAL: tuple[Rule, ...] = (
     join.INNER,
     outer_join.BY_KEY,  # before TOUCHED: recomputes nothing
     outer_join.TOUCHED,
+    outer_join.SEMI_BY_KEY,  # before SEMI_TOUCHED: recomputes nothing
+    outer_join.SEMI_TOUCHED,
     aggregate.MERGED,  # before AFFECTED: keeps no input
     aggregate.AFFECTED,
 )

@@ -7,6 +7,7 @@ be had in every way their own groups know.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, UnionAll, Version
@@ -220,8 +221,19 @@ TVR_GENERATING: tuple[MemoRule, ...] = (
 )
 
 
-def reason(memo: Memo, node: Relation) -> Reason | None:
-    """Why an operator has no delta, although it changes: what its rules say."""
-    inputs = tuple(input_of(memo, i) for i in node.inputs if isinstance(i, Reference))
-    found = catalog.find(node, inputs)
-    return found if isinstance(found, Reason) else None
+def without(*names: str) -> tuple[MemoRule, ...]:
+    """The TVR-generating rules but these."""
+    return tuple(rule for rule in TVR_GENERATING if rule.name not in names)
+
+
+def reason(memo: Memo, node: Relation, in_use: Container[str]) -> Reason | None:
+    """Why an operator has no delta, although it changes: what its rules say, or that the one that
+    covers it is not among those that were tried. None if its inputs are what it waits for."""
+    given = [i for i in node.inputs if isinstance(i, Reference)]
+    found = catalog.find(node, tuple(input_of(memo, i) for i in given))
+    if isinstance(found, Reason):
+        return found
+    below = (memo.tvr_of(i.group) for i in given)
+    if all(tvr is None or not tvr.changing or tvr.has_delta for tvr in below):
+        return None if found[0].name in in_use else Reason.NOT_IN_USE
+    return None

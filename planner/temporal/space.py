@@ -46,10 +46,11 @@ class Space:
     the empty one first. ``keys``: how each slot may be distributed.
     """
 
-    def __init__(self, memo: Memo, root: GroupId) -> None:
+    def __init__(self, memo: Memo, root: GroupId, keeps: frozenset[View] | None = None) -> None:
         self.memo = memo
         self.root = memo.leader(root)
-        self.slots = tuple(_slots(memo))
+        self._keeps = keeps
+        self.slots = tuple(_slots(memo, keeps))
         self.by_whole: dict[GroupId, list[Slot]] = {}
         self.by_snapshot: dict[GroupId, list[Slot]] = {}
         for slot in self.slots:
@@ -71,6 +72,14 @@ class Space:
         """What may be kept of the rows of a snapshot group."""
         yield from self.by_whole.get(group, ())
         yield from self.by_snapshot.get(group, ())
+
+    def makeable_by_step(self) -> frozenset[GroupId]:
+        """Snapshots that need not be computed whole after the first run: they can be kept; or, of
+        what may not be kept, their deltas go into something that can."""
+        found = {group for slot in self.slots for group in (slot.whole, slot.snapshot)}
+        if self._keeps is not None:
+            found |= {self.memo.leader(tvr.new) for tvr in self.memo.tvrs if tvr.has_delta}
+        return frozenset(found)
 
     def place_of(self, slot: Slot) -> int:
         """When in the order a slot can be made; after all else if it is of no use."""
@@ -167,7 +176,7 @@ def key_below(node: Relation, key: Key) -> Key | None:
     return tuple(below)
 
 
-def _slots(memo: Memo) -> Iterator[Slot]:
+def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
     count = 0
     for tvr in memo.tvrs:
         if not tvr.changing or memo.leader(tvr.new) != tvr.new:
@@ -178,6 +187,8 @@ def _slots(memo: Memo) -> Iterator[Slot]:
                 continue
             signed = view is View.ROWS and tvr.weight is not None
             kept = View.WEIGHTED if signed else view
+            if keeps is not None and kept not in keeps:
+                continue
             snapshot = memo.leader(tvr.edges[Version.NEW, kept])
             columns = memo.group(snapshot).columns
             if all(is_storable(c, grouped=signed) for c in columns):

@@ -302,6 +302,11 @@ def _random_call(rng: random.Random, history: History, name: str) -> AggregateCa
 
 
 ONE, TWO = (True,), (True, True)
+PARTNERS = (
+    (JoinKind.LEFT, outer_join.BY_KEY, outer_join.TOUCHED),
+    (JoinKind.SEMI, outer_join.SEMI_BY_KEY, outer_join.SEMI_TOUCHED),
+    (JoinKind.ANTI, outer_join.SEMI_BY_KEY, outer_join.SEMI_TOUCHED),
+)
 LAWS: list[tuple[str, Rule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
     # name, rule, builder, which inputs change, which may take rows back
     ("filter", linear.FILTER, random_filter, ONE, ONE),
@@ -322,13 +327,13 @@ LAWS: list[tuple[str, Rule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
         for kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
     ),
     *(
-        (f"by-key-{kind}", outer_join.BY_KEY, join_of(kind, residual=False), change, (True, False))
-        for kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+        (f"by-key-{kind}", by_key, join_of(kind, residual=False), change, (True, False))
+        for kind, by_key, _ in PARTNERS
         for change in (TWO, (False, True))
     ),
     *(
-        (f"touched-{kind}", outer_join.TOUCHED, join_of(kind, residual=r), change, (True, False))
-        for kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+        (f"touched-{kind}", touched, join_of(kind, residual=r), change, (True, False))
+        for kind, _, touched in PARTNERS
         for change in (TWO, (False, True))
         for r in (True, False)
     ),

@@ -20,6 +20,8 @@ L may: all three are linear in it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
@@ -46,12 +48,16 @@ from planner.rules.incremental.join import as_join, needs_of_both, weighted_join
 from planner.rules.incremental.rule import Applies, Input, Rule, Versions
 from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
 
-_KINDS = frozenset({JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+_OUTER = frozenset({JoinKind.LEFT})
+_SEMI = frozenset({JoinKind.SEMI, JoinKind.ANTI})
+_Look = Callable[[Relation, tuple[Input, ...]], Applies | Reason]
 
 
-def _common(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+def _common(
+    node: Relation, inputs: tuple[Input, ...], kinds: frozenset[JoinKind]
+) -> Applies | Reason:
     join = as_join(node)
-    if join.kind not in _KINDS or not inputs[1].changing:
+    if join.kind not in kinds or not inputs[1].changing:
         return Reason.OPERATOR  # over a static right side, the delta of the left one says it all
     if not is_deterministic(join.condition):
         return Reason.NOT_DETERMINISTIC
@@ -64,9 +70,12 @@ def _common(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
     return Applies(signed=signed, needs=needs)
 
 
-def _by_key_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
-    _, residual = split_condition(as_join(node))
-    return _common(node, inputs) if residual == TRUE else Reason.OPERATOR
+def _by_key(kinds: frozenset[JoinKind]) -> _Look:
+    def applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+        _, residual = split_condition(as_join(node))
+        return _common(node, inputs, kinds) if residual == TRUE else Reason.OPERATOR
+
+    return applies
 
 
 def _by_key_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
@@ -126,11 +135,14 @@ def _extend_by_nulls(join: Join, left: Signed) -> Signed:
     return Signed(Project(left.relation, (*items, *nulls)), left.weight)
 
 
-def _touched_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
-    applies = _common(node, inputs)
-    if isinstance(applies, Reason):
-        return applies
-    return Applies(signed=True, needs=applies.needs)
+def _touched(kinds: frozenset[JoinKind]) -> _Look:
+    def applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
+        found = _common(node, inputs, kinds)
+        if isinstance(found, Reason):
+            return found
+        return Applies(signed=True, needs=found.needs)
+
+    return applies
 
 
 def _touched_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
@@ -148,20 +160,18 @@ def _touched_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds)
     return plus(tuple(parts), join.columns, ids)
 
 
-BY_KEY = Rule(
-    "OuterJoinDeltaByKey",
-    Join,
-    _by_key_applies,
+_BY_KEY_SOURCE = (
     "Tempura 4.1 (outer and semi joins by their affected keys), under the convention of tvr. "
     "Duplicates on the left each have their own NULL row to take back; a NULL key never appears, "
-    "since it equals nothing.",
-    _by_key_delta,
+    "since it equals nothing."
 )
-TOUCHED = Rule(
-    "OuterJoinDeltaTouchedRows",
-    Join,
-    _touched_applies,
+_TOUCHED_SOURCE = (
     "Distributed IVM 3.2, domain of the affected rows: what was there for them goes, what is there "
-    "now comes; right for any condition that contains an equality.",
-    _touched_delta,
+    "now comes; right for any condition that contains an equality."
+)
+BY_KEY = Rule("OuterJoinDeltaByKey", Join, _by_key(_OUTER), _BY_KEY_SOURCE, _by_key_delta)
+TOUCHED = Rule("OuterJoinDeltaTouchedRows", Join, _touched(_OUTER), _TOUCHED_SOURCE, _touched_delta)
+SEMI_BY_KEY = Rule("SemiJoinDeltaByKey", Join, _by_key(_SEMI), _BY_KEY_SOURCE, _by_key_delta)
+SEMI_TOUCHED = Rule(
+    "SemiJoinDeltaTouchedRows", Join, _touched(_SEMI), _TOUCHED_SOURCE, _touched_delta
 )

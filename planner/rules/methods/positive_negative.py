@@ -21,10 +21,14 @@ from planner.algebra.relational import (
     Project,
     Relation,
     UnionAll,
+    walk,
 )
 from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic, substitute
 from planner.algebra.types import Column, ColumnId
+from planner.errors import Reason
 from planner.memo.memo import Role
+from planner.rules.methods.method import Method, WhyNot, changes
+from planner.search.incremental import without
 from planner.search.rule import Match, MemoRule
 
 _SOURCE = "Tempura 4.2 (1), the IM-2 approach"
@@ -99,3 +103,26 @@ DECOMPOSE = MemoRule("PositiveAndNegativePart", Join, _decompose, _SOURCE)
 PROJECT = MemoRule("ProjectOfParts", Project, _push_project, _SOURCE, below=UnionAll)
 FILTER = MemoRule("FilterOfParts", Filter, _push_filter, _SOURCE, below=UnionAll)
 IM2: tuple[MemoRule, ...] = (DECOMPOSE, PROJECT, FILTER)
+
+
+def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
+    splits = (
+        node
+        for node in walk(relation)
+        if isinstance(node, Join) and node.kind is JoinKind.LEFT and changes(node.right, growing)
+    )
+    if any(is_deterministic(node.condition) for node in splits):
+        return None
+    what = "there is no left join whose partners may still arrive, so nothing to split"
+    return WhyNot(Reason.NO_OUTER_JOIN, what)
+
+
+METHOD = Method(
+    "im2",
+    "IM-2: of outer joins the rows that stay early, those that may go by themselves",
+    # Without the deltas of whole outer joins, which are another method; the negative part may be
+    # maintained by any that it has rules for.
+    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *IM2),
+    _why_not,
+    _SOURCE,
+)

@@ -68,17 +68,25 @@ CLEAN: tuple[Rule, ...] = (
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
 )
+PASSES = ("DropInnerSorts", "CountSides", "ReorderJoins", "PruneColumns")
+"""What is done once to the whole query, and may be left out. Unique column ids may not: all that
+follows takes them for granted."""
+RULE_NAMES = tuple(
+    dict.fromkeys((*PASSES, *(rule.name for rule in (*PUSH, *IMPLY, *KEYS, *CLEAN))))
+)
 
 
 @dataclass
 class _Run:
-    """One normalization: the context, who watches, and how often rules have fired."""
+    """One normalization: the context, who watches, what is switched off, and how often rules have
+    fired."""
 
     context: Context
     observer: Observer | None
+    off: frozenset[str]
 
     def once(self, name: str, change: Callable[[Relation], Relation], r: Relation) -> Relation:
-        after = change(r)
+        after = r if name in self.off else change(r)
         if self.observer is not None and after != r:
             self.observer(name, r, after)
         return after
@@ -95,7 +103,7 @@ class _Run:
         ``settled`` are nodes at which no rule of the set fires, by identity: a rule looks at a node
         and what is below it only, so none fires at the same node later.
         """
-        table = tuple(rules)
+        table = tuple(rule for rule in rules if rule.name not in self.off)
         known = {} if settled is None else settled
 
         def at_node(node: Relation) -> Relation:
@@ -142,8 +150,10 @@ def normalize(
     sources: Iterable[Source],
     ids: ColumnIds,
     observer: Observer | None = None,
+    off: frozenset[str] = frozenset(),
 ) -> Relation:
-    """An equivalent relation with the same output columns, in normal form.
+    """An equivalent relation with the same output columns, in normal form, without the rules that
+    are switched ``off``.
 
     Of the result: column ids are unique in the tree; filters are as low as they may be; there are
     no RIGHT joins; equalities between the sides of a join are of plain columns of one type where
@@ -153,7 +163,7 @@ def normalize(
     given = tuple(sources)
     not_null = {s.name: frozenset(c.name for c in s.columns if not c.nullable) for s in given}
     context = Context(ids, Estimator(given), not_null)
-    run = _Run(context, observer)
+    run = _Run(context, observer, off)
     columns = relation.columns
     result = run.once("UniqueColumns", lambda r: with_unique_columns(r, context), relation)
     columns = result.columns

@@ -10,11 +10,10 @@ import pytest
 from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation, Scan, Version
 from planner.algebra.scalar import Call, Literal, Ref, equals
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.api import TVR_GENERATING
 from planner.explain.memo import text
 from planner.memo.memo import Expression, Memo, Role, View
 from planner.request import Source, SourceColumn
-from planner.rules.methods.positive_negative import IM2
+from planner.rules.methods.catalog import AUTO
 from planner.rules.normalize.driver import normalize
 from planner.search.explore import Search
 from planner.search.rule import MemoRule
@@ -99,7 +98,7 @@ def explored(sql: str, sources: tuple[Source, ...], *, watched: bool = False) ->
             where = f"after {rule.name} at expression {expression.id}"
             raise AssertionError(f"{where}: {error}") from error
 
-    trace = Search(memo, (*TVR_GENERATING, *IM2), ids, 20_000, observe if watched else None).run()
+    trace = Search(memo, AUTO.rules, ids, 20_000, observe if watched else None).run()
     assert not trace.spent
     return memo
 

@@ -18,6 +18,7 @@ from planner.contract import FamilyInput
 from planner.errors import Reason
 from planner.memo.memo import Memo, Tvr, View
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.rules.methods.catalog import AUTO
 from planner.search.incremental import reason
 from tests.datadriven import Block, run_file
 
@@ -73,7 +74,7 @@ def rules(result: PlanResult) -> list[str]:
         how = "static"
         if tvr.changing:
             how = ", ".join(fired(memo, tvr))
-            why = reason(memo, next(memo.alternatives(tvr.new)).node)
+            why = reason(memo, next(memo.alternatives(tvr.new)).node, AUTO.rule_names)
             how = how or str(why or Reason.INPUT_WAITS)
         lines.append(f"{'  ' * depth}{label(node)}: {how}")
         stack.extend((i, depth + 1) for i in reversed(node.inputs))

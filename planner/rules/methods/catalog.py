@@ -1,0 +1,77 @@
+"""The methods by name, each a set of rules, and the names of all rules. Nothing registers itself.
+
+A method is planned alone (``im1``, ``im2``, ...), or with all others in one memo (``auto``). A new
+one is a file that makes a :class:`Method`, and a line in ``SINGLE``. Rewrites of the query that are
+good or bad by the data (``EXPLORE``) and normal forms belong to no method: every one has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planner.errors import RequestError
+from planner.rules.explore.catalog import EXPLORE
+from planner.rules.methods import continuous_view, positive_negative
+from planner.rules.methods.method import Method, always
+from planner.rules.normalize import driver
+from planner.search.incremental import TVR_GENERATING
+from planner.search.rule import MemoRule
+
+IM1 = Method(
+    "im1",
+    "IM-1: deltas of every operator from versions of its inputs, merged into what is kept",
+    TVR_GENERATING,
+    always,
+    "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",
+)
+SINGLE: tuple[Method, ...] = (
+    IM1,
+    positive_negative.METHOD,
+    continuous_view.METHOD,
+)
+"""What can be planned alone."""
+
+
+def _together(methods: Iterable[Method]) -> tuple[MemoRule, ...]:
+    """The rules of all, each once. AggregateDelta says all that AggregateStates does."""
+    rules = {rule.name: rule for method in methods for rule in method.rules}
+    rules.pop(continuous_view.STATES.name, None)
+    return tuple(rules.values())
+
+
+AUTO = Method(
+    "auto",
+    "all methods together, chosen by cost per operator and run",
+    _together(SINGLE),
+    always,
+    "Tempura 4.3",
+)
+BATCH = Method("batch", "the user's own text, in one run at the end", TVR_GENERATING, always, "")
+METHODS = {method.name: method for method in (*SINGLE, AUTO, BATCH)}
+
+
+def method_of(name: str) -> Method:
+    """The method of a request. Early runs whatever they repay (``progressive``) is all methods."""
+    found = METHODS.get("auto" if name == "progressive" else name)
+    if found is None:
+        raise RequestError(
+            f"there is no method {name}", hint=f"The methods are {', '.join(METHODS)}."
+        )
+    return found
+
+
+def rule_names() -> tuple[str, ...]:
+    """Every rule that can be switched off: normal forms, rewrites, methods, in this order."""
+    memo = {rule.name: None for method in METHODS.values() for rule in method.rules}
+    return tuple(dict.fromkeys((*driver.RULE_NAMES, *(rule.name for rule in EXPLORE), *memo)))
+
+
+def check_rules(names: Iterable[str]) -> None:
+    """Refuse names of rules that there are not."""
+    known = rule_names()
+    for name in names:
+        if name not in known:
+            raise RequestError(
+                f"there is no rule {name!r} to switch off",
+                hint=f"The rules are {', '.join(known)}.",
+            )

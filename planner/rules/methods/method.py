@@ -1,0 +1,57 @@
+"""What an incremental method is: a named set of rules, and what it does not apply to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planner.algebra.relational import Relation, sources
+from planner.errors import Reason
+from planner.memo.memo import View
+from planner.search.rule import MemoRule
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a method does not apply to a query: a code, and a sentence that names the place."""
+
+    reason: Reason
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """``rules``: of the memo, all that the method is made of. ``applies``: None, or why not, of a
+    normalized query and the names of the sources that grow. ``keeps``: the views that may be kept;
+    None for all. ``source``: where the method is from."""
+
+    name: str
+    title: str
+    rules: tuple[MemoRule, ...]
+    applies: Callable[[Relation, frozenset[str]], WhyNot | None]
+    source: str
+    keeps: frozenset[View] | None = None
+
+    @property
+    def rule_names(self) -> tuple[str, ...]:
+        return tuple(rule.name for rule in self.rules)
+
+    def why_not(self, relation: Relation, growing: frozenset[str]) -> WhyNot | None:
+        """Why the method does not apply to a normalized query; None if it does."""
+        if not changes(relation, growing):
+            what = "no source that the query reads grows during the day"
+            return WhyNot(Reason.NOTHING_GROWS, what)
+        return self.applies(relation, growing)
+
+
+def changes(relation: Relation, growing: frozenset[str]) -> bool:
+    """Whether a relation reads a source that grows."""
+    return not sources(relation).isdisjoint(growing)
+
+
+def always(relation: Relation, growing: frozenset[str]) -> WhyNot | None:  # noqa: ARG001
+    """For methods that apply to whatever changes."""
+    return None
