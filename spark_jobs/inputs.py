@@ -88,7 +88,7 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
     gives_result = any(isinstance(s.output, ResultOutput) for s in run.stages)
     if (manifest.final or run.early_result) and not gives_result:
         raise ContractError(
-            f"run {run.index} is to give the result, but its plan makes none",
+            f"run {run.index} is to give the result, but its plan makes no result",
             hint="Plan the run again.",
         )
     pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}

@@ -131,6 +131,30 @@ def test_simulations_that_cannot_start(
     assert message in refused(capsys, *arguments, *options)
 
 
+@pytest.mark.parametrize("command", ["plan", "simulate"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--problem", "ivm", "--results-at", "1"], "--problem ivm has the result at every run"),
+        (["--results-at", "0"], "--results-at names run 0 of a day of 3 runs"),
+        (["--results-at", "1,4"], "--results-at names run 4 of a day of 3 runs"),
+        (["--results-at", "1.5"], "--results-at names run 1.5 of a day of 3 runs"),
+        (["--results-at", "first"], "is not a list of numbers"),
+        (["--problem", "tdw"], "tdw"),
+    ],
+)
+def test_problems_that_are_none(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    folder: Path,
+    command: str,
+    options: list[str],
+    message: str,
+) -> None:
+    arguments = [command, report(tmp_path), "--tables", str(folder)]
+    assert message in refused(capsys, *arguments, *options)
+
+
 def test_what_the_operating_system_refuses(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,

@@ -18,7 +18,7 @@ from planner.contract.plan_v1 import (
     Plan,
     SourceInput,
 )
-from planner.request import Committed, PlanRequest, Settings, TimePoint
+from planner.request import PDW, Committed, PlanRequest, Problem, Settings, TimePoint
 from tests.oracles.bags import compare_bags, same_limited
 from tests.oracles.values import NotInterpretedError, Row, row_key
 from tests.properties.cases import Case
@@ -74,6 +74,7 @@ class Outcome:
 
     ``rows`` and ``states``: how often a family of each kind was compared with the oracle.
     ``judged``: the oracle knows the query, and gives what the engine gives for the user's text.
+    ``early_results``: how many were compared with the user's text.
     """
 
     kept: int
@@ -81,6 +82,7 @@ class Outcome:
     rows: int = 0
     states: int = 0
     judged: bool = False
+    early_results: int = 0
 
 
 def _tries(case: Case) -> int:
@@ -89,7 +91,9 @@ def _tries(case: Case) -> int:
     return Settings().tries if len(case.query.sql) % 8 == 0 else 2
 
 
-def request_of(case: Case, run: int, points: int, day: Day, early: bool) -> PlanRequest:
+def request_of(
+    case: Case, run: int, points: int, day: Day, early: bool, problem: Problem = PDW
+) -> PlanRequest:
     """Run ``run`` of a day with ``points`` runs."""
     weights = [0.25 + 0.75 * i / max(1, points - 1) for i in range(points)]
     weights[-1] = 1.0
@@ -104,6 +108,7 @@ def request_of(case: Case, run: int, points: int, day: Day, early: bool) -> Plan
         current=run,
         committed=tuple(day.committed),
         settings=Settings(temporal="early" if early else "cost", tries=_tries(case)),
+        problem=problem,
     )
 
 
@@ -113,35 +118,44 @@ def run_case(
     *,
     every_time_point: bool = False,
     judge_kept: bool = False,
+    problem: Problem = PDW,
     oracle: Engine | None = None,
 ) -> Outcome:
     """Run the day and compare with the user's own text.
 
+    Where the problem wants early results, with the user's text over what has arrived by then.
     Optionally as if each run were the last; optionally what each run keeps with the interpreter;
     and optionally what the engine says of the user's text with what ``oracle`` says.
     """
     day = Day()
     kept = rows = states = 0
     expected = _expected(case, engine, case.runs)
+    early_results = 0
     judged = oracle is not None and agrees(case, expected, oracle)
     for run in range(1, case.runs + 1):
         if every_time_point and run < case.runs:
-            so_far = plan(request_of(case, run, run, day, case.early)).plan
+            as_last = plan(request_of(case, run, run, day, case.early)).plan
             # First the text as written: what the engine refuses there says nothing of the plan.
             wanted = _expected(case, engine, run)
-            check_rows(case, wanted, run_stages(so_far, case, engine, day.copy()))
-        result = plan(request_of(case, run, case.runs, day, case.early))
+            check_rows(case, wanted, run_stages(as_last, case, engine, day.copy()))
+        early = run < case.runs and run in problem.results_at
+        so_far = _expected(case, engine, run) if early else expected
+        result = plan(request_of(case, run, case.runs, day, case.early, problem))
         found = run_stages(result.plan, case, engine, day)
         if judge_kept:
             counted = check_kept(case, result, day.partitions)
             rows, states = rows + counted[0], states + counted[1]
-        if run == case.runs:
-            check_rows(case, expected, found)
-        elif result.plan.run.opened:
+        if early or run == case.runs:
+            check_rows(case, so_far, found)
+            early_results += early
+        elif found is not None:
+            raise AssertionError(f"run {run} gives a result that nobody asked for")
+        if run < case.runs and result.plan.run.opened:
             families = _written(result)
             kept += len(families)
             day.committed.append(Committed(index=run, families=families))
-    return Outcome(kept, result.plan.method == "batch", rows, states, judged)
+    batch = result.plan.method == "batch"
+    return Outcome(kept, batch, rows, states, judged, early_results)
 
 
 def _written(result: PlanResult) -> tuple[Family, ...]:

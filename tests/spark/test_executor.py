@@ -249,6 +249,31 @@ def test_a_final_run_without_a_result_is_refused(day: Day, sail: ConnectEngine) 
         day.do(sail)
 
 
+def test_an_early_run_that_is_to_give_the_result_must(day: Day, sail: ConnectEngine) -> None:
+    day.plan_run(1, (save_rows(1),))
+    (run,) = day.plan.runs
+    day.plan = replace(day.plan, runs=(replace(run, early_result=True),))
+    with pytest.raises(ContractError, match="makes no result"):
+        day.do(sail)
+
+
+def test_an_early_result_is_committed_and_not_held_to_what_the_whole_day_must_be(
+    day: Day, sail: ConnectEngine
+) -> None:
+    """Half a day may well have fewer rows than the report is to have; the final run is checked."""
+    checks = (expect("expect_table_row_count_to_be_between", min_value=100),)
+    day.deliver(FIRST)
+    day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), checks=checks)
+    early = day.do(sail)
+    assert day.rows(early) == expected([FIRST])
+    assert early.checks == ()
+    day.deliver(SECOND)
+    day.plan_run(2, (save_rows(2), save_sums(2), publish(2)), checks=checks, final=True)
+    final = day.do(sail)
+    assert day.rows(final) == expected([FIRST, SECOND])
+    assert [check.critical for check in final.checks] == [1]
+
+
 def test_expectations_are_recorded_with_the_commit(day: Day, sail: ConnectEngine) -> None:
     day.deliver(FIRST)
     day.plan_run(

@@ -1,0 +1,108 @@
+"""Days whose early runs give the result too, on the small engine: each result equals the plain
+query over what has arrived by then, and the account says so."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forerun.cli import run
+from forerun.running import Runner, Used, open_runner
+from forerun.simulate import Simulation, simulate
+from forerun.simulation_command import show_day
+from forerun.tables import find_tables
+from include.state.opening import open_store, split_uri
+from planner.contract import decode_plan, encode_plan
+from planner.request import Problem, TimePoint
+
+TPCH = Path(__file__).parents[1] / "tpch"
+QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
+FEW = ("q03", "q13", "q22")
+
+
+def arguments_of(query: str, tables: Path, target: Path, *options: str) -> list[str]:
+    arguments = ["simulate", str(TPCH / f"{query}.sql"), "--tables", str(tables)]
+    arguments += ["--engine", "sail", "--json", str(target), *options]
+    return [*arguments, "--changing", "orders,lineitem,customer,partsupp"]
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "at"),
+    [
+        *((query, ("--problem", "ivm"), [1, 2]) for query in QUERIES),
+        *((query, ("--results-at", "2"), [2]) for query in FEW),
+        *((query, ("--results-at", "1", "--method", "progressive"), [1]) for query in FEW),
+    ],
+)
+def test_every_result_that_is_asked_for_equals_batch(
+    query: str,
+    options: tuple[str, ...],
+    at: list[int],
+    tables: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FORERUN_HOME", str(tmp_path))
+    target = tmp_path / "day.json"
+    assert run(arguments_of(query, tables, target, *options)) == 0
+    day = json.loads(target.read_text())
+    early = {r["index"]: r["early_result"] for r in day["runs"] if r["early_result"]}
+    assert sorted(early) == at
+    assert all(result["equal"] for result in early.values())
+    assert day["equal"]
+    assert "early result" in " ".join(capsys.readouterr().out.split())
+
+
+class Losing:
+    """A runner whose early result lacks a row."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self.engine = runner.engine
+
+    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
+        root, key = split_uri(plan_uri)
+        store = open_store(root)
+        plan = decode_plan(store.get(key))
+        if plan.run.early_result:
+            *before, last = plan.run.stages
+            less = replace(last, sql=f"SELECT * FROM ({last.sql}) LIMIT 2")
+            changed = replace(plan.run, stages=(*before, less))
+            runs = tuple(changed if r is plan.run else r for r in plan.runs)
+            store.put(key, encode_plan(replace(plan, runs=runs)))
+        return self._runner.run(plan_uri, index, tiny=tiny)
+
+
+def test_an_early_result_that_differs_is_said_and_fails_the_day(
+    tables: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = find_tables(tables)
+    what = Simulation(
+        name="q01",
+        sql=(TPCH / "q01.sql").read_text(),
+        tables=found,
+        changing=frozenset({"lineitem"}),
+        points=(TimePoint(weight=0.3, arrived=0.5), TimePoint(weight=1.0)),
+        correlations=(),
+        seed=1,
+        work=tmp_path,
+        store=str(tmp_path / "store"),
+        problem=Problem(results_at=(1,)),
+    )
+    with open_runner("sail", tmp_path / "logs", "local[1]") as runner:
+        day = simulate(what, Losing(runner), say=lambda _: None, advance=lambda _: None)
+    assert not day.equal
+    assert not day.differences
+    early = day.runs[0].early_result
+    assert early is not None
+    assert not early.equal
+    assert early.differences
+    show_day(day)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "2 rows, DIFFERS" in said
+    assert "the early result of run 1 DIFFERS from batch" in said
+    assert "equal to batch" in said
