@@ -20,6 +20,7 @@ from forerun.planning import (
     changing_tables,
     parse_points,
     parse_problem,
+    parse_rules,
     read_sql,
 )
 from forerun.tables import find_tables
@@ -42,6 +43,11 @@ app = typer.Typer(
 
 class Method(StrEnum):
     auto = "auto"
+    im1 = "im1"
+    im2 = "im2"
+    ojv = "ojv"
+    hov = "hov"
+    cv = "cv"
     batch = "batch"
 
 
@@ -84,6 +90,14 @@ ProblemOption = Annotated[
         "ivm: the result at every run, the last run as cheap as can be.",
     ),
 ]
+RulesOff = Annotated[
+    str | None,
+    typer.Option(
+        "--rules-off",
+        metavar="R1,R2",
+        help="Rules of the planner not to use. A name that there is not: the error lists all.",
+    ),
+]
 ResultsAt = Annotated[
     str | None,
     typer.Option(
@@ -100,7 +114,8 @@ ResultsAt = Annotated[
     "`forerun plan report.sql --tables data/`\n\n"
     "`forerun plan report.sql --tables data/ --changing orders,lineitem --format sql`\n\n"
     "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`\n\n"
-    "`forerun plan report.sql --tables data/ --problem ivm`",
+    "`forerun plan report.sql --tables data/ --problem ivm`\n\n"
+    "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`",
 )
 def plan_command(  # noqa: PLR0913 - the options of the command
     report: ReportFile,
@@ -109,10 +124,15 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     arrived: Arrived = "0.58,0.79,1",
     weights: Weights = "0.25,0.3,1",
     method: Annotated[
-        Method, typer.Option("--method", help="Choose by cost, or one run at the end.")
+        Method,
+        typer.Option(
+            "--method",
+            help="All incremental methods by cost, one of them alone, or one run at the end.",
+        ),
     ] = Method.auto,
     problem: ProblemOption = ProblemName.pdw,
     results_at: ResultsAt = None,
+    rules_off: RulesOff = None,
     output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     show_memo: Annotated[
@@ -127,7 +147,8 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     found_tables = find_tables(tables)
     growing = changing_tables(found_tables, changing)
     wanted = parse_problem(problem, results_at, len(points))
-    request = build_request(report, found_tables, growing, points, method.value, wanted)
+    off = parse_rules(rules_off)
+    request = build_request(report, found_tables, growing, points, method.value, wanted, off)
     found = api.plan(request)
     if as_json or output is Format.json:
         console.say_json(record.as_json(found))
@@ -142,6 +163,12 @@ def plan_command(  # noqa: PLR0913 - the options of the command
 class DayMethod(StrEnum):
     auto = "auto"
     progressive = "progressive"
+    im1 = "im1"
+    im2 = "im2"
+    ojv = "ojv"
+    hov = "hov"
+    cv = "cv"
+    batch = "batch"
 
 
 class Engine(StrEnum):
@@ -178,10 +205,16 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         str | None, typer.Option("--store", metavar="URI", help="Folder, file:// or s3://.")
     ] = None,
     method: Annotated[
-        DayMethod, typer.Option("--method", help="By cost, or every run whatever it costs.")
+        DayMethod,
+        typer.Option(
+            "--method",
+            help="All incremental methods by cost, every run whatever it costs, one method alone, "
+            "or one run at the end.",
+        ),
     ] = DayMethod.auto,
     problem: ProblemOption = ProblemName.pdw,
     results_at: ResultsAt = None,
+    rules_off: RulesOff = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
     ] = None,
@@ -206,6 +239,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         work=home_folder() / "simulations",
         method=method.value,
         problem=parse_problem(problem, results_at, len(points)),
+        rules_off=parse_rules(rules_off),
     )
     return command.run(options)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 from forerun.tables import CHANGING_ROWS, Table
 from include.statistics import column_stats
@@ -14,15 +13,15 @@ from planner.algebra.types import parse_type
 from planner.errors import ForerunError, RequestError
 from planner.request import (
     PDW,
+    Method,
     PlanRequest,
     Problem,
+    Settings,
     Source,
     SourceColumn,
     TimePoint,
     ivm,
 )
-
-Method = Literal["auto", "batch"]
 
 
 class ReportFileError(ForerunError):
@@ -102,6 +101,16 @@ def parse_problem(name: ProblemName, results_at: str | None, runs: int) -> Probl
     return Problem(results_at=tuple(sorted({int(run) for run in wanted})))
 
 
+def parse_rules(text: str | None) -> tuple[str, ...]:
+    """Names of rules to switch off, each once. Raises :class:`RequestError` for one that there is
+    not, with all that there are."""
+    from planner.rules.methods.catalog import check_rules
+
+    names = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
+    check_rules(names)
+    return names
+
+
 def changing_tables(tables: Mapping[str, Table], named: str | None) -> frozenset[str]:
     """The tables that change: those named, by default those of more than CHANGING_ROWS rows."""
     if named is None:
@@ -153,6 +162,7 @@ def build_request(
     points: tuple[TimePoint, ...],
     method: Method,
     problem: Problem = PDW,
+    rules_off: tuple[str, ...] = (),
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run."""
     return PlanRequest(
@@ -162,4 +172,5 @@ def build_request(
         points=points,
         method=method,
         problem=problem,
+        settings=Settings(rules_off=rules_off),
     )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Literal
 
 import pyarrow.parquet as pq
 
@@ -28,7 +27,7 @@ from include.state.layout import Generation, version_folder
 from include.state.opening import open_store
 from include.state.store import Store
 from planner.algebra.relational import sources as sources_of
-from planner.request import PDW, Problem, Settings, TimePoint
+from planner.request import PDW, Method, Problem, Settings, TimePoint
 from planner.sql.frontend import read_query
 
 DAY = date(2026, 1, 1)
@@ -57,8 +56,9 @@ class Simulation:
     store: str
     incoming: Path | None = None
     """Deliveries that were split before (``<table>/run-<i>.parquet``), to be used again."""
-    method: Literal["auto", "progressive"] = "auto"
+    method: Method = "auto"
     problem: Problem = PDW
+    rules_off: tuple[str, ...] = ()
 
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
@@ -202,7 +202,7 @@ def _run_day(
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
     spec, runner = plain.spec, plain.runner
     at, measured, took, early = _generation(what, spec), {}, {}, {}
-    settings = Settings(run_cost=_SESSION_COST[runner.engine])
+    settings = Settings(run_cost=_SESSION_COST[runner.engine], rules_off=what.rules_off)
     moments = spec.points(DAY)
     for run, moment in enumerate(moments, 1):
         _arrive(what, run)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rich.table import Table as Grid
 
@@ -19,7 +18,7 @@ from forerun.simulate import Advance, Say, Simulation, report_name, simulate
 from forerun.tables import find_tables
 from planner.errors import ForerunError
 from planner.explain.found import reason_text
-from planner.request import PDW, Problem, TimePoint
+from planner.request import PDW, Method, Problem, TimePoint
 
 DIFFERS = 1
 
@@ -40,7 +39,8 @@ class Options:
     json_file: Path | None
     master: str
     work: Path
-    method: Literal["auto", "progressive"] = "auto"
+    method: Method = "auto"
+    rules_off: tuple[str, ...] = ()
     problem: Problem = PDW
 
 
@@ -64,6 +64,7 @@ def run(options: Options) -> int:
         work=work,
         store=options.store or str(work / "store"),
         method=options.method,
+        rules_off=options.rules_off,
         problem=options.problem,
     )
     total = sum(table.rows for table in tables.values())

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Literal
 
 from include.clock import parse_time
 from include.history import read_history, record_history
@@ -47,6 +46,7 @@ from planner.errors import ForerunError, RequestError
 from planner.request import (
     PDW,
     Committed,
+    Method,
     PlanRequest,
     Problem,
     Settings,
@@ -154,7 +154,7 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
     run: int,
     *,
     now: datetime,
-    method: Literal["auto", "progressive", "batch"] = "auto",
+    method: Method = "auto",
     points: Sequence[TimePoint] | None = None,
     settings: Settings | None = None,
     problem: Problem = PDW,

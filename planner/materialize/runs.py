@@ -82,14 +82,15 @@ class Runs:
             # Nothing repays early work here, but early runs are what was asked for.
             candidates = self._candidates(True, batch)
         worth = [one for one in candidates if self._is_worth_it(one, batch)]
-        if request.method not in ("auto", "progressive") and not early and not worth:
+        fresh = not request.committed
+        if request.method not in ("auto", "progressive") and fresh and not early and not worth:
             # Nothing repays early work here, but a method was asked for by name.
             candidates = self._candidates(False, None) or self._candidates(True, None)
         seen = (*candidates, batch)
         if request.method == "auto" and not early:
             candidates = worth or [batch]
         elif request.method != "progressive" and not early:
-            candidates = worth or candidates
+            candidates = worth or (candidates if fresh else [*candidates, batch])
         best = min(candidates, key=lambda one: (one.rank, one.opened), default=batch)
         rejected = tuple(one for one in seen if one is not best)
         return Decision(best, batch, rejected, self._evaluations, open=True)

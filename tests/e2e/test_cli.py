@@ -81,6 +81,8 @@ def test_sql_that_cannot_be_planned(
         (["--arrived", "0.5,0.7,0.9"], "complete day"),
         (["--changing", "t,u"], "table u"),
         (["--no-such-option"], "--no-such-option"),
+        (["--rules-off", "FilterDelta,NoRule"], "The rules are"),
+        (["--method", "im2"], "no-growing-outer-join"),
     ],
 )
 def test_options_that_have_no_meaning(
@@ -244,3 +246,16 @@ def test_a_simulated_day_with_its_own_store(
     for figures in day["runs"]:
         assert 0 < figures["plan_ms"] < figures["prepare_ms"], "pinning is not planning"
     assert day["plan_ms"] == max(figures["plan_ms"] for figures in day["runs"])
+
+
+def test_a_day_by_one_method_without_a_rule(tmp_path: Path, folder: Path) -> None:
+    """As it is asked for on the command line, so every run is planned."""
+    day = tmp_path / "day.json"
+    off = "PushFilterBelowJoin,EagerAggregate"
+    options = ("--engine", "sail", "--method", "cv", "--rules-off", off)
+    given = [report(tmp_path), "--tables", str(folder), *options, "--json", str(day)]
+    assert run(["simulate", *given]) == 0
+    said = json.loads(day.read_text())
+    assert said["equal"]
+    assert said["early_work"]
+    assert [one["skipped"] for one in said["runs"]] == [False, False, False]

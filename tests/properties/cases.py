@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from planner.algebra.types import parse_type
-from planner.request import Source, SourceColumn
+from planner.request import Method, Source, SourceColumn
 from tests.oracles.values import Row, Value
 
 
@@ -98,13 +98,16 @@ class QueryCase:
 
 @dataclass(frozen=True)
 class Case:
-    """``early``: force every delta rule to be used early, else choose by cost."""
+    """``early``: force every delta rule to be used early, else choose by cost. ``method`` alone,
+    without the rules that are ``off``."""
 
     name: str
     tables: dict[str, TableCase]
     query: QueryCase
     runs: int
     early: bool
+    method: Method = "auto"
+    off: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -146,6 +149,8 @@ def to_json(case: Case) -> str:
         "sql": case.query.sql,
         "runs": case.runs,
         "early": case.early,
+        "method": case.method,
+        "off": case.off,
         "tables": tables,
         "query": asdict(case.query),
     }
@@ -175,6 +180,8 @@ def from_json(text: str) -> Case:
         QueryCase(selects, sort_keys=keys, **rest),
         raw["runs"],
         raw["early"],
+        raw.get("method", "auto"),
+        tuple(raw.get("off", ())),
     )
 
 

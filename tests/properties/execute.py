@@ -107,7 +107,10 @@ def request_of(
         points=tuple(TimePoint(weight=w, arrived=(i + 1) / points) for i, w in enumerate(weights)),
         current=run,
         committed=tuple(day.committed),
-        settings=Settings(temporal="early" if early else "cost", tries=_tries(case)),
+        method=case.method,
+        settings=Settings(
+            temporal="early" if early else "cost", tries=_tries(case), rules_off=case.off
+        ),
         problem=problem,
     )
 

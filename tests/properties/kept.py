@@ -40,7 +40,7 @@ def check_kept(case: Case, result: PlanResult, partitions: Partitions) -> tuple[
     judge = _Judge(case, result, partitions)
     rows = states = 0
     for kept, index in chosen.partitions:
-        if index > 0:
+        if chosen.solution.spans[index].run != plan.current:
             continue  # of a later run
         slot = result.space.slots[kept[0]]
         start = start_of(chosen, kept, index) or result.families.committed_start(kept)

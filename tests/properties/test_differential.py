@@ -47,15 +47,16 @@ def check_chunk(
         except (RefusedError, NotInterpretedError):
             continue
         except Exception as error:
-            saved = "" if "FORERUN_NO_SHRINK" in os.environ else _save(case, engine, error)
+            where = "" if "FORERUN_NO_SHRINK" in os.environ else saved(case, engine, error)
             detail = traceback.format_exc(limit=-3)
             raise AssertionError(
-                f"seed {seed} ({case.name}), saved as {saved}\n{detail}"
+                f"seed {seed} ({case.name}), saved as {where}\n{detail}"
             ) from error
     return outcomes
 
 
-def _save(case: Case, engine: Engine, error: Exception) -> str:
+def saved(case: Case, engine: Engine, error: Exception) -> str:
+    """Shrink a failing case and write it to the regressions; its file, and its query."""
     kind = type(error)
 
     def fails(candidate: Case) -> bool:
