@@ -66,6 +66,7 @@ class Reason(StrEnum):
     AGGREGATE_FUNCTION = "aggregate-does-not-merge"
     DISTINCT_AGGREGATE = "distinct-aggregate"
     NO_EQUALITY = "join-without-equality"
+    NULLS_MATCH = "join-condition-accepts-nulls"
     UNKNOWN_TYPE = "type-not-known"
     NOT_DETERMINISTIC = "not-deterministic"
     FLOAT_IN_COMPARISON = "float-feeds-comparison"

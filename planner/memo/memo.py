@@ -94,14 +94,15 @@ class Group:
 @dataclass(slots=True, eq=False)
 class Tvr:
     """``changing``: it reads a source that grows. ``weight``: the column of its signed delta; None
-    if it takes nothing back, or has no delta (yet)."""
+    if it takes nothing back, or has no delta (yet). ``roles``: what others are of it, some only
+    with a view to the update of one relation."""
 
     id: TvrId
     new: GroupId
     changing: bool
     weight: Column | None = None
     edges: dict[tuple[Version, View], GroupId] = field(default_factory=dict)
-    roles: dict[Role, TvrId] = field(default_factory=dict)
+    roles: dict[tuple[Role, TvrId | None], TvrId] = field(default_factory=dict)
 
     @property
     def has_delta(self) -> bool:
@@ -201,10 +202,10 @@ class Memo:
         tvr.edges[version, view] = self.add(relation, origin, part=True)
         self._new_edges.append((tvr.id, version))
 
-    def relate(self, tvr: Tvr, role: Role, other: TvrId) -> None:
-        """Say what another TVR is of this one."""
-        if tvr.roles.get(role) is None:
-            tvr.roles[role] = other
+    def relate(self, tvr: Tvr, role: Role, other: TvrId, updated: TvrId | None = None) -> None:
+        """Say what another TVR is of this one, perhaps where only ``updated`` is updated."""
+        if (role, updated) not in tvr.roles:
+            tvr.roles[role, updated] = other
             self._new_edges.append((tvr.id, role))
 
     def take_new_expressions(self) -> list[Expression]:

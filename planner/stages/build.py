@@ -183,7 +183,7 @@ class StageBuilder:
         if cell.hashed and cell.way.hashes is not None:
             self._hints[inputs[cell.way.hashes]] = HASH
         node = cell.expression.node
-        return _in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
+        return in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
 
     def _added(self, slot: Slot, old: Relation, change: Relation) -> Relation:
         columns = self._families.columns(slot)
@@ -222,7 +222,7 @@ class StageBuilder:
         return family
 
 
-def _in_run(node: Relation, run: int) -> Relation:
+def in_run(node: Relation, run: int) -> Relation:
     """The operator with the number of the run where a rule asked for it."""
     this = Literal(str(run), INT)
     if isinstance(node, Filter):

@@ -75,7 +75,7 @@ def test_merging_groups_joins_what_is_known_of_their_tvrs() -> None:
     merged = memo.tvr_of(other)
     assert merged is first
     assert merged.has_delta
-    assert Role.POSITIVE in merged.roles
+    assert (Role.POSITIVE, None) in merged.roles
     check_memo(memo)
 
 

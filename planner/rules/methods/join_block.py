@@ -1,0 +1,184 @@
+"""A block of joins, as the memo has it: a tree of inner and outer joins over leaves.
+
+A leaf is any group that is no join; projections that only drop columns are looked through. Leaves
+are numbered from left to right. They are updated **one at a time, from right to left** (the
+convention of :mod:`planner.tvr.signed`, n-ary): at the *virtual time point* at which leaf ``t`` is
+updated, the leaves right of it are NEW already and those left of it still OLD. So a virtual time
+point is a number, and what holds at it is made of the two versions that the memo has: a part whose
+leaves are all on one side of ``t`` is a snapshot as of this run or of the last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from planner.algebra.predicates import rejects_nulls_of, split_condition
+from planner.algebra.relational import Join, JoinKind, Project, Relation
+from planner.algebra.scalar import Ref, Scalar, is_deterministic, references
+from planner.algebra.types import ColumnId
+from planner.errors import Reason
+from planner.memo.memo import Expression, Memo, Tvr
+from planner.memo.reference import Reference
+
+_KINDS = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL})
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """``given``: the group that the join above reads."""
+
+    number: int
+    given: Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A join; ``given``: its group, or that of the projection of it that is read above.
+    ``joined``: the group of the join itself."""
+
+    kind: JoinKind
+    left: Tree
+    right: Tree
+    condition: Scalar
+    given: Reference
+    joined: Reference
+
+
+Tree = Leaf | Branch
+
+
+def read_block(memo: Memo, expression: Expression) -> Branch:
+    """The block of which the join expression is the root."""
+    counter = iter(range(len(memo.groups)))
+    given = memo.reference(expression.group)
+    tree = _branch(memo, expression.node, given, given, counter)
+    if tree is None:
+        raise TypeError(f"{expression.node} is no inner or outer join")
+    return tree
+
+
+def _branch(
+    memo: Memo, node: Relation, given: Reference, joined: Reference, counter: Iterator[int]
+) -> Branch | None:
+    if not isinstance(node, Join) or node.kind not in _KINDS:
+        return None
+    left = _tree(memo, node.left, counter)
+    right = _tree(memo, node.right, counter)
+    return Branch(node.kind, left, right, node.condition, given, joined)
+
+
+def _tree(memo: Memo, given: Relation, counter: Iterator[int]) -> Tree:
+    if not isinstance(given, Reference):
+        raise TypeError(f"{given} is no reference")
+    joined, node = given, next(memo.alternatives(given.group)).node
+    while isinstance(node, Project) and _only_drops(node):
+        if not isinstance(node.input, Reference):
+            raise TypeError(f"{node.input} is no reference")
+        joined = node.input
+        node = next(memo.alternatives(joined.group)).node
+    return _branch(memo, node, given, joined, counter) or Leaf(next(counter), given)
+
+
+def _only_drops(node: Project) -> bool:
+    return all(isinstance(v, Ref) and v.column.id == c.id for c, v in node.items)
+
+
+def leaves(tree: Tree) -> tuple[Leaf, ...]:
+    """The leaves from left to right."""
+    if isinstance(tree, Leaf):
+        return (tree,)
+    return (*leaves(tree.left), *leaves(tree.right))
+
+
+def branches(tree: Tree) -> tuple[Branch, ...]:
+    """The joins, each after those it is made of."""
+    if isinstance(tree, Leaf):
+        return ()
+    return (*branches(tree.left), *branches(tree.right), tree)
+
+
+def columns_of(tree: Tree) -> frozenset[ColumnId]:
+    return frozenset(column.id for column in tree.given.columns)
+
+
+def changing_leaves(memo: Memo, tree: Tree) -> tuple[Leaf, ...]:
+    return tuple(leaf for leaf in leaves(tree) if tvr_of(memo, leaf.given).changing)
+
+
+def tvr_of(memo: Memo, given: Reference) -> Tvr:
+    tvr = memo.tvr_of(given.group)
+    if tvr is None:
+        raise ValueError(f"group {given.group} is no version of a TVR")
+    return tvr
+
+
+def reason_against(tree: Branch) -> Reason | None:
+    """Why the block has no join-disjunctive normal form that can be maintained; None if it has.
+
+    Each condition must be NULL or false as soon as the columns of one of the leaves that it speaks
+    of are all NULL, and must speak of a leaf on both sides. Then a row with a partner has, of each
+    of these leaves, a column that is not NULL: which is all that a key is needed for. Aliases are
+    distinct, because columns have ids.
+    """
+    for branch in branches(tree):
+        if not is_deterministic(branch.condition):
+            return Reason.NOT_DETERMINISTIC
+        if branch.kind is JoinKind.INNER:
+            outer_below = any(b.kind is not JoinKind.INNER for b in branches(branch)[:-1])
+            if outer_below and not _rejects_nulls(branch):
+                return Reason.NULLS_MATCH
+            continue
+        read = references(branch.condition)
+        if not all(read & columns_of(side) for side in (branch.left, branch.right)):
+            return Reason.NO_EQUALITY
+        join = Join(branch.kind, branch.left.given, branch.right.given, branch.condition)
+        if not split_condition(join).pairs:
+            return Reason.NO_EQUALITY
+        if not _rejects_nulls(branch):
+            return Reason.NULLS_MATCH
+    return None
+
+
+def _rejects_nulls(branch: Branch) -> bool:
+    read = references(branch.condition)
+    spoken_of = (leaf for leaf in leaves(branch) if read & columns_of(leaf))
+    return all(rejects_nulls_of(branch.condition, columns_of(leaf)) for leaf in spoken_of)
+
+
+def core(memo: Memo, tree: Tree, read: frozenset[ColumnId]) -> Tree:
+    """What decides whether a row has a partner in the tree, for a condition that reads ``read`` and
+    rejects NULLs: the leaves of ``read`` and those without which they are not there, inner joined.
+
+    A row of the tree in which a leaf of ``read`` is NULL is nobody's partner, and the other side of
+    an outer join takes no row of its own side away. In the words of the normal form: the leaves
+    that the parents of a term add to it.
+    """
+    if isinstance(tree, Leaf):
+        return tree
+    on_left, on_right = read & columns_of(tree.left), read & columns_of(tree.right)
+    if tree.kind is not JoinKind.INNER and not on_right:
+        return core(memo, tree.left, read)
+    if tree.kind is JoinKind.FULL and not on_left:
+        return core(memo, tree.right, read)
+    needed = read | references(tree.condition)
+    left, right = core(memo, tree.left, needed), core(memo, tree.right, needed)
+    if tree.kind is JoinKind.INNER and left is tree.left and right is tree.right:
+        return tree
+    given = memo.reference(
+        memo.add(Join(JoinKind.INNER, left.given, right.given, tree.condition), "CoreOfJoins")
+    )
+    return Branch(JoinKind.INNER, left, right, tree.condition, given, given)
+
+
+def at(memo: Memo, tree: Tree, updated: int, *, after: bool) -> Relation:
+    """The tree at the virtual time point at which leaf ``updated`` is (``after``) or is yet to be
+    updated."""
+    olds = {
+        leaf.number < updated or (leaf.number == updated and not after)
+        for leaf in changing_leaves(memo, tree)
+    }
+    if isinstance(tree, Leaf) or len(olds) < 2:
+        return memo.reference(tree.given.group, before=olds == {True})
+    left, right = (at(memo, side, updated, after=after) for side in (tree.left, tree.right))
+    return Join(tree.kind, left, right, tree.condition)

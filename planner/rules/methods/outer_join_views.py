@@ -1,0 +1,351 @@
+"""OJV: outer joins by what an update changes directly, indirectly and not at all (Tempura 4.2 (2)).
+
+For one leaf T of a block of inner and outer joins (:mod:`planner.rules.methods.join_block`)::
+
+    Q   =  QD + QI + QU                                                        (4a)
+    QD     the rows of Q that have a row of T: Q with every outer join on the way from T to the root
+           keeping no more than T's side. It is linear in T, so dQD is the same over dT.
+    QI     rows of the other sides that T leaves without a partner, filled up with NULLs
+    QU     rows without T that no row of T can be a partner of
+
+With all other leaves held, T's update changes QD by dQD and QI by, for every side X that an outer
+join on the way keeps, S = X semi dQD being the rows of X that dT can be a partner of::
+
+    dQI =  nulls(S anti R_after)  -  nulls(S anti R_before)                    (4b)
+
+R is what decides about a partner of X (the core of T's side: the leaves that the parents of X in
+the join-disjunctive normal form add to it). The paper has (4b) as a function of dQD and Q_old
+alone, which it is not: on bags with deletions, that a partner went does not say whether another one
+is left, so R_after is asked. An insertion leaves no row of S alone. Where T is the first leaf below
+X's join to be updated, the rows without a partner before are in the join's own old rows::
+
+    nulls(S anti R_before)  =  (rows of Q_old with X and without T) semi dQD
+
+NULLs: a condition that is NULL or false where a leaf is all NULL makes no pair with a row that was
+filled up, so these parts need not be joined again further up; that is checked first
+(``join-condition-accepts-nulls``). Bags: rows of S come with their multiplicity in X, semi and anti
+joins ask only whether there is a partner. Retractions: dT may take back; dQD carries its weights,
+S only asks which rows are concerned, and both sides of (4b) are then looked up whole.
+
+Leaves are updated one at a time, at virtual time points. Larson and Zhou, "Efficient maintenance of
+materialized outer-join views", ICDE 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.algebra.predicates import null_rejected, rejects_nulls_of
+from planner.algebra.relational import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    UnionAll,
+    Version,
+)
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, references, substitute
+from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from planner.memo.memo import Memo, Role, Tvr, View
+from planner.memo.reference import Reference
+from planner.rules.incremental.join import weighted_join
+from planner.rules.methods import join_block
+from planner.rules.methods.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
+from planner.search.incremental import add_delta
+from planner.search.rule import Match, MemoRule
+from planner.tvr.signed import ColumnIds, Signed, with_weight
+
+_SOURCE = "Tempura 4.2 (2); Larson and Zhou, ICDE 2007"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Rows without T. ``nulls``: columns that are NULL in all of them."""
+
+    rows: Signed
+    nulls: frozenset[ColumnId]
+    affected: bool = True
+
+
+class _Decomposition:
+    """Direct and other parts of a block for one of its leaves, over snapshots (4a)."""
+
+    def __init__(self, memo: Memo, leaf: Leaf, ids: ColumnIds) -> None:
+        self._memo = memo
+        self._leaf = leaf
+        self._ids = ids
+
+    def of(self, tree: Tree) -> tuple[Signed, tuple[_Part, ...]]:
+        """The direct part of a tree that has the leaf, and its other parts."""
+        if isinstance(tree, Leaf):
+            return self._rows_of_leaf(), ()
+        sub, other = (
+            (tree.left, tree.right) if self._has_leaf(tree.left) else (tree.right, tree.left)
+        )
+        full, left = tree.kind is JoinKind.FULL, tree.kind is JoinKind.LEFT
+        kind = JoinKind.LEFT if full or (left and sub is tree.left) else JoinKind.INNER
+        direct, below = self.of(sub)
+        parts = []
+        for part in below:
+            if rejects_nulls_of(tree.condition, part.nulls):
+                if kind is JoinKind.LEFT:
+                    parts.append(_filled(part, other))
+            else:
+                parts.append(
+                    _Part(self._joined(kind, tree, part.rows, sub), part.nulls, part.affected)
+                )
+        if full or (left and sub is tree.right):
+            parts.extend(self._alone(tree, sub, other, direct))
+        joined = self._joined(kind, tree, direct, sub)
+        if tree.given == tree.joined:
+            return joined, tuple(parts)
+        columns = tree.given.columns
+        return _only(joined, columns), tuple(
+            _Part(_only(p.rows, columns), p.nulls, p.affected) for p in parts
+        )
+
+    def _has_leaf(self, tree: Tree) -> bool:
+        return any(leaf.number == self._leaf.number for leaf in leaves(tree))
+
+    def _joined(self, kind: JoinKind, branch: Branch, rows: Signed, sub: Tree) -> Signed:
+        other = branch.right if sub is branch.left else branch.left
+        join = Join(kind, sub.given, other.given, branch.condition)
+        version = self._version(other) if kind is JoinKind.INNER else Signed(self._plain(other))
+        return weighted_join(join, rows, version, self._ids)
+
+    def _core(self, branch: Branch, sub: Tree) -> Tree:
+        read = references(branch.condition) & columns_of(sub)
+        return join_block.core(self._memo, sub, read)
+
+    def _rows_of_leaf(self) -> Signed:
+        return Signed(self._leaf.given)
+
+    def _plain(self, tree: Tree) -> Relation:
+        return tree.given
+
+    def _version(self, tree: Tree) -> Signed:
+        return Signed(tree.given)
+
+    def _alone(self, branch: Branch, sub: Tree, other: Tree, direct: Signed) -> list[_Part]:
+        core = self._core(branch, sub)
+        alone = Join(JoinKind.ANTI, other.given, core.given, branch.condition)
+        rows = _extended(Signed(alone), sub)
+        return [_Part(rows, columns_of(sub), self._has_leaf(core))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphans:
+    """Rows that had no partner before, as they were made, and what they can be read from."""
+
+    rows: Signed
+    branch: Branch
+    sub: Tree
+    other: Tree
+    direct: Signed
+
+
+class _Update(_Decomposition):
+    """The same at the virtual time point at which the leaf is updated: dQD and dQI (4b)."""
+
+    def __init__(self, memo: Memo, leaf: Leaf, ids: ColumnIds) -> None:
+        super().__init__(memo, leaf, ids)
+        self.orphans: list[_Orphans] = []
+
+    def _rows_of_leaf(self) -> Signed:
+        tvr = tvr_of(self._memo, self._leaf.given)
+        delta = tvr.edges[Version.DELTA, View.ROWS]
+        return Signed(self._memo.reference(delta), tvr.weight)
+
+    def _plain(self, tree: Tree) -> Relation:
+        return join_block.at(self._memo, tree, self._leaf.number, after=True)
+
+    def _version(self, tree: Tree) -> Signed:
+        tvr, plain = tvr_of(self._memo, tree.given), self._plain(tree)
+        weighted = tvr.edges.get((Version.NEW, View.WEIGHTED))
+        if weighted is None or not isinstance(plain, Reference):
+            return Signed(plain)
+        return Signed(self._memo.reference(weighted, before=plain.before), tvr.weight)
+
+    def _alone(self, branch: Branch, sub: Tree, other: Tree, direct: Signed) -> list[_Part]:
+        core = self._core(branch, sub)
+        if not self._has_leaf(core):
+            return []
+        kept, number = self._version(other), self._leaf.number
+        concerned = Join(JoinKind.SEMI, kept.relation, direct.relation, branch.condition)
+        parts = []
+        for after in (False, True):
+            if after and direct.weight is None:
+                continue  # who gets a partner has one
+            partners = join_block.at(self._memo, core, number, after=after)
+            rows = Join(JoinKind.ANTI, concerned, partners, branch.condition)
+            signed = with_weight(
+                _extended(Signed(rows, kept.weight), sub), self._ids, sign=1 if after else -1
+            )
+            signed = Signed(_flat(signed.relation), signed.weight)
+            if not after and self._is_first(branch):
+                group = self._memo.add(signed.relation, DELTA.name, part=True)
+                signed = Signed(self._memo.reference(group), signed.weight)
+                self.orphans.append(_Orphans(signed, branch, sub, other, direct))
+            parts.append(_Part(signed, columns_of(sub)))
+        return parts
+
+    def _is_first(self, branch: Branch) -> bool:
+        """Whether no other leaf below the join has been updated yet."""
+        last = join_block.changing_leaves(self._memo, branch)[-1]
+        return last.number == self._leaf.number
+
+
+def _extended(rows: Signed, sub: Tree) -> Signed:
+    """The rows, with NULLs for the columns of the tree."""
+    items: list[tuple[Column, Scalar]] = [(c, Ref(c)) for c in rows.relation.columns]
+    items += [(c, Literal(None, c.type)) for c in sub.given.columns]
+    return Signed(_projected(rows.relation, tuple(items)), rows.weight)
+
+
+def _filled(part: _Part, other: Tree) -> _Part:
+    """A part that has no partner in the other side, as an outer join gives it."""
+    return _Part(_extended(part.rows, other), part.nulls | columns_of(other), part.affected)
+
+
+def _only(rows: Signed, columns: tuple[Column, ...]) -> Signed:
+    """The columns that are asked for, in their order, and the weight."""
+    kept = columns if rows.weight is None else (*columns, rows.weight)
+    if kept == rows.relation.columns:
+        return rows
+    return Signed(_projected(rows.relation, tuple((c, Ref(c)) for c in kept)), rows.weight)
+
+
+def _flat(relation: Relation) -> Relation:
+    return _projected(relation.input, relation.items) if isinstance(relation, Project) else relation
+
+
+def _projected(relation: Relation, items: tuple[tuple[Column, Scalar], ...]) -> Relation:
+    """A projection; of a projection, what both come to."""
+    if isinstance(relation, Project):
+        values = {column.id: value for column, value in relation.items}
+        items = tuple((column, substitute(value, values)) for column, value in items)
+        relation = relation.input
+    return Project(relation, items)
+
+
+def _is_outer(match: Match) -> bool:
+    node = match.expression.node
+    return isinstance(node, Join) and node.kind in (JoinKind.LEFT, JoinKind.FULL)
+
+
+def _decompose(match: Match) -> bool:
+    """(4a): the parts of an outer join for each leaf that is updated."""
+    memo, tvr = match.memo, match.memo.tvr_of(match.expression.group)
+    if not _is_outer(match) or tvr is None or not tvr.changing:
+        return False
+    if match.expression.origin == DECOMPOSE.name:
+        return False  # a part of parts
+    root = join_block.read_block(memo, match.expression)
+    if join_block.reason_against(root) is not None:
+        return False
+    found = False
+    for leaf in join_block.changing_leaves(memo, root):
+        direct, parts = _Decomposition(memo, leaf, match.ids).of(root)
+        indirect = [part.rows.relation for part in parts if part.affected]
+        untouched = [part.rows.relation for part in parts if not part.affected]
+        if not indirect:
+            continue
+        if root.kind is JoinKind.FULL and not found:
+            whole = UnionAll(
+                tuple(_in_order(r, root) for r in (direct.relation, *indirect, *untouched)),
+                root.given.columns,
+            )
+            memo.equate(tvr.new, whole, DECOMPOSE.name)
+        updated = tvr_of(memo, leaf.given).id
+        roles = ((Role.DIRECT, [direct.relation]), (Role.INDIRECT, indirect))
+        for role, relations in (*roles, (Role.UNAFFECTED, untouched)):
+            if relations:
+                other = memo.tvr_of(memo.add(_union(relations, root), DECOMPOSE.name))
+                if other is not None:
+                    memo.relate(tvr, role, other.id, updated)
+        found = True
+    return found
+
+
+def _in_order(relation: Relation, root: Branch) -> Relation:
+    return _only(Signed(relation), root.given.columns).relation
+
+
+def _union(relations: list[Relation], root: Branch) -> Relation:
+    if len(relations) == 1:
+        return _in_order(relations[0], root)
+    return UnionAll(tuple(_in_order(r, root) for r in relations), root.given.columns)
+
+
+def _maintain(match: Match) -> bool:
+    """(4b): the delta of an outer join, one leaf after another."""
+    memo, tvr = match.memo, match.memo.tvr_of(match.expression.group)
+    if not _is_outer(match) or tvr is None or not tvr.changing:
+        return False
+    root = join_block.read_block(memo, match.expression)
+    if join_block.reason_against(root) is not None:
+        return False
+    changing = join_block.changing_leaves(memo, root)
+    if not all(tvr_of(memo, leaf.given).has_delta for leaf in changing):
+        return False
+    changes, orphans, indirect = [], [], False
+    for leaf in reversed(changing):
+        update = _Update(memo, leaf, match.ids)
+        direct, parts = update.of(root)
+        changes += [direct, *(part.rows for part in parts)]
+        orphans += update.orphans
+        indirect = indirect or bool(parts)
+    if not indirect:
+        return False  # the delta of the kept side says it all
+    if not add_delta(match, tvr, _sum(changes, root, match.ids), DELTA.name):
+        return False
+    for rows in orphans:
+        _read_from_view(memo, rows)
+    return True
+
+
+def _sum(changes: list[Signed], root: Branch, ids: ColumnIds) -> Signed:
+    """All changes as one signed bag, in the order of the root's columns."""
+    branches = []
+    for change in changes:
+        weighted = with_weight(change, ids)
+        branches.append(_only(Signed(_flat(weighted.relation), weighted.weight), root.given.columns))
+    weight = ids.weight()
+    union = UnionAll(tuple(b.relation for b in branches), (*root.given.columns, weight))
+    return Signed(union, weight)
+
+
+def _read_from_view(memo: Memo, orphans: _Orphans) -> None:
+    """One more way to have the rows without a partner: from the old rows of their join."""
+    branch, weight = orphans.branch, orphans.rows.weight
+    view = tvr_of(memo, branch.joined)
+    group = _weighted(view)
+    rejected = null_rejected(branch.condition)
+    theirs = [c for c in orphans.sub.given.columns if c.id in rejected]
+    mine = [c for c in orphans.other.given.columns if c.id in rejected]
+    if group is None or view.weight is None or weight is None or not theirs or not mine:
+        return
+    old = memo.reference(group, before=True)
+    alone = (
+        Call("isnull", (Ref(theirs[0]),), BOOLEAN),
+        Call("isnotnull", (Ref(mine[0]),), BOOLEAN),  # FULL has rows of the other side alone too
+    )
+    kept = (*orphans.other.given.columns, view.weight)
+    rows = Project(Filter(old, conjunction(alone)), tuple((c, Ref(c)) for c in kept))
+    concerned = Join(JoinKind.SEMI, rows, orphans.direct.relation, branch.condition)
+    items: list[tuple[Column, Scalar]] = [(c, Ref(c)) for c in orphans.other.given.columns]
+    items += [(c, Literal(None, c.type)) for c in orphans.sub.given.columns]
+    items.append((weight, Call("neg", (Ref(view.weight),), BIGINT)))
+    made = memo.add(orphans.rows.relation, part=True)
+    memo.equate(made, Project(concerned, tuple(items)), FROM_VIEW, part=True)
+
+
+def _weighted(tvr: Tvr) -> int | None:
+    return tvr.edges.get((Version.NEW, View.WEIGHTED))
+
+
+FROM_VIEW = "OrphansOfView"
+DECOMPOSE = MemoRule("DirectAndIndirectPart", Join, _decompose, _SOURCE)
+DELTA = MemoRule("OuterJoinViewDelta", Join, _maintain, _SOURCE, deltas=True)
+OJV: tuple[MemoRule, ...] = (DECOMPOSE, DELTA)

@@ -1,0 +1,100 @@
+"""Rules of the memo on random trees and random days: every expression gives its group's rows."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan
+from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
+from planner.algebra.types import BOOLEAN, ColumnId
+from planner.memo.memo import Memo
+from planner.rules.methods.outer_join_views import OJV
+from planner.search.explore import Search
+from planner.search.incremental import SOURCE_DELTA, TVR_GENERATING
+from planner.search.rule import MemoRule
+from planner.tvr.signed import ColumnIds
+from tests.oracles.interpreter import SourceData
+from tests.planner.memo.invariants import check_memo
+from tests.properties.histories import GROUP, KEY, NUMBER, History, random_history
+from tests.properties.memo_values import Values
+
+CASES = 150
+
+
+def histories(rng: random.Random, count: int) -> list[History]:
+    return [
+        random_history(
+            rng, f"s{i}", 100 * (i + 1), 2, signed=False, changing=i == 0 or rng.random() < 0.7
+        )
+        for i in range(count)
+    ]
+
+
+def random_joins(
+    rng: random.Random, given: list[History], kinds: tuple[JoinKind, ...], *, residual: float
+) -> Relation:
+    """A random tree of joins over all histories, each on a key of some leaf of both sides, with
+    projections between."""
+    trees: list[tuple[Relation, list[History]]] = [(h.scan, [h]) for h in given]
+    while len(trees) > 1:
+        at = rng.randrange(len(trees) - 1)
+        (left, of_left), (right, of_right) = trees[at : at + 2]
+        one, other = rng.choice(of_left), rng.choice(of_right)
+        parts: list[Scalar] = [equals(_column(one, KEY), _column(other, KEY))]
+        if rng.random() < residual:
+            numbers = Ref(_column(one, NUMBER)), Ref(_column(other, NUMBER))
+            parts.append(Call(rng.choice(("<", "<>")), numbers, BOOLEAN))
+        joined: Relation = Join(rng.choice(kinds), left, right, conjunction(tuple(parts)))
+        if rng.random() < 0.4:
+            dropped = rng.choice((*of_left, *of_right))
+            kept = tuple(c for c in joined.columns if c.id != _column(dropped, GROUP).id)
+            joined = Project(joined, tuple((c, Ref(c)) for c in kept))
+        trees[at : at + 2] = [(joined, of_left + of_right)]
+    return trees[0][0]
+
+
+def _column(history: History, name: str):
+    return next(c for c in history.columns if c.name == name)
+
+
+def checked(relation: Relation, given: list[History], rules: tuple[MemoRule, ...]) -> Memo:
+    """The explored memo, after its values were compared."""
+    memo = Memo(frozenset(h.source for h in given if h.changing))
+    memo.add(relation)
+    search = Search(memo, rules, ColumnIds(ColumnId(9000)), 5000)
+    trace = search.run()
+    assert not trace.spent
+    check_memo(memo)
+    names = {h.source: tuple(c.name for c in h.columns) for h in given}
+    sources = {}
+    for history in given:
+        old = history.rows(1)
+        came = [row for row, weight in history.deltas[1] for _ in range(weight)]
+        sources[history.source] = SourceData(names[history.source], old, came)
+    Values(memo, sources).check()
+    return memo
+
+
+def only(*names: str) -> tuple[MemoRule, ...]:
+    return tuple(rule for rule in TVR_GENERATING if rule.name in names)
+
+
+LINEAR = (SOURCE_DELTA, *only("ProjectDelta", "FilterDelta", "UnionAllDelta", "InnerJoinDelta"))
+OUTER = (JoinKind.LEFT, JoinKind.LEFT, JoinKind.FULL, JoinKind.INNER)
+
+
+@pytest.mark.parametrize("leaves", [2, 3, 4])
+def test_outer_joins_by_direct_and_indirect_parts(leaves: int) -> None:
+    found = 0
+    for seed in range(CASES):
+        rng = random.Random(f"{leaves}-{seed}")
+        given = histories(rng, leaves)
+        relation = random_joins(rng, given, OUTER, residual=0.3)
+        try:
+            memo = checked(relation, given, (*LINEAR, *OJV))
+        except AssertionError as error:
+            raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
+        found += any(e.origin == "OuterJoinViewDelta" for e in memo.expressions)
+    assert found > CASES // 3
