@@ -43,6 +43,7 @@ REASONS = {
     Reason.AGGREGATE_FUNCTION: "an aggregate function does not merge",
     Reason.DISTINCT_AGGREGATE: "an aggregate counts distinct values",
     Reason.NO_EQUALITY: "the join has no equality to keep rows by",
+    Reason.NULLS_MATCH: "an outer join's condition can be true for a row of NULLs",
     Reason.UNKNOWN_TYPE: "the type of a column is not known",
     Reason.NOT_DETERMINISTIC: "a function gives another value each time",
     Reason.FLOAT_IN_COMPARISON: "a floating-point aggregate feeds a comparison",

@@ -168,6 +168,7 @@ def _grouped(rng: random.Random, tables: list[str], kinds: tuple[str, ...]) -> S
 
 INNER = ("JOIN",)
 OUTER = ("LEFT JOIN", "LEFT JOIN", "JOIN")
+FULL = ("FULL JOIN", "FULL JOIN", "LEFT JOIN", "RIGHT JOIN")
 
 
 def _kind_flat(rng: random.Random, tables: list[str]) -> QueryCase:
@@ -176,6 +177,11 @@ def _kind_flat(rng: random.Random, tables: list[str]) -> QueryCase:
 
 def _kind_outer(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((_flat(rng, tables, OUTER),))
+
+
+def _kind_full(rng: random.Random, tables: list[str]) -> QueryCase:
+    make = rng.choice((_flat, _flat, _grouped))
+    return QueryCase((make(rng, tables, FULL),))
 
 
 def _kind_grouped(rng: random.Random, tables: list[str]) -> QueryCase:
@@ -350,5 +356,7 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "set": _kind_set, "subquery": _kind_subquery, "nested": _kind_nested, "limit": _kind_limit,
     "window": _kind_window, "shared": _kind_shared,
 }  # fmt: skip
-APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {"sets": _kind_sets}
+APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
+    "sets": _kind_sets, "full": _kind_full,
+}  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""

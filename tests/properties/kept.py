@@ -35,7 +35,7 @@ def check_kept(case: Case, result: PlanResult, partitions: Partitions) -> tuple[
     Raises ``AssertionError`` naming family and run.
     """
     chosen, plan = result.decision.chosen.chosen, result.plan
-    if chosen is None:
+    if chosen is None or not plan.run.opened:
         return 0, 0
     judge = _Judge(case, result, partitions)
     rows = states = 0

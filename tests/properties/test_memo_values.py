@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan
+from planner.algebra.relational import Join, JoinKind, Project, Relation
 from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BOOLEAN, ColumnId
 from planner.memo.memo import Memo

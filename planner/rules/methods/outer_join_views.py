@@ -47,12 +47,14 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, references, substitute
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from planner.errors import Reason
 from planner.memo.memo import Memo, Role, Tvr, View
 from planner.memo.reference import Reference
 from planner.rules.incremental.join import weighted_join
 from planner.rules.methods import join_block
 from planner.rules.methods.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
-from planner.search.incremental import add_delta
+from planner.rules.methods.method import Method, WhyNot
+from planner.search.incremental import add_delta, without
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, with_weight
 
@@ -110,9 +112,12 @@ class _Decomposition:
 
     def _joined(self, kind: JoinKind, branch: Branch, rows: Signed, sub: Tree) -> Signed:
         other = branch.right if sub is branch.left else branch.left
-        join = Join(kind, sub.given, other.given, branch.condition)
-        version = self._version(other) if kind is JoinKind.INNER else Signed(self._plain(other))
-        return weighted_join(join, rows, version, self._ids)
+        if kind is not JoinKind.INNER:
+            join = Join(kind, sub.given, other.given, branch.condition)
+            return weighted_join(join, rows, Signed(self._plain(other)), self._ids)
+        sides = (rows, self._version(other))
+        join = Join(kind, branch.left.given, branch.right.given, branch.condition)
+        return weighted_join(join, *(sides if sub is branch.left else sides[::-1]), self._ids)
 
     def _core(self, branch: Branch, sub: Tree) -> Tree:
         read = references(branch.condition) & columns_of(sub)
@@ -127,7 +132,13 @@ class _Decomposition:
     def _version(self, tree: Tree) -> Signed:
         return Signed(tree.given)
 
-    def _alone(self, branch: Branch, sub: Tree, other: Tree, direct: Signed) -> list[_Part]:
+    def _alone(
+        self,
+        branch: Branch,
+        sub: Tree,
+        other: Tree,
+        direct: Signed,  # noqa: ARG002 - what an update changes is asked of it
+    ) -> list[_Part]:
         core = self._core(branch, sub)
         alone = Join(JoinKind.ANTI, other.given, core.given, branch.condition)
         rows = _extended(Signed(alone), sub)
@@ -239,8 +250,8 @@ def _decompose(match: Match) -> bool:
     memo, tvr = match.memo, match.memo.tvr_of(match.expression.group)
     if not _is_outer(match) or tvr is None or not tvr.changing:
         return False
-    if match.expression.origin == DECOMPOSE.name:
-        return False  # a part of parts
+    if match.expression.origin:
+        return False  # the parts of parts, and of other forms of the query, have no new meaning
     root = join_block.read_block(memo, match.expression)
     if join_block.reason_against(root) is not None:
         return False
@@ -310,7 +321,8 @@ def _sum(changes: list[Signed], root: Branch, ids: ColumnIds) -> Signed:
     branches = []
     for change in changes:
         weighted = with_weight(change, ids)
-        branches.append(_only(Signed(_flat(weighted.relation), weighted.weight), root.given.columns))
+        flat = Signed(_flat(weighted.relation), weighted.weight)
+        branches.append(_only(flat, root.given.columns))
     weight = ids.weight()
     union = UnionAll(tuple(b.relation for b in branches), (*root.given.columns, weight))
     return Signed(union, weight)
@@ -349,3 +361,32 @@ FROM_VIEW = "OrphansOfView"
 DECOMPOSE = MemoRule("DirectAndIndirectPart", Join, _decompose, _SOURCE)
 DELTA = MemoRule("OuterJoinViewDelta", Join, _maintain, _SOURCE, deltas=True)
 OJV: tuple[MemoRule, ...] = (DECOMPOSE, DELTA)
+
+
+def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
+    memo = Memo(growing)
+    memo.add(relation)
+    reason = Reason.NO_OUTER_JOIN
+    for expression in memo.take_new_expressions():
+        node = expression.node
+        if not isinstance(node, Join) or node.kind not in (JoinKind.LEFT, JoinKind.FULL):
+            continue
+        sides = expression.inputs if node.kind is JoinKind.FULL else expression.inputs[1:]
+        if not any(tvr_of(memo, side).changing for side in sides):
+            continue
+        against = join_block.reason_against(join_block.read_block(memo, expression))
+        if against is None:
+            return None
+        reason = against
+    if reason is Reason.NO_OUTER_JOIN:
+        return WhyNot(reason, "there is no outer join whose partners may still arrive")
+    return WhyNot(reason, "no outer join has a normal form that can be maintained")
+
+
+METHOD = Method(
+    "ojv",
+    "OJV: outer joins by what each relation's update changes directly and indirectly",
+    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *OJV),
+    _why_not,
+    _SOURCE,
+)

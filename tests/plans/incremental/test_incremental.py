@@ -7,6 +7,7 @@ writes and reads with everything early that can be; ``sql`` the text of its stag
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -17,7 +18,7 @@ from planner.api import PlanResult, plan
 from planner.contract import FamilyInput
 from planner.errors import Reason
 from planner.memo.memo import Memo, Tvr, View
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.request import Method, PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.rules.methods.catalog import AUTO
 from planner.search.incremental import reason
 from tests.datadriven import Block, run_file
@@ -47,10 +48,17 @@ SOURCES = (
 )
 
 
-def planned(sql: str) -> PlanResult:
+def planned(sql: str, method: Method = "auto") -> PlanResult:
     settings = Settings(temporal="early", run_cost=0.0)
     return plan(
-        PlanRequest(report="golden", sql=sql, sources=SOURCES, points=POINTS, settings=settings)
+        PlanRequest(
+            report="golden",
+            sql=sql,
+            sources=SOURCES,
+            points=POINTS,
+            method=method,
+            settings=settings,
+        )
     )
 
 
@@ -82,7 +90,7 @@ def rules(result: PlanResult) -> list[str]:
 
 
 def run(block: Block) -> str:
-    result = planned(block.input)
+    result = planned(block.input, cast(Method, block.options.get("method", "auto")))
     found = {name for name, count in result.trace.found.items() if count}
     assert set(block.listed("expect")) <= found, f"line {block.line}: {sorted(found)}"
     assert not set(block.listed("expect-not")) & found, f"line {block.line}: {sorted(found)}"

@@ -67,7 +67,9 @@ def test_a_method_that_is_not_there():
     assert "im1" in caught.value.hint
 
 
-@pytest.mark.parametrize(("sql", "method"), [(GROUPED, "im1"), (OUTER, "im2"), (GROUPED, "cv")])
+@pytest.mark.parametrize(
+    ("sql", "method"), [(GROUPED, "im1"), (OUTER, "im2"), (OUTER, "ojv"), (GROUPED, "cv")]
+)
 def test_a_method_that_is_asked_for_is_what_is_planned(sql, method):
     """Although opening a run costs far more here than there is to save."""
     for run_cost in (0.0, 10_000.0):
@@ -86,6 +88,10 @@ def test_a_method_that_is_asked_for_is_what_is_planned(sql, method):
             "im2",
             Reason.NO_OUTER_JOIN,
         ),
+        (GROUPED, "ojv", Reason.NO_OUTER_JOIN),
+        ("SELECT s.g FROM sales s LEFT JOIN names n ON s.g = n.g", "ojv", Reason.NO_OUTER_JOIN),
+        (f"{OUTER} AND rand() < 0.5", "ojv", Reason.NOT_DETERMINISTIC),
+        ("SELECT s.id FROM sales s FULL JOIN returns r ON s.v < r.cost", "ojv", Reason.NO_EQUALITY),
         ("SELECT id FROM sales", "cv", Reason.UNGROUPED),
         ("SELECT g, v FROM sales ORDER BY v LIMIT 3", "cv", Reason.UNGROUPED),
         (f"SELECT g, count(*) AS n FROM ({OUTER}) t JOIN names ON true GROUP BY g", "cv",
