@@ -61,6 +61,8 @@ class PlanResult:
 def plan(request: PlanRequest) -> PlanResult:
     """Plan the rest of a day. Raises :class:`planner.errors.ForerunError` with what to do."""
     check(request)
+    if request.settings.state_budget == 0 and not request.committed:
+        request = replace(request, method="batch")  # nothing can be kept, so there is only batch
     query = read_query(request.sql, request.sources)
     ids = ColumnIds(query.last_id)
     request = _with_contained_keys(request, query)
@@ -144,6 +146,11 @@ def check(request: PlanRequest) -> None:
                 f"less data has arrived later ({later.arrived:g} after {earlier.arrived:g})",
                 hint="Give the arrived fractions in the order of the runs.",
             )
+    if (request.settings.state_budget or 0) < 0:
+        raise RequestError(
+            f"the state budget is {request.settings.state_budget} bytes",
+            hint="Give how much may be kept between runs: 0 bytes or more.",
+        )
     if not 1 <= request.current <= len(request.points):
         raise RequestError(
             f"there is no run {request.current} in a day of {len(request.points)} runs",

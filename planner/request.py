@@ -66,10 +66,12 @@ class TimePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """An earlier run of this day that is committed, and the families it holds partitions of."""
+    """An earlier run of this day that is committed, and the families it holds partitions of;
+    ``bytes``: of these partitions, as they were counted in the store."""
 
     index: int
     families: tuple[Family, ...]
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,8 @@ class Settings:
     a delta rule runs early in every run. ``run_cost`` is the fixed cost of opening one more run, in
     CPU seconds: what an application costs that does next to nothing. ``buckets`` other than 0 fixes
     the bucket count of new families. ``tries`` is the budget of the search for what is kept: how
-    many changes it looks at beside what plans use by themselves.
+    many changes it looks at beside what plans use by themselves. ``state_budget``: the most bytes
+    that may be kept between the runs of a day, by estimate; None for any.
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -88,6 +91,7 @@ class Settings:
     buckets: int = 0
     tries: int = 24
     rules_off: tuple[str, ...] = ()
+    state_budget: int | None = None
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),
         ("spark.sql.session.timeZone", "UTC"),

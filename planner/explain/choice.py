@@ -16,6 +16,9 @@ def why_batch(found: Found) -> Iterator[str]:
     early = [one for one in decision.rejected if not one.is_batch]
     if not decision.chosen.is_batch or not decision.open:
         return
+    if not early and decision.budget is not None:
+        yield "  no early work: nothing that repays early work fits into the state budget"
+        return
     if not early:
         yield "  no early work looked at: to open one more run costs more than it could save"
         return
@@ -48,3 +51,23 @@ def _runs(one: Candidate) -> str:
 
 def _last_run_first(one: Candidate) -> str:
     return ", ".join(f"{cost / MICRO:.2f}" for cost in reversed(one.by_run))
+
+
+def kept_of_budget(found: Found) -> Iterator[str]:
+    """The bytes that lie in the store after each run, beside the budget; nothing without one."""
+    decision = found.decision
+    if decision.budget is None:
+        return
+    held = zip(decision.chosen.opened, decision.chosen.held, strict=False)
+    kept = ", ".join(f"{in_units(count)} after run {run}" for run, count in held)
+    yield (
+        f"  keeps {kept or 'nothing'}, of a state budget of {in_units(decision.budget)} (estimates)"
+    )
+
+
+def in_units(count: int) -> str:
+    """Bytes as a person says them."""
+    for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"

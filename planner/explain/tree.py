@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from planner.algebra.describe import label
 from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
-from planner.explain.choice import compared, why_batch
+from planner.explain.choice import compared, kept_of_budget, why_batch
 from planner.explain.found import MICRO, Found, reason_text
 from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
 from planner.temporal.space import Slot
@@ -57,7 +57,8 @@ def _lines_of_result(found: Found, chosen: Chosen, index: int) -> tuple[Line, ..
 def render(found: Found) -> str:
     """The tree as text, with the runs above it and what is not incremental below it."""
     plan = found.plan
-    parts = [*_header(plan), *compared(found), *why_batch(found), "", *_tree_text(lines(found))]
+    choice = (*compared(found), *why_batch(found), *kept_of_budget(found))
+    parts = [*_header(plan), *choice, "", *_tree_text(lines(found))]
     parts += _early_results(found)
     if plan.families:
         parts += ["", "kept between runs:"]

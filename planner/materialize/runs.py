@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from planner.cost.constants import STAGE_SHARE
+from planner.materialize.actions import Day
+from planner.materialize.budget import plans_within
 from planner.materialize.families import Families
+from planner.materialize.holdings import Holdings
 from planner.materialize.objective import MICRO, Goal
 from planner.materialize.search import Search
 from planner.request import PlanRequest
@@ -24,7 +27,8 @@ _ALL_SUBSETS_UP_TO = 6
 class Candidate:
     """A way to do the rest of the day. ``by_run`` has the cost of each opened run, fixed cost and
     all; ``total`` the weighted sum; candidates are compared by ``rank``. Without ``chosen`` it is
-    batch: the user's own text in every run that gives the result.
+    batch: the user's own text in every run that gives the result. ``held``: the bytes that are in
+    the store after each of the runs but the last, by estimate.
     """
 
     opened: tuple[int, ...]
@@ -32,6 +36,7 @@ class Candidate:
     by_run: tuple[float, ...]
     total: float
     rank: tuple[float, ...]
+    held: tuple[int, ...] = ()
 
     @property
     def is_batch(self) -> bool:
@@ -42,13 +47,25 @@ class Candidate:
 class Decision:
     """What was chosen, what batch would cost, and what else was looked at. ``evaluations``: how
     often the cost of a way was compared, over all searches. ``open``: whether early work was a
-    choice at all; it is not where batch is asked for, or where the day is at its end."""
+    choice at all; it is not where batch is asked for, or where the day is at its end. ``budget``:
+    the most bytes that may be kept, None for any."""
 
     chosen: Candidate
     batch: Candidate
     rejected: tuple[Candidate, ...]
     evaluations: int
     open: bool
+    budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """The search for the best plan that opens these runs."""
+
+    opened: tuple[int, ...]
+    search: Search
+    solver: Solver
+    best: Candidate
 
 
 class Runs:
@@ -65,6 +82,9 @@ class Runs:
         self._goal = Goal(request)
         self._weights = self._goal.weights
         self._figures = figures
+        committed = sum(run.bytes for run in request.committed)
+        self._holdings = Holdings(space, figures, committed)
+        self._budget = request.settings.state_budget
         self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
         self._evaluations = 0
 
@@ -75,7 +95,7 @@ class Runs:
         batch = self._batch()
         at_the_end = request.current == self._last and not request.committed
         if request.method == "batch" or at_the_end:
-            return Decision(batch, batch, (), self._evaluations, open=False)
+            return Decision(batch, batch, (), self._evaluations, False, self._budget)
         early = request.settings.temporal == "early"
         candidates = self._candidates(early, batch)
         if not candidates and request.method == "progressive":
@@ -93,7 +113,7 @@ class Runs:
             candidates = worth or (candidates if fresh else [*candidates, batch])
         best = min(candidates, key=lambda one: (one.rank, one.opened), default=batch)
         rejected = tuple(one for one in seen if one is not best)
-        return Decision(best, batch, rejected, self._evaluations, open=True)
+        return Decision(best, batch, rejected, self._evaluations, True, self._budget)
 
     def _candidates(self, eager: bool, batch: Candidate | None) -> list[Candidate]:
         """The best way to do the day for each set of opened runs, where it keeps anything; the
@@ -105,7 +125,7 @@ class Runs:
             late=self._request.method != "progressive",  # each of its early runs has work
             stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
         )
-        searches: list[tuple[Search, Candidate]] = []
+        searches: list[_Searched] = []
         for opened in self._opened_sets():
             if batch is not None and not eager and not self._may_pay(opened, batch):
                 continue
@@ -122,15 +142,56 @@ class Runs:
             search = Search(self._space, solver, self._weights, tries, early)
             chosen = search.first()
             if chosen is not None:
-                searches.append((search, self._candidate(opened, chosen, *chosen.by_run)))
+                best = self._candidate(opened, chosen, *chosen.by_run)
+                searches.append(_Searched(opened, search, solver, best))
         if searches:
-            search, first = min(searches, key=lambda found: found[1].rank)
-            if first.chosen is not None:
-                improved = search.better(first.chosen)
+            first = min(searches, key=lambda one: one.best.rank)
+            if first.best.chosen is not None:
+                improved = first.search.better(first.best.chosen)
                 better = self._candidate(first.opened, improved, *improved.by_run)
-                searches = [(s, better if one is first else one) for s, one in searches]
-        self._evaluations += sum(search.evaluations for search, _ in searches)
-        return [one for _, one in searches if one.chosen is not None and one.chosen.keeps]
+                searches = [replace(s, best=better) if s is first else s for s in searches]
+        if self._budget is None:
+            found = [one.best for one in searches]
+        else:
+            asked = None if eager else batch
+            found = [
+                best
+                for one in searches
+                for best in self._within(self._budget, one, ways, terms.stage_cost, asked)
+            ]
+        self._evaluations += sum(one.search.evaluations for one in searches)
+        return [one for one in found if one.chosen is not None and one.chosen.keeps]
+
+    def _within(
+        self,
+        budget: int,
+        searched: _Searched,
+        ways: Ways,
+        stage_cost: int,
+        batch: Candidate | None,
+    ) -> list[Candidate]:
+        """The best plan that opens these runs within a budget: of those that are worth it beside
+        batch, if there are any."""
+        opened = searched.opened
+        day = Day(
+            space=self._space,
+            ways=ways,
+            holdings=self._holdings,
+            near=searched.solver.solve(),
+            weights=self._weights,
+            twins=self._families.twins,
+            committed=self._families.committed,
+            stage_cost=stage_cost,
+            results=(*self._goal.early_results_among(opened), len(opened) - 1),
+        )
+        found = [
+            self._candidate(opened, plan, *plan.by_run)
+            for plan in plans_within(budget, day, searched.search)
+            if plan.keeps
+        ]
+        if batch is not None:
+            found = [one for one in found if self._is_worth_it(one, batch)] or found
+        return [min(found, key=lambda one: one.rank)] if found else []
 
     def _may_pay(self, opened: tuple[int, ...], batch: Candidate) -> bool:
         """Whether opening the runs does not alone cost more than they could save."""
@@ -143,10 +204,9 @@ class Runs:
 
     def _candidate(self, opened: tuple[int, ...], chosen: Chosen | None, *costs: int) -> Candidate:
         by_run = tuple(cost + self._fixed for cost in costs)
-        goal = self._goal
-        return Candidate(
-            opened, chosen, by_run, goal.total(opened, by_run), goal.rank(opened, by_run)
-        )
+        total, rank = self._goal.total(opened, by_run), self._goal.rank(opened, by_run)
+        held = () if chosen is None else self._holdings.after_runs(chosen)
+        return Candidate(opened, chosen, by_run, total, rank, held)
 
     def _batch(self) -> Candidate:
         """Every wanted result by itself from the sources, as Spark would do the user's own text."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from planner.memo.memo import GroupId
 from planner.temporal.chosen import Chosen, choose
 from planner.temporal.solve import Solver
 from planner.temporal.space import Space
@@ -18,6 +19,10 @@ from planner.temporal.tables import Kept, Partition, Solution
 
 ROUNDS = 6
 """Most rounds of sharing what the last plan used: it settles after two or three."""
+
+
+_Shared = frozenset[Partition]
+_Allowed = frozenset[Kept] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +51,24 @@ class Search:
         self._tries = tries
         self._early = early
         self._near: Solution | None = None
-        self._seen: dict[frozenset[Partition], Chosen | None] = {}
+        self._seen: dict[tuple[_Shared, _Allowed], Chosen | None] = {}
 
     @property
     def evaluations(self) -> int:
         return self._solver.evaluations
 
+    @property
+    def seen(self) -> Iterator[Chosen]:
+        """Every plan that was looked at."""
+        return (found for found in self._seen.values() if found is not None)
+
     def first(self) -> Chosen | None:
         """The cheapest plan found from nothing."""
         return self._settled(frozenset())
+
+    def with_chains(self, allowed: frozenset[Kept]) -> Chosen | None:
+        """The cheapest plan found that keeps no other chains than these and the committed ones."""
+        return self._settled(frozenset(), allowed)
 
     def better(self, best: Chosen) -> Chosen:
         """The cheapest plan found from another one, by one change at a time."""
@@ -67,16 +81,16 @@ class Search:
                 best = found
         return best
 
-    def _settled(self, shared: frozenset[Partition]) -> Chosen | None:
+    def _settled(self, shared: _Shared, allowed: _Allowed = None) -> Chosen | None:
         """Share what the plan uses until it uses what it shares."""
         best: Chosen | None = None
         for _ in range(ROUNDS):
-            if shared in self._seen:
-                return _cheaper(best, self._seen[shared])
-            solution = self._solver.solve(shared, self._near)
+            if (shared, allowed) in self._seen:
+                return _cheaper(best, self._seen[shared, allowed])
+            solution = self._solver.solve(shared, self._near, allowed)
             self._near = solution
             found = choose(self._space, solution, self._weights, self._early)
-            self._seen[shared] = found
+            self._seen[shared, allowed] = found
             best = _cheaper(best, found)
             if found is None or found.used == shared:
                 break
@@ -89,24 +103,34 @@ class Search:
             yield _Change(less=frozenset({partition}))
 
     def _with_more(self, best: Chosen) -> Iterator[_Change]:
-        """With a chain that is not used: first those of what the last run computes, and of them
+        """With a chain that is not used."""
+        for partitions in self._dear_first(best.solution, best.worked).values():
+            yield _Change(more=frozenset(partitions))
+
+    def dear_first(self, solution: Solution) -> Iterator[Kept]:
+        """The chains that a solution could keep, what is dear to compute at the end first."""
+        return iter(self._dear_first(solution, set()))
+
+    def _dear_first(
+        self, solution: Solution, worked: set[tuple[int, GroupId]]
+    ) -> dict[Kept, set[Partition]]:
+        """Chains with their partitions: first those of what the last run computes, and of them
         what is dear there."""
         made: dict[Kept, set[Partition]] = {}
-        for index, links in enumerate(best.solution.links):
+        for index, links in enumerate(solution.links):
             for kept in links:
                 made.setdefault(kept, set()).add((kept, index))
-        last = len(best.solution.spans) - 1
-        worked = {group for index, group in best.worked if index == last}
-        cells = best.solution.made[last]
+        last = len(solution.spans) - 1
+        at_the_end = {group for index, group in worked if index == last}
+        cells = solution.made[last]
 
-        def dear_first(kept: Kept) -> tuple[bool, int, Kept]:
+        def order(kept: Kept) -> tuple[bool, int, Kept]:
             slot = self._space.slots[kept[0]]
             cell = cells.get((slot.whole, (), False))
             cost = 0 if cell is None else cell.cost
-            return (slot.whole not in worked and slot.delta not in worked, -cost, kept)
+            return (slot.whole not in at_the_end and slot.delta not in at_the_end, -cost, kept)
 
-        for kept in sorted(made, key=dear_first):
-            yield _Change(more=frozenset(made[kept]))
+        return {kept: made[kept] for kept in sorted(made, key=order)}
 
 
 def _cheaper(one: Chosen | None, other: Chosen | None) -> Chosen | None:

@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from planner.algebra.relational import Aggregate, Scan, Version
+from planner.algebra.relational import Aggregate, Join, JoinKind, Scan, Version
 from planner.cost.operators import Size
-from planner.memo.memo import GroupId, Memo, Tvr, View
+from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
 from planner.memo.reference import Reference, Stamped
 from planner.request import PlanRequest
 from planner.stats.estimate import Estimator
@@ -40,6 +40,7 @@ class Figures:
         self._versions = dict(_versions(memo.tvrs))
         self._snapshots: dict[tuple[GroupId, int], Estimate] = {}
         self._steps: dict[tuple[GroupId, int, int], Estimate] = {}
+        self._lost: dict[tuple[TvrId, int, int], float] = {}
 
     def snapshot(self, group: GroupId, run: int) -> Size:
         """The rows of a snapshot as of a run."""
@@ -48,6 +49,42 @@ class Figures:
     def step(self, group: GroupId, base: int, run: int) -> Size:
         """The rows of a step from one run to another."""
         return _size(self._step(self._memo.leader(group), base, run))
+
+    def taken_back(self, tvr: Tvr, base: int, run: int) -> float:
+        """Rows of a TVR as of ``base`` that its delta to ``run`` takes back: of an aggregate the
+        groups that were there and are touched, of an outer or anti join the rows that were alone
+        and are no more; what is taken back below goes through in proportion."""
+        known = self._lost.get((tvr.id, base, run))
+        if known is None:
+            lost = self._losses(tvr, base, run) if base and tvr.weight is not None else 0.0
+            known = self._lost[tvr.id, base, run] = max(0.0, lost)
+        return known
+
+    def _losses(self, tvr: Tvr, base: int, run: int) -> float:
+        group = self._memo.leader(tvr.new)
+        node = next(self._memo.alternatives(group)).node
+        old = self._snapshot(group, base).rows
+        if isinstance(node, Aggregate):
+            given = self._group(node.inputs[0])
+            return min(old, self._touched(tvr, given, base, run))
+        inputs = [self._group(i) for i in node.inputs]
+        lost = 0.0
+        for number in inputs:
+            below = self._memo.tvr_of(number)
+            if below is not None and below.changing:
+                share = old / max(1.0, self._snapshot(number, base).rows)
+                lost += share * self.taken_back(below, base, run)
+        if isinstance(node, Join) and node.kind in (JoinKind.LEFT, JoinKind.ANTI, JoinKind.FULL):
+            before, after = (self._alone(node, inputs, at) for at in (base, run))
+            left = self._snapshot(inputs[0], base).rows
+            lost += left * max(0.0, before - after)
+        return min(old, lost)
+
+    def _alone(self, join: Join, inputs: list[GroupId], run: int) -> float:
+        """The share of the left rows that have no partner yet."""
+        left, right = (self._snapshot(group, run) for group in inputs)
+        anti = Join(JoinKind.ANTI, join.left, join.right, join.condition)
+        return self._estimators[run - 1].of_node(anti, (left, right)).rows / max(1.0, left.rows)
 
     # -- snapshots ----------------------------------------------------------------------------
 
@@ -126,25 +163,28 @@ class Figures:
         return Estimate(rows=rows, columns=columns)
 
     def _states(self, group: GroupId, base: int, run: int) -> Estimate:
-        """States that a step adds for an aggregate: the groups its delta touches.
-
-        Between two extremes: the rows of a group arrive independently (Cardenas), or together
-        (an order comes with its lines). Until it has been seen, half of each.
-        """
+        """States that a step adds for an aggregate: the groups its delta touches."""
         tvr = self._versions[group][0]
-        given = self._aggregated(tvr)
         whole = self._snapshot(self._memo.leader(tvr.new), self.runs)
-        rows = self._snapshot(given, run).rows - self._snapshot(given, base).rows
-        groups = max(1.0, whole.rows)
-        apart = groups * -math.expm1(-max(0.0, rows) / groups)
-        all_rows = self._snapshot(given, self.runs).rows
-        together = groups * max(0.0, rows) / max(1.0, all_rows)
-        count = (apart + together) / 2.0
+        count = self._touched(tvr, self._aggregated(tvr), base, run)
         columns = {
             c.id: whole.columns.get(c.id, ColumnEstimate(distinct=max(1.0, count)))
             for c in self._memo.group(group).columns
         }
         return Estimate(rows=count, columns=resized(columns, whole.rows, count))
+
+    def _touched(self, tvr: Tvr, given: GroupId, base: int, run: int) -> float:
+        """Groups of an aggregate over ``given`` that the rows of a step belong to.
+
+        Between two extremes: the rows of a group arrive independently (Cardenas), or together
+        (an order comes with its lines). Until it has been seen, half of each.
+        """
+        rows = self._snapshot(given, run).rows - self._snapshot(given, base).rows
+        groups = max(1.0, self._snapshot(self._memo.leader(tvr.new), self.runs).rows)
+        apart = groups * -math.expm1(-max(0.0, rows) / groups)
+        all_rows = self._snapshot(given, self.runs).rows
+        together = groups * max(0.0, rows) / max(1.0, all_rows)
+        return (apart + together) / 2.0
 
     def _aggregated(self, tvr: Tvr) -> GroupId:
         """The input of the aggregate that has these states."""

@@ -66,14 +66,22 @@ class Solver:
         self._tryable: dict[
             tuple[int, GroupId, bool], tuple[tuple[Expression, Way | None], ...]
         ] = {}
+        self._allowed: frozenset[Kept] | None = None
         self.evaluations = 0
 
     def solve(
-        self, shared: frozenset[Partition] = frozenset(), near: Solution | None = None
+        self,
+        shared: frozenset[Partition] = frozenset(),
+        near: Solution | None = None,
+        allowed: frozenset[Kept] | None = None,
     ) -> Solution:
         """Fill the tables, run by run, groups in order. With a solution of other shared partitions
-        at hand, only what lies above the difference is costed again."""
-        solution = Solution(self._spans, shared)
+        at hand, only what lies above the difference is costed again. ``allowed``: the only chains
+        that may be kept, beside the committed ones; None for any."""
+        solution = Solution(self._spans, shared, allowed)
+        if near is not None and near.allowed != allowed:
+            near = None
+        self._allowed = None if allowed is None else allowed | self._committed
         again = frozenset[GroupId]()
         for index in range(len(self._spans)):
             if near is None:
@@ -232,7 +240,9 @@ class Solver:
         if self._terms.keeping:
             for key in self._space.keys[slot.index]:
                 kept = (slot.index, key)
-                yield key, self._twins.get(kept, kept)
+                kept = self._twins.get(kept, kept)
+                if self._allowed is None or kept in self._allowed:
+                    yield key, kept
 
     def _fill_links(
         self, at: Solution, index: int, group: GroupId, shared: frozenset[Partition]
@@ -268,7 +278,7 @@ class Solver:
         return at.links[index].get(kept)
 
     def _write(self, group: GroupId, span: Span) -> int:
-        return self._terms.stage_cost + round(operators.write(self._ways.size(group, False, span)))
+        return write_cost(self._ways.size(group, False, span), self._terms.stage_cost)
 
     def _read(
         self,
@@ -361,6 +371,11 @@ class Solver:
                 cost = link.charge + self._weights[span.run] * own
                 cell = Cell(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
                 _better(best, key, cell)
+
+
+def write_cost(size: Size, stage_cost: int) -> int:
+    """Of writing a partition, not weighted."""
+    return stage_cost + round(operators.write(size))
 
 
 def _better(best: dict[Key, Cell], key: Key, cell: Cell) -> None:

@@ -69,11 +69,18 @@ Place = tuple[GroupId, Key, bool]
 
 class Solution:
     """Tables of one search: cells by run index and (group, key, before), chains by run index.
-    ``shared``: the partitions that it takes for made."""
+    ``shared``: the partitions that it takes for made; ``allowed``: the chains it may keep, None for
+    any."""
 
-    def __init__(self, spans: tuple[Span, ...], shared: frozenset[Partition]) -> None:
+    def __init__(
+        self,
+        spans: tuple[Span, ...],
+        shared: frozenset[Partition],
+        allowed: frozenset[Kept] | None = None,
+    ) -> None:
         self.spans = spans
         self.shared = shared
+        self.allowed = allowed
         self.cells: list[dict[Place, Cell]] = [{} for _ in spans]
         self.made: list[dict[Place, Cell]] = [{} for _ in spans]
         self.links: list[dict[Kept, Link]] = [{} for _ in spans]

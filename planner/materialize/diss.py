@@ -1,0 +1,125 @@
+"""What to keep under a byte budget: the dynamic program of DISS (sections 4.3 and 5).
+
+A *goal* is something that is wanted of a part of the query: its changes (the paper's D) or all of
+its rows (its F). An *action* meets a goal at a cost, may keep artifacts, and sets goals for the
+parts below. For a goal g and a budget of m bytes::
+
+    best[g](m)  =  min over actions a with bytes(a) <= m  of
+                   cost(a)  +  min over m_1 + ... + m_n <= m - bytes(a)  of  sum best[g_i](m_i)
+
+The paper's Algorithm 1 sets D and F to infinity inside its loop over the actions, which would
+forget all actions but the last; here the minimum is over all of them.
+
+best[g] never rises with m and has few steps: that is why the paper looks for them by binary search
+over the budgets. Here a function *is* its steps: sums and minima of step functions are step
+functions, so no budget between two steps is ever looked at, bytes need no coarser unit, and the
+answer for a budget is a bisection away.
+
+Exact for trees, as in the paper. Where two parts of a plan keep the same artifact, it is paid for
+once, but what it is made of below is not: the temporal search, which shares, costs it again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Goal = TypeVar("Goal")
+Artifact = TypeVar("Artifact")
+
+MOST_STEPS = 48
+"""Steps that a function may have before the flattest are left out: then it is an upper bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Of an artifact: its bytes, and what it costs to write, without what keeps it up to date."""
+
+    bytes: int
+    cost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Generic[Goal, Artifact]):
+    """``cost``: its own, without the prices of what it keeps."""
+
+    cost: int
+    keeps: tuple[Artifact, ...] = ()
+    goals: tuple[Goal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[Artifact]):
+    """From ``bytes`` on, a goal can be met at ``cost``, by keeping ``kept``."""
+
+    bytes: int
+    cost: int
+    kept: frozenset[Artifact]
+
+
+class Program(Generic[Goal, Artifact]):
+    """``prices``: of every artifact that an action keeps."""
+
+    def __init__(self, prices: Mapping[Artifact, Price]) -> None:
+        self._prices = prices
+        self._best: dict[Goal, tuple[Step[Artifact], ...]] = {}
+
+    def meet(self, goal: Goal, actions: Iterable[Action[Goal, Artifact]]) -> None:
+        """Compute a goal's function, after those of all goals that its actions set. An action with
+        a goal that nothing meets is not applicable."""
+        found: list[Step[Artifact]] = []
+        for action in actions:
+            found += self._of(action)
+        self._best[goal] = thinned(lower_envelope(found), MOST_STEPS)
+
+    def steps(self, goal: Goal) -> tuple[Step[Artifact], ...]:
+        """The function of a goal, fewest bytes first; empty if nothing meets it."""
+        return self._best.get(goal, ())
+
+    def at(self, goal: Goal, budget: int) -> Step[Artifact] | None:
+        """The best within a budget, found by bisection; None if nothing meets the goal in it."""
+        steps = self.steps(goal)
+        place = bisect_right(steps, budget, key=lambda step: step.bytes)
+        return steps[place - 1] if place else None
+
+    def _of(self, action: Action[Goal, Artifact]) -> list[Step[Artifact]]:
+        prices = [self._prices[artifact] for artifact in action.keeps]
+        own = Step(
+            sum(price.bytes for price in prices),
+            action.cost + sum(price.cost for price in prices),
+            frozenset(action.keeps),
+        )
+        steps = [own]
+        for goal in action.goals:
+            below = self.steps(goal)
+            pairs = (self._both(one, other) for one in steps for other in below)
+            steps = list(thinned(lower_envelope(pairs), MOST_STEPS))
+        return steps
+
+    def _both(self, one: Step[Artifact], other: Step[Artifact]) -> Step[Artifact]:
+        twice = [self._prices[artifact] for artifact in one.kept & other.kept]
+        return Step(
+            one.bytes + other.bytes - sum(price.bytes for price in twice),
+            one.cost + other.cost - sum(price.cost for price in twice),
+            one.kept | other.kept,
+        )
+
+
+def lower_envelope(steps: Iterable[Step[Artifact]]) -> tuple[Step[Artifact], ...]:
+    """The steps of the minimum: each dearer in bytes, and cheaper in cost, than the one before."""
+    best: list[Step[Artifact]] = []
+    for step in sorted(steps, key=lambda step: (step.bytes, step.cost)):
+        if not best or step.cost < best[-1].cost:
+            best.append(step)
+    return tuple(best)
+
+
+def thinned(steps: tuple[Step[Artifact], ...], most: int) -> tuple[Step[Artifact], ...]:
+    """The first step and those that save most over the one before."""
+    if len(steps) <= most:
+        return steps
+    drops = {i: steps[i - 1].cost - steps[i].cost for i in range(1, len(steps))}
+    kept = sorted(sorted(drops, key=lambda i: (-drops[i], i))[: most - 1])
+    return (steps[0], *(steps[i] for i in kept))
