@@ -30,6 +30,8 @@ _SESSION = (
     ("spark.sql.bucketing.coalesceBucketsInJoin.enabled", "true"),
     # A join on (key, more) may rely on rows that are distributed by key alone.
     ("spark.sql.requireAllClusterKeysForCoPartition", "false"),
+    # A task that writes a family has one bucket, so its rows need not be sorted by bucket first.
+    ("spark.sql.maxConcurrentOutputFileWriters", "1"),
     # A file that is gone or broken is an error, never fewer rows.
     ("spark.sql.files.ignoreMissingFiles", "false"),
     ("spark.sql.files.ignoreCorruptFiles", "false"),
@@ -79,7 +81,7 @@ class ClassicEngine:
         buckets = ""
         if family.buckets:
             key = ", ".join(map(quoted, family.key))
-            buckets = f" CLUSTERED BY ({key}) SORTED BY ({key}) INTO {family.buckets} BUCKETS"
+            buckets = f" CLUSTERED BY ({key}) INTO {family.buckets} BUCKETS"
         self.session.sql(f"DROP TABLE IF EXISTS {quoted(family.id)}")
         self.session.sql(
             f"CREATE TABLE {quoted(family.id)} ({columns}) USING parquet "
@@ -108,15 +110,17 @@ class ClassicEngine:
             self.session.conf.set(_SHUFFLES, before)
 
     def write_artifact(self, frame: Frame, family: Family, folder: str) -> None:
+        encoding = _encoding(family.columns)
         if not family.buckets:
-            frame.write.mode("overwrite").parquet(folder)
+            frame.write.mode("overwrite").options(**encoding).parquet(folder)
             return
         # Only saveAsTable writes buckets. The table's name is dropped, its files stay.
+        # Not sorted within a bucket: with a file per run Spark could not use the order.
         self._written += 1
         table = quoted(f"forerun_write_{self._written}")
         rows = frame.repartition(family.buckets, *(frame[quoted(k)] for k in family.key))
-        writer = rows.write.format("parquet").mode("overwrite").option("path", folder)
-        writer.bucketBy(family.buckets, *family.key).sortBy(*family.key).saveAsTable(table)
+        writer = rows.write.format("parquet").mode("overwrite").options(**encoding)
+        writer.option("path", folder).bucketBy(family.buckets, *family.key).saveAsTable(table)
         self.session.sql(f"DROP TABLE {table}")
 
     def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> None:  # noqa: ARG002
@@ -176,6 +180,13 @@ def start_spark(
     elif not conf.contains("spark.master"):
         conf.setMaster("local[*]")
     return ClassicEngine(SparkSession.builder.config(conf=conf).getOrCreate(), scratch)
+
+
+def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
+    """Dictionaries for texts only: to look every number up in one costs more CPU than is saved on
+    files that are read a few times and then deleted (docs/benchmarks.md)."""
+    texts = {f"parquet.enable.dictionary#{c.name}": "true" for c in columns if c.type == "string"}
+    return {"parquet.enable.dictionary": "false", **texts}
 
 
 def _text(value: str) -> str:
