@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from planner.algebra.describe import label, words_of
+from planner.algebra.describe import label
 from planner.algebra.relational import Relation, sources, walk
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,
@@ -26,14 +26,13 @@ from planner.contract.plan_v1 import (
 )
 from planner.errors import MethodError, Reason, RequestError
 from planner.materialize.families import Families
-from planner.materialize.runs import Candidate, Decision, Runs
+from planner.materialize.methods import Compared, growing_sources, plan_alone, plan_best
+from planner.materialize.runs import Candidate, Decision
 from planner.memo.memo import Memo
 from planner.request import PlanRequest
-from planner.rules.explore.catalog import EXPLORE
 from planner.rules.methods.catalog import SINGLE, check_rules, method_of
 from planner.rules.methods.method import Method
 from planner.rules.normalize.driver import normalize
-from planner.search.exploration import Explored, explore
 from planner.search.explore import Trace
 from planner.search.incremental import reason
 from planner.sql.frontend import Query, read_query
@@ -46,7 +45,10 @@ from planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """The plan, and what explain shows of how it was found. ``relation``: the normalized query."""
+    """The plan, and what explain shows of how it was found. ``relation``: the normalized query.
+    ``request``: as it was planned, with what the query says of its sources. ``compared``: the
+    methods that were planned apart, and which one the plan is of. ``ids``: where those of the memo
+    go on from."""
 
     plan: Plan
     query: Query
@@ -56,10 +58,61 @@ class PlanResult:
     families: Families
     decision: Decision
     trace: Trace
+    request: PlanRequest
+    compared: Compared
+    ids: ColumnIds
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The best plan of one method alone; or why it has none."""
+
+    method: Method
+    candidate: Candidate | None
+    why_not: str = ""
 
 
 def plan(request: PlanRequest) -> PlanResult:
     """Plan the rest of a day. Raises :class:`planner.errors.ForerunError` with what to do."""
+    read = _read(request)
+    request, relation = read.request, read.relation
+    if request.method == "auto":
+        return _result(read, plan_best(relation, request, read.ids))
+    method = method_of(request.method)
+    why_not = method.why_not(relation, growing_sources(request))
+    if why_not is not None and method in SINGLE:
+        raise MethodError(
+            f"the method {method.name} does not apply to this query: {why_not}",
+            hint="Use auto: of all methods that apply, the cheapest for each part of the query.",
+        )
+    return _result(read, Compared(plan_alone(method, relation, request, read.ids)))
+
+
+def alternatives(found: PlanResult) -> tuple[Alternative, ...]:
+    """What each method alone gives for a request that has been planned, as :func:`plan` would."""
+    result = []
+    for method in SINGLE:
+        why_not = method.why_not(found.relation, growing_sources(found.request))
+        if why_not is not None:
+            result.append(Alternative(method, None, str(why_not)))
+            continue
+        asked = replace(found.request, method=method.name)
+        alone = plan_alone(method, found.relation, asked, found.ids)
+        result.append(Alternative(method, alone.decision.chosen))
+    return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The query of a request, in normal form; the request with what the query tells."""
+
+    request: PlanRequest
+    query: Query
+    relation: Relation
+    ids: ColumnIds
+
+
+def _read(request: PlanRequest) -> _Read:
     check(request)
     if request.settings.state_budget == 0 and not request.committed:
         request = replace(request, method="batch")  # nothing can be kept, so there is only batch
@@ -68,20 +121,20 @@ def plan(request: PlanRequest) -> PlanResult:
     request = _with_contained_keys(request, query)
     off = frozenset(request.settings.rules_off)
     relation = normalize(query.relation, request.first_sources or request.sources, ids, off=off)
-    method = method_of(request.method)
-    explored = _explore(relation, method, request, ids)
-    memo, trace = explored.memo, explored.trace
-    space = Space(memo, explored.root, method.keeps)
-    figures = Figures(memo, request)
-    families = Families(space, figures, request, words_of(relation))
-    decision = Runs(space, figures, families, request).decide()
+    return _Read(request, query, relation, ids)
+
+
+def _result(read: _Read, compared: Compared) -> PlanResult:
+    """The contract of what was chosen, and all that explain may want to show of it."""
+    request, relation, best = read.request, read.relation, compared.best
+    decision, memo = best.decision, best.explored.memo
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
     if chosen.is_batch:
-        runs = _batch_runs(chosen, relation, query, request)
+        runs = _batch_runs(chosen, relation, read.query, request)
     else:
-        runs, used = _runs(chosen, query, request, families, space, ids)
-    in_use = frozenset(method.rule_names) - off
+        runs, used = _runs(chosen, read.query, request, best.families, best.space, best.ids)
+    in_use = frozenset(best.method.rule_names) - frozenset(request.settings.rules_off)
     result = Plan(
         version=CONTRACT_VERSION,
         report=request.report,
@@ -97,22 +150,19 @@ def plan(request: PlanRequest) -> PlanResult:
         not_incremental=_not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
     )
-    return PlanResult(result, query, relation, space, figures, families, decision, trace)
-
-
-def _explore(relation: Relation, method: Method, request: PlanRequest, ids: ColumnIds) -> Explored:
-    """The memo of a query by a method. Raises :class:`MethodError` where it does not apply."""
-    growing = frozenset(s.name for s in request.sources if s.changing)
-    why_not = method.why_not(relation, growing)
-    if why_not is not None and method in SINGLE:
-        raise MethodError(
-            f"the method {method.name} does not apply to this query: {why_not}",
-            hint="Use auto: of all methods that apply, the cheapest for each part of the query.",
-        )
-    off = frozenset(request.settings.rules_off)
-    trees = () if request.method == "batch" else (t for t in EXPLORE if t.name not in off)
-    rules = (rule for rule in method.rules if rule.name not in off)
-    return explore(relation, growing, trees, rules, ids)
+    return PlanResult(
+        result,
+        read.query,
+        relation,
+        best.space,
+        best.figures,
+        best.families,
+        decision,
+        best.explored.trace,
+        request,
+        compared,
+        read.ids,
+    )
 
 
 def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:

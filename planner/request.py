@@ -82,8 +82,10 @@ class Settings:
     a delta rule runs early in every run. ``run_cost`` is the fixed cost of opening one more run, in
     CPU seconds: what an application costs that does next to nothing. ``buckets`` other than 0 fixes
     the bucket count of new families. ``tries`` is the budget of the search for what is kept: how
-    many changes it looks at beside what plans use by themselves. ``state_budget``: the most bytes
-    that may be kept between the runs of a day, by estimate; None for any.
+    many changes it looks at beside what plans use by themselves. ``rules_off`` are rules by name
+    that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
+    by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
+    is planned alone to compare it with all together.
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -92,6 +94,7 @@ class Settings:
     tries: int = 24
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
+    compare: int = 80_000
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),
         ("spark.sql.session.timeZone", "UTC"),

@@ -43,7 +43,7 @@ class Families:
         self._stored = dict(_unbroken(request))
         self._starts = {
             kept: start
-            for kept in _all(space)
+            for kept in all_chains(space)
             for start in (run.index for run in request.committed)
             if self.fingerprint(kept, start) in self._stored
         }
@@ -59,7 +59,7 @@ class Families:
         first: dict[str, Kept] = {}
         twins = {}
         by_place = sorted(
-            _all(self._space), key=lambda kept: (self._space.place_of(self.slot(kept)), kept)
+            all_chains(self._space), key=lambda kept: (self._space.place_of(self.slot(kept)), kept)
         )
         for kept in by_place:
             other = first.setdefault(self.fingerprint(kept, 0), kept)
@@ -139,7 +139,8 @@ class Families:
         return int(min(_MOST_BUCKETS, 2 ** math.ceil(math.log2(wanted))))
 
 
-def _all(space: Space) -> Iterator[Kept]:
+def all_chains(space: Space) -> Iterator[Kept]:
+    """Whatever may be kept, by every key."""
     for slot in space.slots:
         for key in space.keys[slot.index]:
             yield slot.index, key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from planner.temporal.chosen import Chosen, choose
 from planner.temporal.figures import Figures
 from planner.temporal.solve import Solver, Terms
 from planner.temporal.space import Space
+from planner.temporal.tables import Partition
 from planner.temporal.ways import Span, Ways
 
 _ALL_SUBSETS_UP_TO = 6
@@ -68,8 +69,17 @@ class _Searched:
     best: Candidate
 
 
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Partitions that may be worth sharing together, where these runs are opened."""
+
+    opened: tuple[int, ...]
+    kept: frozenset[Partition]
+
+
 class Runs:
-    """Searches the runs that are left of a day."""
+    """Searches the runs that are left of a day. ``looked_at``: whether any early work was;
+    ``evaluations``: how often the cost of a way was compared so far."""
 
     def __init__(
         self, space: Space, figures: Figures, families: Families, request: PlanRequest
@@ -86,7 +96,16 @@ class Runs:
         self._holdings = Holdings(space, figures, committed)
         self._budget = request.settings.state_budget
         self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
-        self._evaluations = 0
+        self._of_batch = 0
+        self._searches: list[tuple[tuple[int, ...], Search]] = []
+
+    @property
+    def looked_at(self) -> bool:
+        return bool(self._searches)
+
+    @property
+    def evaluations(self) -> int:
+        return self._of_batch + sum(search.evaluations for _, search in self._searches)
 
     def decide(self) -> Decision:
         """The cheapest candidate whose final run is not dearer than batch; batch if none is clearly
@@ -95,7 +114,7 @@ class Runs:
         batch = self._batch()
         at_the_end = request.current == self._last and not request.committed
         if request.method == "batch" or at_the_end:
-            return Decision(batch, batch, (), self._evaluations, False, self._budget)
+            return Decision(batch, batch, (), self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"
         candidates = self._candidates(early, batch)
         if not candidates and request.method == "progressive":
@@ -113,7 +132,31 @@ class Runs:
             candidates = worth or (candidates if fresh else [*candidates, batch])
         best = min(candidates, key=lambda one: (one.rank, one.opened), default=batch)
         rejected = tuple(one for one in seen if one is not best)
-        return Decision(best, batch, rejected, self._evaluations, True, self._budget)
+        return Decision(best, batch, rejected, self.evaluations, True, self._budget)
+
+    def improve(self, decision: Decision, seeds: Sequence[Seed]) -> Decision:
+        """The same, or a cheaper one that is found from what other plans keep."""
+        if self._budget is not None:
+            return decision  # what is kept has been cut to the budget already
+        batch, searches = decision.batch, dict(self._searches)
+        best: tuple[Search, Candidate] | None = None
+        for seed in seeds:
+            search = searches.get(seed.opened)
+            found = None if search is None else search.sharing(seed.kept)
+            if search is None or found is None or not found.keeps:
+                continue
+            one = self._candidate(seed.opened, found, *found.by_run)
+            limit = decision.chosen if best is None else best[1]
+            if one.rank < limit.rank and self._is_worth_it(one, batch):
+                best = (search, one)
+        if best is None or best[1].chosen is None:
+            return replace(decision, evaluations=self.evaluations)
+        search, first = best
+        improved = search.better(best[1].chosen)
+        better = self._candidate(first.opened, improved, *improved.by_run)
+        chosen = better if improved.keeps and self._is_worth_it(better, batch) else first
+        rejected = (decision.chosen, *decision.rejected)
+        return Decision(chosen, batch, rejected, self.evaluations, open=True)
 
     def _candidates(self, eager: bool, batch: Candidate | None) -> list[Candidate]:
         """The best way to do the day for each set of opened runs, where it keeps anything; the
@@ -140,6 +183,7 @@ class Runs:
             )
             early, tries = self._goal.early_results_among(opened), self._request.settings.tries
             search = Search(self._space, solver, self._weights, tries, early)
+            self._searches.append((opened, search))
             chosen = search.first()
             if chosen is not None:
                 best = self._candidate(opened, chosen, *chosen.by_run)
@@ -159,7 +203,6 @@ class Runs:
                 for one in searches
                 for best in self._within(self._budget, one, ways, terms.stage_cost, asked)
             ]
-        self._evaluations += sum(one.search.evaluations for one in searches)
         return [one for one in found if one.chosen is not None and one.chosen.keeps]
 
     def _within(
@@ -224,7 +267,7 @@ class Runs:
                 Terms(keeping=False),
             )
             chosen = choose(self._space, solver.solve(), self._weights)
-            self._evaluations += solver.evaluations
+            self._of_batch += solver.evaluations
             if chosen is None:
                 raise ValueError("the query cannot be computed from its sources")
             costs += chosen.by_run

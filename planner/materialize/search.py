@@ -70,6 +70,10 @@ class Search:
         """The cheapest plan found that keeps no other chains than these and the committed ones."""
         return self._settled(frozenset(), allowed)
 
+    def sharing(self, kept: frozenset[Partition]) -> Chosen | None:
+        """The cheapest plan found from what is kept in another one."""
+        return self._settled(kept)
+
     def better(self, best: Chosen) -> Chosen:
         """The cheapest plan found from another one, by one change at a time."""
         for change in (*self._with_less(best), *self._with_more(best)):

@@ -46,6 +46,10 @@ class ColumnIds:
     def __init__(self, start: int) -> None:
         self._next = start
 
+    def fork(self) -> ColumnIds:
+        """Ids that go on from here by themselves."""
+        return ColumnIds(self._next)
+
     def new(self, name: str, like: Column) -> Column:
         """A column of the given name and of the other column's type."""
         self._next += 1

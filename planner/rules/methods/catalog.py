@@ -48,7 +48,7 @@ AUTO = Method(
     "Tempura 4.3",
 )
 BATCH = Method("batch", "the user's own text, in one run at the end", TVR_GENERATING, always, "")
-METHODS = {method.name: method for method in (*SINGLE, AUTO, BATCH)}
+METHODS: dict[str, Method] = {method.name: method for method in (*SINGLE, AUTO, BATCH)}
 
 
 def method_of(name: str) -> Method:

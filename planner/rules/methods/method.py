@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from planner.algebra.relational import Relation, sources
 from planner.errors import Reason
 from planner.memo.memo import View
+from planner.request import Method as Name
 from planner.search.rule import MemoRule
 
 
@@ -28,7 +29,7 @@ class Method:
     normalized query and the names of the sources that grow. ``keeps``: the views that may be kept;
     None for all. ``source``: where the method is from."""
 
-    name: str
+    name: Name
     title: str
     rules: tuple[MemoRule, ...]
     applies: Callable[[Relation, frozenset[str]], WhyNot | None]

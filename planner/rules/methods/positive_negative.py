@@ -59,8 +59,8 @@ def _decompose(match: Match) -> bool:
 def _union(match: Match) -> tuple[UnionAll, tuple[Relation, ...]] | None:
     """The union below, and its branches under the columns of the union."""
     union = match.below.node if match.below is not None else None
-    if not isinstance(union, UnionAll):
-        return None
+    if match.below is None or not isinstance(union, UnionAll) or match.below.origin not in _PARTS:
+        return None  # a union that is none of parts: its branches are the query's own
     branches = []
     for branch in union.branches:
         same = branch.columns == union.merged
@@ -103,6 +103,7 @@ DECOMPOSE = MemoRule("PositiveAndNegativePart", Join, _decompose, _SOURCE)
 PROJECT = MemoRule("ProjectOfParts", Project, _push_project, _SOURCE, below=UnionAll)
 FILTER = MemoRule("FilterOfParts", Filter, _push_filter, _SOURCE, below=UnionAll)
 IM2: tuple[MemoRule, ...] = (DECOMPOSE, PROJECT, FILTER)
+_PARTS = frozenset(rule.name for rule in IM2)
 
 
 def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:

@@ -1,0 +1,143 @@
+"""The best plan of one method, and the best of all: planned together, each alone, and batch.
+
+The greedy search over all methods starts from what the temporal search finds by itself, and may end
+where no single change helps, though a whole other set of kept rows would. What a method alone would
+keep is such a set. So each method is planned alone too; what it keeps is where the search over all
+goes on from; and the cheapest of everything is handed out. A method whose rules are all that found
+anything would only be planned twice; it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from planner.algebra.describe import words_of
+from planner.algebra.relational import Relation
+from planner.materialize.families import Families, all_chains
+from planner.materialize.runs import Decision, Runs, Seed
+from planner.request import PlanRequest
+from planner.rules.explore.catalog import EXPLORE
+from planner.rules.methods.catalog import AUTO, SINGLE
+from planner.rules.methods.method import Method
+from planner.search.exploration import Explored, explore
+from planner.temporal.figures import Figures
+from planner.temporal.space import Space
+from planner.tvr.signed import ColumnIds
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a method gives, and the space it was found in. ``ids`` go on from those of the memo."""
+
+    method: Method
+    explored: Explored
+    space: Space
+    figures: Figures
+    families: Families
+    decision: Decision
+    ids: ColumnIds
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The best plan, and what it was compared with: names of the methods that were planned alone,
+    and of those that were not, since the budget of evaluations was spent."""
+
+    best: Planned
+    alone: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    evaluations: int = 0
+
+
+def growing_sources(request: PlanRequest) -> frozenset[str]:
+    """Names of the sources that grow."""
+    return frozenset(source.name for source in request.sources if source.changing)
+
+
+def plan_alone(method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds) -> Planned:
+    """The best plan of a method. ``ids`` are left as they were: whatever else is planned, the same
+    method gives the same plan."""
+    return _Search(method, relation, request, ids).planned()
+
+
+def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compared:
+    """The cheapest of all methods together, each one alone, and batch."""
+    together = _Search(AUTO, relation, request, ids)
+    best = together.planned()
+    spent = best.decision.evaluations
+    if not together.runs.looked_at or request.settings.temporal == "early":
+        return Compared(best, evaluations=spent)
+    apart: list[Planned] = []
+    left_out: list[str] = []
+    for method in SINGLE:
+        if method.why_not(relation, growing_sources(request)) is not None:
+            continue
+        if method.keeps is None and _finds(best.explored) <= set(method.rule_names):
+            continue  # it would be the same memo again
+        if spent + best.decision.evaluations > request.settings.compare:
+            left_out.append(method.name)
+            continue
+        apart.append(plan_alone(method, relation, request, ids))
+        spent += apart[-1].decision.evaluations
+    seeds = tuple(seed for one in apart for seed in _seeds(one, best))
+    best = together.planned(seeds)
+    for one in apart:
+        if one.decision.chosen.rank < best.decision.chosen.rank:
+            best = one
+    names = tuple(one.method.name for one in apart)
+    spent = together.runs.evaluations + sum(one.decision.evaluations for one in apart)
+    return Compared(best, names, tuple(left_out), spent)
+
+
+class _Search:
+    """One method's memo, and the search over it, which may go on."""
+
+    def __init__(
+        self, method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds
+    ) -> None:
+        off = frozenset(request.settings.rules_off)
+        self._method = method
+        self._ids = ids.fork()
+        batch = request.method == "batch"
+        trees = () if batch else tuple(tree for tree in EXPLORE if tree.name not in off)
+        rules = tuple(rule for rule in method.rules if rule.name not in off)
+        growing = growing_sources(request)
+        self._explored = explore(relation, growing, trees, rules, self._ids)
+        self._space = Space(self._explored.memo, self._explored.root, method.keeps)
+        self._figures = Figures(self._explored.memo, request)
+        self._families = Families(self._space, self._figures, request, words_of(relation))
+        self.runs = Runs(self._space, self._figures, self._families, request)
+        self._decision: Decision | None = None
+
+    def planned(self, seeds: tuple[Seed, ...] = ()) -> Planned:
+        """The best plan, then the best one that is found from what others would keep."""
+        if self._decision is None:
+            self._decision = self.runs.decide()
+        if seeds:
+            self._decision = self.runs.improve(self._decision, seeds)
+        return Planned(
+            self._method,
+            self._explored,
+            self._space,
+            self._figures,
+            self._families,
+            self._decision,
+            self._ids,
+        )
+
+
+def _finds(explored: Explored) -> set[str]:
+    """The rules that have found something."""
+    return {name for name, count in explored.trace.found.items() if count}
+
+
+def _seeds(one: Planned, other: Planned) -> Iterator[Seed]:
+    """What the plan of one method keeps, as chains of another one's memo."""
+    chosen = one.decision.chosen.chosen
+    if chosen is None:
+        return
+    known = {other.families.fingerprint(kept, 0): kept for kept in all_chains(other.space)}
+    found = ((one.families.fingerprint(kept, 0), index) for kept, index in chosen.used)
+    kept = frozenset((known[digest], index) for digest, index in found if digest in known)
+    yield Seed(one.decision.chosen.opened, kept)
