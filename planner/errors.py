@@ -76,6 +76,7 @@ class Reason(StrEnum):
     NOT_IN_USE = "rule-not-in-use"
     NOTHING_GROWS = "no-source-grows"
     NO_OUTER_JOIN = "no-growing-outer-join"
+    NO_INNER_JOIN = "no-growing-inner-join"
     UNGROUPED_JOIN = "joined-before-grouping"
     BUILD_SIDE = "grows-on-build-side"
     UNGROUPED = "kept-without-grouping"

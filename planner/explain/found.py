@@ -53,6 +53,7 @@ REASONS = {
     Reason.NOT_IN_USE: "its delta rule is switched off, or is none of the method",
     Reason.NOTHING_GROWS: "no source that is read grows during the day",
     Reason.NO_OUTER_JOIN: "there is no outer join whose partners may still arrive",
+    Reason.NO_INNER_JOIN: "no inner join reads a source that grows",
     Reason.UNGROUPED_JOIN: "two growing inputs are joined before both are grouped",
     Reason.BUILD_SIDE: "what grows is on the side of a join that has to be whole",
     Reason.UNGROUPED: "what grows reaches an operator that needs all rows before it is grouped",

@@ -70,6 +70,6 @@ def _kind(tvr: Tvr) -> str:
 def _edges(memo: Memo, tvr: Tvr) -> Iterator[str]:
     for (version, view), group in tvr.edges.items():
         yield f"{version.value} {view.value} G{memo.leader(group)}"
-    for (role, updated), other in tvr.roles.items():
+    for (role, updated), others in tvr.roles.items():
         of = "" if updated is None else f" for TVR-{updated}"
-        yield f"{role.value}{of} TVR-{other}"
+        yield f"{role.value}{of} {' '.join(f'TVR-{other}' for other in others)}"

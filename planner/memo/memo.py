@@ -102,7 +102,7 @@ class Tvr:
     changing: bool
     weight: Column | None = None
     edges: dict[tuple[Version, View], GroupId] = field(default_factory=dict)
-    roles: dict[tuple[Role, TvrId | None], TvrId] = field(default_factory=dict)
+    roles: dict[tuple[Role, TvrId | None], tuple[TvrId, ...]] = field(default_factory=dict)
 
     @property
     def has_delta(self) -> bool:
@@ -204,8 +204,9 @@ class Memo:
 
     def relate(self, tvr: Tvr, role: Role, other: TvrId, updated: TvrId | None = None) -> None:
         """Say what another TVR is of this one, perhaps where only ``updated`` is updated."""
-        if (role, updated) not in tvr.roles:
-            tvr.roles[role, updated] = other
+        known = tvr.roles.get((role, updated), ())
+        if other not in known:
+            tvr.roles[role, updated] = (*known, other)
             self._new_edges.append((tvr.id, role))
 
     def take_new_expressions(self) -> list[Expression]:
@@ -288,8 +289,9 @@ class Memo:
                 self._new_edges.append((into.id, edge[0]))
             elif edge[0] is Version.NEW and edge[1] is View.ROWS:
                 yield into.edges[edge], group
-        for role, other in out.roles.items():
-            into.roles.setdefault(role, other)
+        for role, others in out.roles.items():
+            known = into.roles.get(role, ())
+            into.roles[role] = (*known, *(other for other in others if other not in known))
 
     def _readdress(
         self, parent: Expression, gone: GroupId, kept: Group

@@ -10,9 +10,10 @@ from planner.algebra.relational import Join, JoinKind, Project, Relation
 from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BOOLEAN, ColumnId
 from planner.memo.memo import Memo
+from planner.rules.methods import higher_order
 from planner.rules.methods.outer_join_views import OJV
 from planner.search.explore import Search
-from planner.search.incremental import SOURCE_DELTA, TVR_GENERATING
+from planner.search.incremental import SOURCE_DELTA, TVR_GENERATING, without
 from planner.search.rule import MemoRule
 from planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import SourceData
@@ -98,3 +99,21 @@ def test_outer_joins_by_direct_and_indirect_parts(leaves: int) -> None:
             raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
         found += any(e.origin == "OuterJoinViewDelta" for e in memo.expressions)
     assert found > CASES // 3
+
+
+@pytest.mark.parametrize("leaves", [2, 3, 4, 5])
+def test_inner_joins_by_update_independent_views(leaves: int) -> None:
+    """Outer joins among the leaves take rows back."""
+    found = 0
+    for seed in range(CASES if leaves < 5 else CASES // 3):
+        rng = random.Random(f"views-{leaves}-{seed}")
+        given = histories(rng, leaves)
+        kinds = (*(JoinKind.INNER,) * 4, JoinKind.LEFT)
+        relation = random_joins(rng, given, kinds, residual=0.3)
+        try:
+            rules = (*without("InnerJoinDelta"), *OJV, higher_order.DELTA)
+            memo = checked(relation, given, rules)
+        except AssertionError as error:
+            raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
+        found += any(e.origin == "HigherOrderDelta" for e in memo.expressions)
+    assert found > CASES // 6

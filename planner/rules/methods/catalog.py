@@ -11,7 +11,12 @@ from collections.abc import Iterable
 
 from planner.errors import RequestError
 from planner.rules.explore.catalog import EXPLORE
-from planner.rules.methods import continuous_view, outer_join_views, positive_negative
+from planner.rules.methods import (
+    continuous_view,
+    higher_order,
+    outer_join_views,
+    positive_negative,
+)
 from planner.rules.methods.method import Method, always
 from planner.rules.normalize import driver
 from planner.search.incremental import TVR_GENERATING
@@ -28,6 +33,7 @@ SINGLE: tuple[Method, ...] = (
     IM1,
     positive_negative.METHOD,
     outer_join_views.METHOD,
+    higher_order.METHOD,
     continuous_view.METHOD,
 )
 """What can be planned alone."""

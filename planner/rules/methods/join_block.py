@@ -21,7 +21,8 @@ from planner.errors import Reason
 from planner.memo.memo import Expression, Memo, Tvr
 from planner.memo.reference import Reference
 
-_KINDS = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL})
+INNER = frozenset({JoinKind.INNER})
+INNER_AND_OUTER = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,36 +49,40 @@ class Branch:
 Tree = Leaf | Branch
 
 
-def read_block(memo: Memo, expression: Expression) -> Branch:
-    """The block of which the join expression is the root."""
-    counter = iter(range(len(memo.groups)))
+def read_block(
+    memo: Memo, expression: Expression, kinds: frozenset[JoinKind] = INNER_AND_OUTER
+) -> Branch:
+    """The block of joins of some kinds of which the join expression is the root."""
     given = memo.reference(expression.group)
-    tree = _branch(memo, expression.node, given, given, counter)
+    reader = _Reader(memo, kinds, iter(range(len(memo.groups))))
+    tree = reader.branch(expression.node, given, given)
     if tree is None:
-        raise TypeError(f"{expression.node} is no inner or outer join")
+        raise TypeError(f"{expression.node} is no join of the block")
     return tree
 
 
-def _branch(
-    memo: Memo, node: Relation, given: Reference, joined: Reference, counter: Iterator[int]
-) -> Branch | None:
-    if not isinstance(node, Join) or node.kind not in _KINDS:
-        return None
-    left = _tree(memo, node.left, counter)
-    right = _tree(memo, node.right, counter)
-    return Branch(node.kind, left, right, node.condition, given, joined)
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    memo: Memo
+    kinds: frozenset[JoinKind]
+    counter: Iterator[int]
 
+    def branch(self, node: Relation, given: Reference, joined: Reference) -> Branch | None:
+        if not isinstance(node, Join) or node.kind not in self.kinds:
+            return None
+        left, right = self.tree(node.left), self.tree(node.right)
+        return Branch(node.kind, left, right, node.condition, given, joined)
 
-def _tree(memo: Memo, given: Relation, counter: Iterator[int]) -> Tree:
-    if not isinstance(given, Reference):
-        raise TypeError(f"{given} is no reference")
-    joined, node = given, next(memo.alternatives(given.group)).node
-    while isinstance(node, Project) and _only_drops(node):
-        if not isinstance(node.input, Reference):
-            raise TypeError(f"{node.input} is no reference")
-        joined = node.input
-        node = next(memo.alternatives(joined.group)).node
-    return _branch(memo, node, given, joined, counter) or Leaf(next(counter), given)
+    def tree(self, given: Relation) -> Tree:
+        if not isinstance(given, Reference):
+            raise TypeError(f"{given} is no reference")
+        joined, node = given, next(self.memo.alternatives(given.group)).node
+        while isinstance(node, Project) and _only_drops(node):
+            if not isinstance(node.input, Reference):
+                raise TypeError(f"{node.input} is no reference")
+            joined = node.input
+            node = next(self.memo.alternatives(joined.group)).node
+        return self.branch(node, given, joined) or Leaf(next(self.counter), given)
 
 
 def _only_drops(node: Project) -> bool:

@@ -1,0 +1,108 @@
+"""HOV: the update-independent parts of a delta are views themselves (Tempura 4.2 (3), equation 5).
+
+::
+
+    dQ  =  P(M, dT)        for the update of one relation T, M not reading T
+
+For an inner join, M are the parts of :mod:`planner.rules.methods.update_chain`, each a group with
+the role M for the update of T, and P joins dT with them, starting from dT: every relation has its
+own order of joins. M is kept if that pays, and is a join itself, so the same rule gives *its* delta
+from views with one relation less, until they are single relations.
+
+Right for bags, since the joins are multilinear: with T updated between the leaves that are NEW and
+those that are still OLD, each combination of changes is counted once. NULL keys match in no
+version. Retractions: weights multiply along the chain; a M that takes rows back is read with its
+weights. Source: Koch et al., "DBToaster", VLDBJ 2014; Nikolic, Dashti, Koch, SIGMOD 2016, 2.2.
+"""
+
+from __future__ import annotations
+
+from planner.algebra.relational import Join, JoinKind, Relation, walk
+from planner.algebra.scalar import is_deterministic
+from planner.errors import Reason
+from planner.memo.memo import Role
+from planner.rules.methods.join_block import tvr_of
+from planner.rules.methods.method import Method, WhyNot, changes
+from planner.rules.methods.update_chain import VIEW, InnerBlock, projected, read_inner, read_one
+from planner.search.incremental import add_delta, without
+from planner.search.rule import Match, MemoRule
+from planner.tvr.signed import ColumnIds, Signed, plus
+
+_SOURCE = "Tempura 4.2 (3), equation 5; Distributed IVM 2.2"
+MOST_CHANGING = 4
+"""Leaves that change in a view whose own views are still looked for. A star of n has 2**n views."""
+MOST_LEAVES = 10
+"""Of a block: beyond, the deltas of its joins are taken one by one."""
+
+
+def block_of(match: Match) -> InnerBlock | None:
+    """The inner joins of an expression, if every leaf that changes has a delta."""
+    memo, node = match.memo, match.expression.node
+    tvr = memo.tvr_of(match.expression.group)
+    if not isinstance(node, Join) or node.kind is not JoinKind.INNER or tvr is None:
+        return None
+    block = read_inner(memo, match.expression)
+    recursive = match.expression.origin == VIEW
+    if len(block.leaves) > MOST_LEAVES or (recursive and len(block.changing) > MOST_CHANGING):
+        block = read_one(memo, match.expression, node.condition)
+    if not block.changing:
+        return None
+    if not all(is_deterministic(condition) for condition in block.conditions):
+        return None
+    if not all(tvr_of(memo, leaf.given).has_delta for leaf in block.changing):
+        return None
+    return block
+
+
+def _maintain(match: Match) -> bool:
+    memo, tvr = match.memo, match.memo.tvr_of(match.expression.group)
+    block = block_of(match)
+    if block is None or tvr is None or (len(block.leaves) == 2 and tvr.has_delta):
+        return False
+    parts = _parts(block, match.ids)
+    if parts is None:
+        return False
+    for leaf in block.changing:
+        for piece in block.pieces(leaf) or ():
+            view = tvr_of(memo, memo.reference(piece.group))
+            if len(piece.leaves) > 1:
+                memo.relate(tvr, Role.INDEPENDENT, view.id, tvr_of(memo, leaf.given).id)
+    return add_delta(match, tvr, plus(parts, block.root.columns, match.ids), DELTA.name)
+
+
+def _parts(block: InnerBlock, ids: ColumnIds) -> tuple[Signed, ...] | None:
+    """What the update of each leaf adds; the rightmost leaf is updated first."""
+    parts = []
+    for leaf in reversed(block.changing):
+        pieces = block.pieces(leaf)
+        if pieces is None:
+            return None
+        others = [(piece.leaves, block.version(piece)) for piece in pieces]
+        rows = block.chain(block.delta(leaf), leaf, others, block.wanted, ids)
+        columns = block.root.columns
+        kept = columns if rows.weight is None else (*columns, rows.weight)
+        parts.append(Signed(projected(rows.relation, kept), rows.weight))
+    return tuple(parts)
+
+
+DELTA = MemoRule("HigherOrderDelta", Join, _maintain, _SOURCE, deltas=True)
+
+
+def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
+    joins = (
+        node
+        for node in walk(relation)
+        if isinstance(node, Join) and node.kind is JoinKind.INNER and changes(node, growing)
+    )
+    if any(is_deterministic(join.condition) for join in joins):
+        return None
+    return WhyNot(Reason.NO_INNER_JOIN, "no inner join reads a source that grows")
+
+
+METHOD = Method(
+    "hov",
+    "HOV: what an update of one relation is joined with, as views that are maintained likewise",
+    (*without("InnerJoinDelta"), DELTA),
+    _why_not,
+    _SOURCE,
+)
