@@ -18,9 +18,11 @@ from forerun.planning import (
     ProblemName,
     build_request,
     changing_tables,
+    check_size,
     parse_points,
     parse_problem,
     parse_rules,
+    parse_settings,
     read_sql,
 )
 from forerun.tables import find_tables
@@ -107,6 +109,20 @@ ResultsAt = Annotated[
     ),
 ]
 
+StoreUri = Annotated[
+    str | None, typer.Option("--store", metavar="URI", help="Folder, file:// or s3://.")
+]
+StateBudget = Annotated[
+    str,
+    typer.Option(
+        "--state-budget",
+        metavar="SIZE",
+        callback=check_size,
+        show_default=False,
+        help="The most that may be kept between runs, such as 500MB; 0 is batch.",
+    ),
+]
+
 
 @app.command(
     "plan",
@@ -114,7 +130,7 @@ ResultsAt = Annotated[
     "`forerun plan report.sql --tables data/`\n\n"
     "`forerun plan report.sql --tables data/ --changing orders,lineitem --format sql`\n\n"
     "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`\n\n"
-    "`forerun plan report.sql --tables data/ --problem ivm`\n\n"
+    "`forerun plan report.sql --tables data/ --problem ivm --state-budget 500MB`\n\n"
     "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`",
 )
 def plan_command(  # noqa: PLR0913 - the options of the command
@@ -133,6 +149,7 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     problem: ProblemOption = ProblemName.pdw,
     results_at: ResultsAt = None,
     rules_off: RulesOff = None,
+    state_budget: StateBudget = "",
     output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     show_memo: Annotated[
@@ -147,8 +164,8 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     found_tables = find_tables(tables)
     growing = changing_tables(found_tables, changing)
     wanted = parse_problem(problem, results_at, len(points))
-    off = parse_rules(rules_off)
-    request = build_request(report, found_tables, growing, points, method.value, wanted, off)
+    settings = parse_settings(rules_off, state_budget)
+    request = build_request(report, found_tables, growing, points, method.value, wanted, settings)
     found = api.plan(request)
     if as_json or output is Format.json:
         console.say_json(record.as_json(found))
@@ -201,9 +218,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     arrived: Arrived = "0.58,0.79,1",
     weights: Weights = "0.25,0.3,1",
     seed: Annotated[int, typer.Option("--seed", help="Which rows come when.")] = 1,
-    store: Annotated[
-        str | None, typer.Option("--store", metavar="URI", help="Folder, file:// or s3://.")
-    ] = None,
+    store: StoreUri = None,
     method: Annotated[
         DayMethod,
         typer.Option(
@@ -215,6 +230,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     problem: ProblemOption = ProblemName.pdw,
     results_at: ResultsAt = None,
     rules_off: RulesOff = None,
+    state_budget: StateBudget = "",
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
     ] = None,
@@ -240,6 +256,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         method=method.value,
         problem=parse_problem(problem, results_at, len(points)),
         rules_off=parse_rules(rules_off),
+        state_budget=state_budget,
     )
     return command.run(options)
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from forerun.tables import CHANGING_ROWS, Table
+from include.sizes import parse_bytes
 from include.statistics import column_stats
 from planner.algebra.types import parse_type
 from planner.errors import ForerunError, RequestError
@@ -111,6 +112,19 @@ def parse_rules(text: str | None) -> tuple[str, ...]:
     return names
 
 
+def check_size(text: str) -> str:
+    """The text of --state-budget, if it is a size or not given."""
+    if text:
+        parse_bytes(text, "--state-budget")
+    return text
+
+
+def parse_settings(rules_off: str | None, state_budget: str) -> Settings:
+    """The planner's settings from the options of a command."""
+    budget = parse_bytes(state_budget, "--state-budget") if state_budget else None
+    return Settings(rules_off=parse_rules(rules_off), state_budget=budget)
+
+
 def changing_tables(tables: Mapping[str, Table], named: str | None) -> frozenset[str]:
     """The tables that change: those named, by default those of more than CHANGING_ROWS rows."""
     if named is None:
@@ -162,7 +176,7 @@ def build_request(
     points: tuple[TimePoint, ...],
     method: Method,
     problem: Problem = PDW,
-    rules_off: tuple[str, ...] = (),
+    settings: Settings | None = None,
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run."""
     return PlanRequest(
@@ -172,5 +186,5 @@ def build_request(
         points=points,
         method=method,
         problem=problem,
-        settings=Settings(rules_off=rules_off),
+        settings=settings or Settings(),
     )

@@ -59,6 +59,8 @@ class Simulation:
     method: Method = "auto"
     problem: Problem = PDW
     rules_off: tuple[str, ...] = ()
+    state_budget: str = ""
+    """The most that may be kept between runs, as :attr:`ReportSpec.state_budget`."""
 
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
@@ -184,6 +186,7 @@ def _spec(what: Simulation, used: Sequence[str]) -> ReportSpec:
         ),
         deadline="48:00",
         store=what.store,
+        state_budget=what.state_budget,
     )
 
 

@@ -42,6 +42,7 @@ class Options:
     method: Method = "auto"
     rules_off: tuple[str, ...] = ()
     problem: Problem = PDW
+    state_budget: str = ""
 
 
 def run(options: Options) -> int:
@@ -66,6 +67,7 @@ def run(options: Options) -> int:
         method=options.method,
         rules_off=options.rules_off,
         problem=options.problem,
+        state_budget=options.state_budget,
     )
     total = sum(table.rows for table in tables.values())
     with (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from include.publishing import (
     read_pointer,
 )
 from include.report import ReportSpec, SourceSpec
+from include.sizes import parse_bytes
 from include.state.commits import read_chain, read_commit
 from include.state.layout import Generation, day_folder
 from include.state.opening import open_store
@@ -192,7 +193,7 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
         method=method,
-        settings=settings or Settings(),
+        settings=_within_budget(spec, settings or Settings()),
         problem=problem,
     )
     tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
@@ -332,10 +333,21 @@ def _forecast(store: StoreReader, spec: ReportSpec, day: date) -> tuple[TimePoin
 
 
 def _families(store: StoreReader, commit: RunCommit) -> Committed:
-    """The families of which a committed run holds a partition, as its plan describes them."""
+    """The families of which a committed run holds a partition, as its plan describes them, and what
+    the partitions take."""
     held = {artifact.family for artifact in commit.artifacts}
     planned = decode_plan(store.get(commit.plan))
-    return Committed(index=commit.run, families=tuple(f for f in planned.families if f.id in held))
+    return Committed(
+        index=commit.run,
+        families=tuple(f for f in planned.families if f.id in held),
+        bytes=sum(artifact.bytes for artifact in commit.artifacts),
+    )
+
+
+def _within_budget(spec: ReportSpec, settings: Settings) -> Settings:
+    if not spec.state_budget:
+        return settings
+    return replace(settings, state_budget=parse_bytes(spec.state_budget, "state_budget"))
 
 
 def _bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:

@@ -17,8 +17,9 @@ from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from include.clock import DayTime, parse_time, parse_zone
+from include.clock import parse_time, parse_zone
 from include.expectations import Expectation
+from include.sizes import parse_bytes
 from planner.algebra.types import parse_type
 from planner.contract.codec import from_json, to_json
 from planner.contract.plan_v1 import ColumnSpec
@@ -179,6 +180,7 @@ class ReportSpec:
     also that of the run times. ``on_incomplete``: what the final run does at its latest safe start
     if a source is not complete: ``wait`` on, publish what is there ``publish_with_warning``, or
     ``fail``. ``store``: the URI of the state store; empty for the environment's default.
+    ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
     """
 
     name: str
@@ -192,6 +194,7 @@ class ReportSpec:
     sink: VersionedFolder | PartitionFolder = VersionedFolder()
     expectations: tuple[Expectation, ...] = ()
     store: str = ""
+    state_budget: str = ""
     owner: str = "forerun"
     description: str = ""
 
@@ -286,20 +289,18 @@ def _check_report(spec: ReportSpec) -> None:
         )
     parse_zone(spec.timezone)
     last = spec.policy.runs[-1]
-    if _later(parse_time(last.at, "the final run"), parse_time(spec.deadline, "the deadline")):
+    start, due = parse_time(last.at, "the final run"), parse_time(spec.deadline, "the deadline")
+    if start.seconds >= due.seconds:  # on a day without a change of clocks
         raise SpecError(
             f"report {spec.name}: the deadline {spec.deadline} is before the last run at {last.at}",
             hint="Move the deadline, or the final run; hours go on past 24:00.",
         )
+    if spec.state_budget:
+        parse_bytes(spec.state_budget, f"report {spec.name}: state_budget")
     if isinstance(spec.sink, PartitionFolder):
         _check_name(spec.sink.column, f"report {spec.name}: the sink's partition column")
         if not spec.sink.path:
             raise SpecError(f"report {spec.name}: the sink has no path", hint="Name the folder.")
-
-
-def _later(run: DayTime, deadline: DayTime) -> bool:
-    """Whether the run is not before the deadline, on a day without a change of clocks."""
-    return run.seconds >= deadline.seconds
 
 
 def _check_source(source: SourceSpec) -> None:

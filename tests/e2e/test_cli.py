@@ -83,6 +83,8 @@ def test_sql_that_cannot_be_planned(
         (["--no-such-option"], "--no-such-option"),
         (["--rules-off", "FilterDelta,NoRule"], "The rules are"),
         (["--method", "im2"], "no-growing-outer-join"),
+        (["--state-budget", "much"], "--state-budget 'much' is not a number of bytes"),
+        (["--state-budget=-1"], "--state-budget '-1' is not a number of bytes"),
     ],
 )
 def test_options_that_have_no_meaning(
@@ -228,6 +230,33 @@ def test_a_plan_does_not_change_from_one_process_to_the_next(tmp_path: Path, fol
         for seed in (1, 2)
     }
     assert len(outputs) == 1
+
+
+def test_no_state_is_batch_and_some_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    arguments = ["plan", report(tmp_path), "--tables", str(folder)]
+    plans = []
+    for options in (["--state-budget", "0"], ["--method", "batch"]):
+        assert run([*arguments, *options, "--json"]) == 0
+        plans.append(json.loads(capsys.readouterr().out)["plan"])
+    assert plans[0] == plans[1]
+    assert run([*arguments, "--state-budget", "1.5MB"]) == 0
+    assert "keeps nothing, of a state budget of 1.5 MB" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("size", "keeps"), [("0", False), ("50B", False), ("1MB", True)])
+def test_a_simulated_day_keeps_no_more_than_its_state_budget(
+    tmp_path: Path, folder: Path, size: str, keeps: bool
+) -> None:
+    target = tmp_path / "day.json"
+    given = [report(tmp_path), "--tables", str(folder), "--engine", "sail", "--json", str(target)]
+    assert run(["simulate", *given, "--state-budget", size]) == 0
+    day = json.loads(target.read_text())
+    assert day["equal"]
+    assert day["early_work"] is keeps
+    early = sum(figures["state_bytes"] for figures in day["runs"][:-1])
+    assert (0 < early < 1_000_000) is keeps
 
 
 def test_a_simulated_day_with_its_own_store(

@@ -145,6 +145,25 @@ def test_time_points_of_the_caller_replace_the_forecast(case):
     assert [run.arrived for run in prepared.result.plan.runs] == [0.5, 1.0]
 
 
+def test_a_reports_state_budget_bounds_what_its_runs_keep(case):
+    """What is committed counts as it lies in the store."""
+    case.sink["state_budget"] = "1MB"
+    case.deliver("1", *[(k, 2) for k in range(10)])
+    generation = case.open()
+    first = case.prepare(generation, 1)
+    assert first.result.decision.budget == 1_000_000
+    (held,) = first.result.decision.chosen.held
+    assert 0 < held <= 1_000_000
+    commit = case.commit(first)
+    counted = sum(artifact.bytes for artifact in commit.artifacts)
+    assert counted > 0
+    again = case.prepare(generation, 2).result
+    assert again.plan.run.base == 1
+    assert again.decision.chosen.chosen.keeps
+    case.sink["state_budget"] = "0"
+    assert case.prepare(case.open("cleared"), 1).result.plan.method == "batch"
+
+
 def test_generations_are_numbered_by_trigger(case):
     assert latest_generation(case.store, "totals", DAY) is None
     assert [case.open(t) for t in ("a", "a", "b", "a", "c")] == ["1", "1", "2", "1", "3"]

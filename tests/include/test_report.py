@@ -19,6 +19,7 @@ from include.report import (
     decode_report,
     encode_report,
 )
+from include.sizes import SizeError
 from planner.contract.plan_v1 import ColumnSpec
 from planner.errors import ForerunError
 from tests.airflow.reports import sales_report, sales_source
@@ -91,6 +92,7 @@ def _runs(*runs):
         (lambda: sales_report(sources=()), "no source"),
         (lambda: sales_report(name="a/b"), "named"),
         (lambda: sales_report(on_incomplete="x"), "on_incomplete"),
+        (lambda: sales_report(state_budget="x"), "state_budget"),
         (lambda: sales_report(sources=(sales_source("/"), sales_source("/"))), "given twice"),
         (lambda: sales_source("/d", format="csv"), "not supported yet"),
         (lambda: sales_source("/d", change="changelog"), "not supported yet"),
@@ -112,7 +114,7 @@ def _runs(*runs):
 def test_bad_input_says_what_is_wrong_and_what_to_do(build, part):
     with pytest.raises(ForerunError, match=part) as caught:
         build()
-    assert isinstance(caught.value, SpecError | TimeError | ExpectationError)
+    assert isinstance(caught.value, SpecError | TimeError | ExpectationError | SizeError)
     assert caught.value.code != "forerun"
 
 

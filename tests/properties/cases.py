@@ -99,7 +99,7 @@ class QueryCase:
 @dataclass(frozen=True)
 class Case:
     """``early``: force every delta rule to be used early, else choose by cost. ``method`` alone,
-    without the rules that are ``off``."""
+    without the rules that are ``off``. ``state_budget``: the most bytes that may be kept."""
 
     name: str
     tables: dict[str, TableCase]
@@ -108,6 +108,7 @@ class Case:
     early: bool
     method: Method = "auto"
     off: tuple[str, ...] = ()
+    state_budget: int | None = None
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -151,6 +152,7 @@ def to_json(case: Case) -> str:
         "early": case.early,
         "method": case.method,
         "off": case.off,
+        "state_budget": case.state_budget,
         "tables": tables,
         "query": asdict(case.query),
     }
@@ -182,6 +184,7 @@ def from_json(text: str) -> Case:
         raw["early"],
         raw.get("method", "auto"),
         tuple(raw.get("off", ())),
+        raw.get("state_budget"),
     )
 
 

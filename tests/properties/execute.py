@@ -109,7 +109,10 @@ def request_of(
         committed=tuple(day.committed),
         method=case.method,
         settings=Settings(
-            temporal="early" if early else "cost", tries=_tries(case), rules_off=case.off
+            temporal="early" if early else "cost",
+            tries=_tries(case),
+            rules_off=case.off,
+            state_budget=case.state_budget,
         ),
         problem=problem,
     )
