@@ -155,10 +155,17 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     show_memo: Annotated[
         bool, typer.Option("--memo", help="Show the memo: groups, time-varying relations, rules.")
     ] = False,
+    show_steps: Annotated[
+        bool, typer.Option("--steps", help="Show how the plan was found, rule by rule.")
+    ] = False,
+    why_not: Annotated[
+        bool,
+        typer.Option("--why-not", help="Show what was not chosen, and by how much it is dearer."),
+    ] = False,
 ) -> None:
     """Plan the runs of a day and show what runs early, what is kept, and what it should cost."""
     from planner import api
-    from planner.explain import memo, record, sql, tree
+    from planner.explain import memo, methods, record, sql, steps, tree
 
     points = parse_points(arrived, weights)
     found_tables = find_tables(tables)
@@ -168,13 +175,17 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     request = build_request(report, found_tables, growing, points, method.value, wanted, settings)
     found = api.plan(request)
     if as_json or output is Format.json:
-        console.say_json(record.as_json(found))
+        console.say_json(record.as_json(found, api.alternatives(found)))
+    elif why_not:
+        console.say(methods.why_not(found, api.alternatives(found)))
+    elif show_steps:
+        console.say(steps.render(found))
     elif show_memo:
         console.say(memo.render(found))
     elif output is Format.sql:
         console.say(sql.render(found.plan))
     else:
-        console.say(tree.render(found))
+        console.say(tree.render(found, api.alternatives(found)))
 
 
 class DayMethod(StrEnum):

@@ -25,14 +25,20 @@ from planner.contract.plan_v1 import (
     Stage,
 )
 from planner.errors import MethodError, Reason, RequestError
+from planner.materialize import methods
 from planner.materialize.families import Families
-from planner.materialize.methods import Compared, growing_sources, plan_alone, plan_best
+from planner.materialize.methods import (
+    Alternative,
+    Compared,
+    growing_sources,
+    plan_alone,
+    plan_best,
+)
 from planner.materialize.runs import Candidate, Decision
 from planner.memo.memo import Memo
 from planner.request import PlanRequest
 from planner.rules.methods.catalog import SINGLE, check_rules, method_of
-from planner.rules.methods.method import Method
-from planner.rules.normalize.driver import normalize
+from planner.rules.normalize.driver import Rewrite, normalize
 from planner.search.explore import Trace
 from planner.search.incremental import reason
 from planner.sql.frontend import Query, read_query
@@ -48,7 +54,7 @@ class PlanResult:
     """The plan, and what explain shows of how it was found. ``relation``: the normalized query.
     ``request``: as it was planned, with what the query says of its sources. ``compared``: the
     methods that were planned apart, and which one the plan is of. ``ids``: where those of the memo
-    go on from."""
+    go on from. ``rewrites``: how the query came into normal form, step by step."""
 
     plan: Plan
     query: Query
@@ -61,15 +67,7 @@ class PlanResult:
     request: PlanRequest
     compared: Compared
     ids: ColumnIds
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """The best plan of one method alone; or why it has none."""
-
-    method: Method
-    candidate: Candidate | None
-    why_not: str = ""
+    rewrites: tuple[Rewrite, ...]
 
 
 def plan(request: PlanRequest) -> PlanResult:
@@ -90,16 +88,7 @@ def plan(request: PlanRequest) -> PlanResult:
 
 def alternatives(found: PlanResult) -> tuple[Alternative, ...]:
     """What each method alone gives for a request that has been planned, as :func:`plan` would."""
-    result = []
-    for method in SINGLE:
-        why_not = method.why_not(found.relation, growing_sources(found.request))
-        if why_not is not None:
-            result.append(Alternative(method, None, str(why_not)))
-            continue
-        asked = replace(found.request, method=method.name)
-        alone = plan_alone(method, found.relation, asked, found.ids)
-        result.append(Alternative(method, alone.decision.chosen))
-    return tuple(result)
+    return methods.alternatives(found.relation, found.request, found.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +99,7 @@ class _Read:
     query: Query
     relation: Relation
     ids: ColumnIds
+    rewrites: tuple[Rewrite, ...]
 
 
 def _read(request: PlanRequest) -> _Read:
@@ -120,8 +110,14 @@ def _read(request: PlanRequest) -> _Read:
     ids = ColumnIds(query.last_id)
     request = _with_contained_keys(request, query)
     off = frozenset(request.settings.rules_off)
-    relation = normalize(query.relation, request.first_sources or request.sources, ids, off=off)
-    return _Read(request, query, relation, ids)
+    rewrites: list[Rewrite] = []
+
+    def observe(rule: str, before: Relation, after: Relation) -> None:
+        rewrites.append(Rewrite(rule, before, after))
+
+    sources_then = request.first_sources or request.sources
+    relation = normalize(query.relation, sources_then, ids, observe, off)
+    return _Read(request, query, relation, ids, tuple(rewrites))
 
 
 def _result(read: _Read, compared: Compared) -> PlanResult:
@@ -162,6 +158,7 @@ def _result(read: _Read, compared: Compared) -> PlanResult:
         request,
         compared,
         read.ids,
+        read.rewrites,
     )
 
 

@@ -8,7 +8,9 @@ from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import Plan
 from planner.errors import Reason
 from planner.materialize.families import Families
+from planner.materialize.methods import Compared
 from planner.materialize.runs import Decision
+from planner.rules.normalize.driver import Rewrite
 from planner.search.explore import Trace
 from planner.temporal.figures import Figures
 from planner.temporal.space import Space
@@ -34,6 +36,10 @@ class Found(Protocol):
     def decision(self) -> Decision: ...
     @property
     def trace(self) -> Trace: ...
+    @property
+    def compared(self) -> Compared: ...
+    @property
+    def rewrites(self) -> tuple[Rewrite, ...]: ...
 
 
 REASONS = {

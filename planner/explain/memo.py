@@ -39,10 +39,11 @@ def _groups(memo: Memo) -> Iterator[str]:
         kind = "step" if group.step else "snapshot"
         for number, expression in enumerate(memo.alternatives(group.id)):
             head = f"G{group.id} {kind}" if number == 0 else ""
-            yield f"{head:<14} {_expression(memo, expression)}"
+            yield f"{head:<14} {expression_text(memo, expression)}"
 
 
-def _expression(memo: Memo, expression: Expression) -> str:
+def expression_text(memo: Memo, expression: Expression) -> str:
+    """An operator over groups, and the rule that made it."""
     inputs = ", ".join(
         f"G{memo.leader(i.group)}{' before' if i.before else ''}"
         for i in expression.node.inputs

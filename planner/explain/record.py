@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from planner.contract.codec import to_json
+from planner.explain import methods, steps
 from planner.explain.found import Found
 from planner.explain.tree import lines
+from planner.materialize.methods import Alternative
 from planner.materialize.runs import Candidate
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
-def as_json(found: Found) -> dict[str, Json]:
+def as_json(found: Found, alternatives: Sequence[Alternative] = ()) -> dict[str, object]:
     """``plan`` is the contract; ``operators`` the tree; ``state`` the estimated bytes in the store
-    after each early run; ``candidates`` all that was costed, the chosen one first. Costs are
-    millionths of a CPU second, in operators CPU seconds."""
+    after each early run; ``candidates`` all that was costed, the chosen one first; ``methods`` the
+    best plan of each alone, if that is at hand; ``search`` the work that was done, counted; and
+    ``steps`` the rules that fired. Costs are millionths of a CPU second, in operators CPU seconds.
+    """
     decision = found.decision
     candidates = (decision.chosen, *decision.rejected)
     held = zip(decision.chosen.opened, decision.chosen.held, strict=False)
@@ -27,6 +32,31 @@ def as_json(found: Found) -> dict[str, Json]:
             "held_bytes": {str(run): count for run, count in held},
         },
         "candidates": [_candidate(one, one is decision.chosen) for one in candidates],
+        "method": found.compared.best.method.name,
+        "methods": methods.as_json(found, alternatives),
+        "search": _search(found),
+        "steps": steps.as_json(found),
+    }
+
+
+def _search(found: Found) -> dict[str, object]:
+    """Work, counted. Of the memo that the plan is from; ``evaluations`` of ways over all memos."""
+    memo, trace = found.space.memo, found.trace
+    return {
+        "tries": sum(trace.tried.values()),
+        "firings": sum(trace.found.values()),
+        "rewrites": len(found.rewrites),
+        "groups": sum(1 for _ in memo.live_groups()),
+        "expressions": len(memo.expressions),
+        "tvrs": len(memo.tvrs),
+        "evaluations": max(found.decision.evaluations, found.compared.evaluations),
+        "budget_spent": trace.spent,
+        "compared": list(found.compared.alone),
+        "not_compared": list(found.compared.left_out),
+        "by_rule": {
+            name: {"tries": tries, "firings": trace.found.get(name, 0)}
+            for name, tries in trace.tried.items()
+        },
     }
 
 

@@ -5,14 +5,16 @@ The order of everything follows the plan, so the same plan gives the same text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.algebra.describe import label
 from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
+from planner.explain import methods
 from planner.explain.choice import compared, kept_of_budget, why_batch
 from planner.explain.found import MICRO, Found, reason_text
+from planner.materialize.methods import Alternative
 from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
 from planner.temporal.space import Slot
 from planner.temporal.tables import Cell, How, Kept, Place
@@ -54,8 +56,9 @@ def _lines_of_result(found: Found, chosen: Chosen, index: int) -> tuple[Line, ..
     )
 
 
-def render(found: Found) -> str:
-    """The tree as text, with the runs above it and what is not incremental below it."""
+def render(found: Found, alternatives: Sequence[Alternative] = ()) -> str:
+    """The tree as text, with the runs above it and what is not incremental below it; what each
+    method alone would give, if that is at hand."""
     plan = found.plan
     choice = (*compared(found), *why_batch(found), *kept_of_budget(found))
     parts = [*_header(plan), *choice, "", *_tree_text(lines(found))]
@@ -69,6 +72,8 @@ def render(found: Found) -> str:
             f"  {item.operator}: {item.reason} ({reason_text(item.reason)})"
             for item in plan.not_incremental
         ]
+    if alternatives:
+        parts += ["", *methods.lines(found, alternatives)]
     return "\n".join(parts) + "\n"
 
 

@@ -10,12 +10,12 @@ anything would only be planned twice; it is not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.algebra.describe import words_of
 from planner.algebra.relational import Relation
 from planner.materialize.families import Families, all_chains
-from planner.materialize.runs import Decision, Runs, Seed
+from planner.materialize.runs import Candidate, Decision, Runs, Seed
 from planner.request import PlanRequest
 from planner.rules.explore.catalog import EXPLORE
 from planner.rules.methods.catalog import AUTO, SINGLE
@@ -48,6 +48,16 @@ class Compared:
     alone: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     evaluations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The best plan of one method alone, and in words what it keeps; or why it has none."""
+
+    method: Method
+    candidate: Candidate | None = None
+    keeps: tuple[str, ...] = ()
+    why_not: str = ""
 
 
 def growing_sources(request: PlanRequest) -> frozenset[str]:
@@ -88,6 +98,28 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
     names = tuple(one.method.name for one in apart)
     spent = together.runs.evaluations + sum(one.decision.evaluations for one in apart)
     return Compared(best, names, tuple(left_out), spent)
+
+
+def alternatives(
+    relation: Relation, request: PlanRequest, ids: ColumnIds
+) -> tuple[Alternative, ...]:
+    """What each method gives when it is asked for by name, as for the plan of a day."""
+    result = []
+    for method in SINGLE:
+        why_not = method.why_not(relation, growing_sources(request))
+        if why_not is not None:
+            result.append(Alternative(method, why_not=str(why_not)))
+            continue
+        alone = plan_alone(method, relation, replace(request, method=method.name), ids)
+        result.append(Alternative(method, alone.decision.chosen, tuple(_kept(alone))))
+    return tuple(result)
+
+
+def _kept(one: Planned) -> list[str]:
+    """What a plan keeps, in words, each once."""
+    chosen = one.decision.chosen.chosen
+    used = sorted(chosen.used) if chosen is not None else []
+    return list(dict.fromkeys(one.families.family(kept, 0).title for kept, _ in used))
 
 
 class _Search:

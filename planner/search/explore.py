@@ -21,12 +21,25 @@ _Pattern = tuple[int, ...]
 """The expressions that match a rule, the upper one first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A rule found something: where, by number of the expression, and which expressions it made,
+    those from ``first`` to before ``end``."""
+
+    rule: str
+    at: int
+    first: int
+    end: int
+
+
 @dataclass(slots=True)
 class Trace:
-    """What the search did: tries and finds by rule, and whether the budget ended it."""
+    """What the search did: tries and finds by rule, the finds in order, and whether the budget
+    ended it."""
 
     tried: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     found: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    steps: list[Step] = field(default_factory=list)
     spent: bool = False
 
 
@@ -71,8 +84,11 @@ class Search:
                 continue
             self._tried.add((rule.name, pattern))
             self.trace.tried[rule.name] += 1
+            first = len(self._memo.expressions)
             if rule.fire(Match(self._memo, matched[0], self._ids, *matched[1:])):
                 self.trace.found[rule.name] += 1
+                made = Step(rule.name, matched[0].id, first, len(self._memo.expressions))
+                self.trace.steps.append(made)
                 if self._observer is not None:
                     self._observer(rule, matched[0])
             self._notice()

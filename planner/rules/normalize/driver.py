@@ -31,6 +31,16 @@ from planner.tvr.signed import ColumnIds
 Observer = Callable[[str, Relation, Relation], None]
 """Told of each rewrite: the rule or pass, the relation before and after. Tests check invariants."""
 
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One step: what a rule made of a node, or a pass of the whole query."""
+
+    rule: str
+    before: Relation
+    after: Relation
+
+
 FIRINGS_PER_NODE = 200
 """Budget of a rule set, per node of the query it starts from. TPC-H needs fewer than 10."""
 

@@ -1,0 +1,92 @@
+"""What each method alone would give, beside what was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planner.explain.found import MICRO, Found
+from planner.materialize.methods import Alternative
+from planner.materialize.runs import Candidate
+
+
+def lines(found: Found, alternatives: Sequence[Alternative]) -> Iterator[str]:
+    """A line per method: its cost, or the reason why it does not apply."""
+    decision, compared = found.decision, found.compared
+    name = "batch" if decision.chosen.is_batch else compared.best.method.name
+    yield f"by method (weighted CPU s, estimates), of which {name} was chosen:"
+    for one in alternatives:
+        cost = one.why_not if one.candidate is None else _cost(one.candidate, decision.batch)
+        yield f"  {one.method.name:<6} {cost}"
+    if name == "auto":
+        yield f"  auto   {_cost(decision.chosen, decision.batch)}"
+    yield f"  batch  {_cost(decision.batch, decision.batch)}"
+    if compared.left_out:
+        yield (
+            f"  not compared when this was chosen, since enough ways had been evaluated: "
+            f"{', '.join(compared.left_out)}"
+        )
+
+
+def why_not(found: Found, alternatives: Sequence[Alternative]) -> str:
+    """What was not chosen, and by how much it is dearer: each method alone, other runs opened, and
+    batch. A method's cost is that of its own plan, as it is handed out when it is asked for."""
+    decision = found.decision
+    out = [f"chosen: {_cost(decision.chosen, decision.batch)}", ""]
+    for one in alternatives:
+        out.append(f"{one.method.name} alone, {one.method.title}")
+        if one.candidate is None:
+            out += [f"  does not apply: {one.why_not}", ""]
+            continue
+        out += [*_against(one.candidate, found), f"  keeps {'; '.join(one.keeps) or 'nothing'}", ""]
+    for other in sorted(decision.rejected, key=lambda rejected: rejected.rank):
+        what = "batch" if other.is_batch else f"these runs opened: {_runs(other)}"
+        out += [what, *_against(other, found), ""]
+    return "\n".join(out)
+
+
+def as_json(found: Found, alternatives: Sequence[Alternative]) -> list[dict[str, object]]:
+    """Each method with its cost in millionths of a CPU second, None where it does not apply."""
+    return [
+        {
+            "method": one.method.name,
+            "title": one.method.title,
+            "rules": list(one.method.rule_names),
+            "weighted_cost": None if one.candidate is None else round(one.candidate.total),
+            "cost_by_run": (
+                [] if one.candidate is None else [round(c) for c in one.candidate.by_run]
+            ),
+            "opened": [] if one.candidate is None else list(one.candidate.opened),
+            "keeps": list(one.keeps),
+            "why_not": one.why_not,
+            "chosen": one.method.name == found.compared.best.method.name
+            and not found.decision.chosen.is_batch,
+        }
+        for one in alternatives
+    ]
+
+
+def _cost(one: Candidate, batch: Candidate) -> str:
+    share = one.total / batch.total if batch.total else 1.0
+    how = "in one run at the end" if one.is_batch else f"runs {_runs(one)}"
+    return f"{one.total / MICRO:.2f}, {share:.2f} of batch, {how}"
+
+
+def _against(one: Candidate, found: Found) -> Iterator[str]:
+    """What it costs beside the plan that was chosen, over all and run by run."""
+    chosen = found.decision.chosen
+    yield f"  {_cost(one, found.decision.batch)}: {_difference(one.total - chosen.total)}"
+    mine, its = (dict(zip(c.opened, c.by_run, strict=True)) for c in (chosen, one))
+    for run in sorted(mine | its):
+        was, would = mine.get(run, 0.0) / MICRO, its.get(run, 0.0) / MICRO
+        if round(was, 2) != round(would, 2):
+            yield f"  run {run}: {would:.2f} CPU s against {was:.2f}"
+
+
+def _difference(more: float) -> str:
+    if round(more / MICRO, 2) == 0:
+        return "no dearer than what was chosen"
+    return f"{abs(more) / MICRO:.2f} {'dearer' if more > 0 else 'cheaper'} than what was chosen"
+
+
+def _runs(one: Candidate) -> str:
+    return ", ".join(map(str, one.opened))
