@@ -7,6 +7,7 @@ from typing import Literal
 
 from planner.algebra.types import DataType
 from planner.contract.plan_v1 import Family, Objective
+from planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
 """How a day may be planned (:mod:`planner.rules.methods.catalog`)."""
@@ -85,7 +86,7 @@ class Settings:
     many changes it looks at beside what plans use by themselves. ``rules_off`` are rules by name
     that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
-    is planned alone to compare it with all together.
+    is planned alone to compare it with all together. ``prices`` are what work costs.
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -95,6 +96,7 @@ class Settings:
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
     compare: int = 80_000
+    prices: Prices = SPARK
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),
         ("spark.sql.session.timeZone", "UTC"),

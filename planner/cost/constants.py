@@ -58,6 +58,9 @@ WRITE_BYTE = 0.0035
 SORT_ROW = 0.6
 """Sort a row globally. A guess."""
 
+PARTIAL_TASKS = 8
+"""Tasks that may each have rows of a group before they are moved. A guess: cores of a small job."""
+
 STAGE_SHARE = 0.05
 """Of what it costs to open a run: one more stage in it, a job with its code to generate, its tasks
 and its files to commit. TPC-H 10, Q3: with 0.15 selected orders and customers are not kept, and the

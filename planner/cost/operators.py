@@ -1,4 +1,4 @@
-"""Cost of one operator over inputs of known size."""
+"""Cost of one operator over inputs of known size, at the prices of an engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.algebra.relational import (
     Window,
 )
 from planner.algebra.scalar import Call, Scalar, walk
-from planner.cost import constants as c
+from planner.cost.prices import Prices
 
 _PATTERNS = frozenset({"like", "ilike", "rlike", "regexp", "regexp_like", "regexp_extract"})
 
@@ -37,71 +37,79 @@ class Size:
         return self.rows * self.width
 
 
-def scalar_cost(scalars: tuple[Scalar, ...]) -> float:
+def scalar_cost(scalars: tuple[Scalar, ...], prices: Prices) -> float:
     """Of one row."""
     cost = 0.0
     for scalar in scalars:
         for node in walk(scalar):
             if isinstance(node, Call):
-                cost += c.PATTERN_ROW if node.name in _PATTERNS else c.EXPRESSION_ROW
+                cost += prices.pattern_row if node.name in _PATTERNS else prices.expression_row
     return cost
 
 
-def read(size: Size) -> float:
+def read(size: Size, prices: Prices) -> float:
     """Read rows from Parquet, of a source or of a family."""
-    return size.rows * c.SCAN_ROW + size.bytes * c.SCAN_BYTE
+    return size.rows * prices.scan_row + size.bytes * prices.scan_byte
 
 
-def write(size: Size) -> float:
+def write(size: Size, prices: Prices) -> float:
     """Write a partition of a family."""
-    return size.rows * c.WRITE_ROW + size.bytes * c.WRITE_BYTE
+    return size.rows * prices.write_row + size.bytes * prices.write_byte
 
 
-def exchange(size: Size) -> float:
-    return size.rows * c.EXCHANGE_ROW + size.bytes * c.EXCHANGE_BYTE
+def exchange(size: Size, prices: Prices) -> float:
+    return size.rows * prices.exchange_row + size.bytes * prices.exchange_byte
 
 
-def group(rows: float, groups: float, calls: tuple[Scalar, ...], count: int) -> float:
+def group(
+    rows: float, groups: float, calls: tuple[Scalar, ...], count: int, prices: Prices
+) -> float:
     """Aggregate rows into groups by ``count`` functions over the given arguments."""
-    per_row = c.AGGREGATE_ROW + count * c.EXPRESSION_ROW + scalar_cost(calls)
-    return rows * per_row + groups * c.GROUP
+    per_row = prices.aggregate_row + count * prices.expression_row + scalar_cost(calls, prices)
+    return rows * per_row + groups * prices.group
 
 
-def is_broadcast(size: Size) -> bool:
-    return size.bytes < c.BROADCAST_BYTES
+def is_broadcast(size: Size, prices: Prices) -> bool:
+    return size.bytes < prices.broadcast_bytes
 
 
-def joined(left: Size, right: Size, output: float, *, broadcast: bool) -> float:
+def joined(left: Size, right: Size, output: float, *, broadcast: bool, prices: Prices) -> float:
     """Match the rows of two inputs that are already where they must be."""
     if broadcast:
         probe, build = (left, right) if left.rows >= right.rows else (right, left)
-        return probe.rows * c.PROBE_ROW + build.rows * c.JOIN_ROW + output * c.OUTPUT_ROW
-    return (left.rows + right.rows) * c.JOIN_ROW + output * c.OUTPUT_ROW
+        return (
+            probe.rows * prices.probe_row
+            + build.rows * prices.join_row
+            + output * prices.output_row
+        )
+    return (left.rows + right.rows) * prices.join_row + output * prices.output_row
 
 
-def hash_side(join: Join, left: Size, right: Size) -> int | None:
+def hash_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:
     """Which input of a partitioned join is better hashed than sorted: the smaller one, if it is
     small for sure and the kind of join lets Spark build from it."""
     sides = [0, 1] if join.kind in (JoinKind.INNER, JoinKind.LEFT) else [1]
     if join.kind is JoinKind.FULL:
         sides = []
     side = min(sides, key=lambda s: (left, right)[s].bytes, default=None)
-    if side is None or (left, right)[side].bytes > c.HASH_SIDE_BYTES:
+    if side is None or (left, right)[side].bytes > prices.hash_side_bytes:
         return None
     return side if (left, right)[side].bytes <= (right, left)[side].bytes else None
 
 
-def hashed(build: Size, probe: Size, output: float) -> float:
+def hashed(build: Size, probe: Size, output: float, prices: Prices) -> float:
     """Match rows that are already where they must be, by a hash table of one side."""
-    return build.rows * c.BUILD_ROW + probe.rows * c.PROBE_ROW + output * c.OUTPUT_ROW
+    return (
+        build.rows * prices.build_row + probe.rows * prices.probe_row + output * prices.output_row
+    )
 
 
-def broadcast_side(join: Join, left: Size, right: Size) -> int | None:
+def broadcast_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:
     """Which input Spark would broadcast: the smaller one that its kind lets it build."""
     sides = [1] if join.kind is not JoinKind.INNER else [0, 1]
     if join.kind is JoinKind.FULL:
         sides = []
-    small = [s for s in sides if is_broadcast((left, right)[s])]
+    small = [s for s in sides if is_broadcast((left, right)[s], prices)]
     return min(small, key=lambda s: (left, right)[s].bytes) if small else None
 
 
@@ -112,29 +120,29 @@ def _computed(call: AggregateCall) -> tuple[AggregateCall, ...]:
     return replace(call, name="sum"), replace(call, name="count")
 
 
-def plain(node: Relation, inputs: tuple[Size, ...], output: Size) -> float:
+def plain(node: Relation, inputs: tuple[Size, ...], output: Size, prices: Prices) -> float:
     """The operator over whole inputs, without the exchanges it asks for."""
     if isinstance(node, Scan):
-        return read(output)
+        return read(output, prices)
     if isinstance(node, Filter):
-        return inputs[0].rows * scalar_cost((node.predicate,))
+        return inputs[0].rows * scalar_cost((node.predicate,), prices)
     if isinstance(node, Project):
-        return inputs[0].rows * scalar_cost(tuple(scalar for _, scalar in node.items))
+        return inputs[0].rows * scalar_cost(tuple(scalar for _, scalar in node.items), prices)
     if isinstance(node, Aggregate):
         calls = dict.fromkeys(part for _, call in node.calls for part in _computed(call))
         arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
         count = sum(call.name != "count" for call in calls)  # to count is next to nothing
-        return group(inputs[0].rows, output.rows, arguments, count)
+        return group(inputs[0].rows, output.rows, arguments, count, prices)
     if isinstance(node, Join):
         pairs, _ = split_condition(node)
         if not pairs:
-            return inputs[0].rows * max(1.0, inputs[1].rows) * c.OUTPUT_ROW
-        broadcast = broadcast_side(node, *inputs) is not None
-        return joined(inputs[0], inputs[1], output.rows, broadcast=broadcast)
+            return inputs[0].rows * max(1.0, inputs[1].rows) * prices.output_row
+        broadcast = broadcast_side(node, inputs[0], inputs[1], prices) is not None
+        return joined(inputs[0], inputs[1], output.rows, broadcast=broadcast, prices=prices)
     if isinstance(node, (Sort, Window)):
-        return inputs[0].rows * c.SORT_ROW
+        return inputs[0].rows * prices.sort_row
     if isinstance(node, Limit):
         return 0.0
     if isinstance(node, SetOperation):
-        return sum(size.rows for size in inputs) * (c.AGGREGATE_ROW + c.EXCHANGE_ROW)
-    return output.rows * c.OUTPUT_ROW
+        return sum(size.rows for size in inputs) * (prices.aggregate_row + prices.exchange_row)
+    return output.rows * prices.output_row

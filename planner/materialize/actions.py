@@ -82,6 +82,7 @@ def steps_of(day: Day) -> tuple[Step[Kept], ...]:
 class _Actions:
     def __init__(self, day: Day) -> None:
         self._day = day
+        self._prices = day.ways.prices
         self._space, self._memo = day.space, day.space.memo
         self._spans = day.near.spans
         after = range(1, len(self._spans))
@@ -102,7 +103,7 @@ class _Actions:
             cost = link.cost
             for span in self._spans[1:-1]:
                 size = day.ways.size(slot.delta, False, span)
-                cost += day.weights[span.run] * write_cost(size, day.stage_cost)
+                cost += day.weights[span.run] * write_cost(size, day.stage_cost, day.ways.prices)
             committed = kept in day.committed
             size_of_chain = day.holdings.chain(kept, self._spans, committed=committed)
             prices[kept] = Price(size_of_chain, cost)
@@ -197,7 +198,9 @@ class _Actions:
         return sum(
             self._day.weights[self._spans[index].run]
             * round(
-                operators.exchange(self._day.ways.size(group, old and before, self._spans[index]))
+                operators.exchange(
+                    self._day.ways.size(group, old and before, self._spans[index]), self._prices
+                )
             )
             for index, old in self._instances[wants]
         )
@@ -224,7 +227,7 @@ class _Actions:
             return 0
         return sum(
             self._day.weights[span.run]
-            * round(operators.exchange(self._day.ways.size(slot.delta, False, span)))
+            * round(operators.exchange(self._day.ways.size(slot.delta, False, span), self._prices))
             for span in self._spans[1:]
         )
 
@@ -235,8 +238,9 @@ class _Actions:
             if not span.base:
                 continue  # nothing is kept yet: the first partition has been paid for
             size = self._day.ways.size(slot.snapshot, before, span)
-            own = operators.read(size)
+            own = operators.read(size, self._prices)
             if slot.weighted and consolidate:
-                own += operators.group(size.rows, size.rows, (), 1) + operators.exchange(size)
+                own += operators.group(size.rows, size.rows, (), 1, self._prices)
+                own += operators.exchange(size, self._prices)
             cost += self._day.weights[span.run] * round(own)
         return cost

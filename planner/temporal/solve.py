@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from planner.cost import operators
 from planner.cost.operators import Size
+from planner.cost.prices import Prices
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Stamped
 from planner.temporal.space import Key, Slot, Space
@@ -57,6 +58,7 @@ class Solver:
         self._space = space
         self._memo = space.memo
         self._ways = ways
+        self._prices = ways.prices
         self._spans = spans
         self._weights = weights
         self._committed = committed
@@ -227,7 +229,7 @@ class Solver:
         for key in self._space.wanted[group]:
             if not key:
                 continue
-            own = round(operators.exchange(self._ways.size(group, before, span)))
+            own = round(operators.exchange(self._ways.size(group, before, span), self._prices))
             cost = anyhow.cost + self._weights[span.run] * own
             known = best.get(key)
             if known is None or cost < known.cost:
@@ -278,7 +280,7 @@ class Solver:
         return at.links[index].get(kept)
 
     def _write(self, group: GroupId, span: Span) -> int:
-        return write_cost(self._ways.size(group, False, span), self._terms.stage_cost)
+        return write_cost(self._ways.size(group, False, span), self._terms.stage_cost, self._prices)
 
     def _read(
         self,
@@ -297,7 +299,7 @@ class Solver:
         for key, kept in self._chains(slot):
             chain = self._chain(at, index - 1 if before else index, kept)
             if chain is not None:
-                own = round(operators.read(size)) + extra
+                own = round(operators.read(size, self._prices)) + extra
                 cost = chain.charge + weight * own
                 placed = bool(key) and not extra
                 cell = Cell(cost, How.READ, own, kept=kept, placed=placed, slot=slot)
@@ -307,7 +309,7 @@ class Solver:
             chain = self._chain(at, index - 1, kept)
             if chain is None:
                 continue
-            own = round(operators.read(self._stored(slot, span.base))) + extra
+            own = round(operators.read(self._stored(slot, span.base), self._prices)) + extra
             for added in (g for g in (slot.delta, slot.singles) if g is not None):
                 change = at.cells[index].get((added, (), False))
                 if change is not None:
@@ -322,7 +324,10 @@ class Solver:
             return 0
         rows = self._ways.size(added, False, span)
         more = Size(max(0.0, rows.rows - self._ways.size(slot.delta, False, span).rows), rows.width)
-        return round(operators.group(more.rows, 0.0, (), 1) + operators.exchange(more))
+        return round(
+            operators.group(more.rows, 0.0, (), 1, self._prices)
+            + operators.exchange(more, self._prices)
+        )
 
     def _stored(self, slot: Slot, until: int) -> Size:
         """Rows of a chain: more than the snapshot has, where every run left states of a group."""
@@ -350,8 +355,8 @@ class Solver:
         """Of making plain rows of weighted ones: a grouping by all columns."""
         if not slot.weighted or slot.whole != group:
             return 0
-        grouped = operators.group(size.rows, size.rows, (), 1)
-        return round(grouped + operators.exchange(size))
+        grouped = operators.group(size.rows, size.rows, (), 1, self._prices)
+        return round(grouped + operators.exchange(size, self._prices))
 
     def _stamped(
         self,
@@ -367,15 +372,15 @@ class Solver:
                 link = at.links[index].get(kept)
                 if link is None or link.start:
                     continue
-                own = round(operators.read(self._stored(slot, span.run)))
+                own = round(operators.read(self._stored(slot, span.run), self._prices))
                 cost = link.charge + self._weights[span.run] * own
                 cell = Cell(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
                 _better(best, key, cell)
 
 
-def write_cost(size: Size, stage_cost: int) -> int:
+def write_cost(size: Size, stage_cost: int, prices: Prices) -> int:
     """Of writing a partition, not weighted."""
-    return stage_cost + round(operators.write(size))
+    return stage_cost + round(operators.write(size, prices))
 
 
 def _better(best: dict[Key, Cell], key: Key, cell: Cell) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from planner.algebra.relational import Aggregate, Filter, Join, JoinKind, Project, Relation, Scan
 from planner.cost import operators
 from planner.cost.operators import Size
+from planner.cost.prices import SPARK, Prices
 from planner.memo.memo import Expression, GroupId, Memo
 from planner.memo.reference import Reference
 from planner.temporal.figures import Figures
@@ -54,8 +55,13 @@ class Ways:
     """
 
     def __init__(
-        self, memo: Memo, figures: Figures, eager: frozenset[GroupId] = frozenset()
+        self,
+        memo: Memo,
+        figures: Figures,
+        eager: frozenset[GroupId] = frozenset(),
+        prices: Prices = SPARK,
     ) -> None:
+        self.prices = prices
         self._memo = memo
         self._figures = figures
         self._eager = eager
@@ -87,15 +93,19 @@ class Ways:
         if isinstance(node, Scan):
             if before:
                 return []  # what a source was is not to be had any more
-            return [Way(round(operators.read(self.size(expression.group, False, span))), ())]
+            return [
+                Way(
+                    round(operators.read(self.size(expression.group, False, span), self.prices)), ()
+                )
+            ]
         output = self.size(expression.group, before, span)
         asks = tuple(self._ask(i, (), before) for i in node.inputs)
         sizes = tuple(self.size(ask.group, ask.before, span) for ask in asks)
         if isinstance(node, Join):
-            return _join(node, asks, sizes, output, key)
-        own = round(operators.plain(node, sizes, output))
+            return _join(node, asks, sizes, output, key, self.prices)
+        own = round(operators.plain(node, sizes, output, self.prices))
         if isinstance(node, Aggregate) and node.keys:
-            return _aggregate(node, asks, sizes, output, own)
+            return _aggregate(node, asks, sizes, output, own, self.prices)
         if isinstance(node, Filter | Project) and key:
             below = key_below(node, key)
             if below is not None:
@@ -113,13 +123,18 @@ class Ways:
 
 
 def _join(
-    node: Join, asks: tuple[Ask, ...], sizes: tuple[Size, ...], output: Size, key: Key
+    node: Join,
+    asks: tuple[Ask, ...],
+    sizes: tuple[Size, ...],
+    output: Size,
+    key: Key,
+    prices: Prices,
 ) -> list[Way]:
     left, right = join_keys(node)
     ways = []
-    small = operators.broadcast_side(node, *sizes)
+    small = operators.broadcast_side(node, sizes[0], sizes[1], prices)
     if small is not None or not left:
-        own = round(operators.plain(node, sizes, output))
+        own = round(operators.plain(node, sizes, output, prices))
         ways.append(Way(own, asks))
         probe = None if small is None else 1 - small
         columns = {c.id for c in node.inputs[probe].columns} if probe is not None else set()
@@ -129,12 +144,12 @@ def _join(
             ways.append(Way(own, tuple(placed), key))
     if not left:
         return ways
-    own = round(operators.joined(sizes[0], sizes[1], output.rows, broadcast=False))
+    own = round(operators.joined(sizes[0], sizes[1], output.rows, broadcast=False, prices=prices))
     placed_asks = tuple(Ask(a.group, k, a.before) for a, k in zip(asks, (left, right), strict=True))
-    side = operators.hash_side(node, *sizes)
+    side = operators.hash_side(node, sizes[0], sizes[1], prices)
     gain = 0
     if side is not None:
-        hashed = operators.hashed(sizes[side], sizes[1 - side], output.rows)
+        hashed = operators.hashed(sizes[side], sizes[1 - side], output.rows, prices)
         gain = max(0, own - round(hashed))
     gives = [left] if node.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI) else []
     gives += [left] if node.kind is JoinKind.ANTI else []
@@ -144,18 +159,22 @@ def _join(
 
 
 def _aggregate(
-    node: Aggregate, asks: tuple[Ask, ...], sizes: tuple[Size, ...], output: Size, own: int
+    node: Aggregate,
+    asks: tuple[Ask, ...],
+    sizes: tuple[Size, ...],
+    output: Size,
+    own: int,
+    prices: Prices,
 ) -> list[Way]:
     """Partly where the rows are, then moved and merged; or whole where equal keys are together."""
     key = aggregate_key(node)
-    partial = Size(min(sizes[0].rows, output.rows * PARTIAL_TASKS), output.width)
-    moved = round(operators.exchange(partial))
-    placed = (Ask(asks[0].group, key, asks[0].before),)
-    return [Way(own + moved, asks, key, moves=True), Way(own, placed, key)]
+    whole = Way(own, (Ask(asks[0].group, key, asks[0].before),), key)
+    if not prices.partial_tasks:
+        return [whole]
+    partial = Size(min(sizes[0].rows, output.rows * prices.partial_tasks), output.width)
+    moved = round(operators.exchange(partial, prices))
+    return [Way(own + moved, asks, key, moves=True), whole]
 
 
 DEAR = 10**12
 """More than any plan that is worth making: eleven days of CPU."""
-
-PARTIAL_TASKS = 8
-"""Tasks that may each have rows of a group before they are moved. A guess: cores of a small job."""

@@ -1,0 +1,41 @@
+"""What an engine charges for work on rows and bytes, in millionths of a CPU second.
+
+The formulas of :mod:`planner.cost.operators` are over a set of prices, so that other engines, and
+other ways to count, need no other formulas. What each price means, and where it comes from, is in
+:mod:`planner.cost.constants`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.cost import constants as c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """The defaults are those of Spark. Below ``broadcast_bytes`` a side of a join is broadcast, up
+    to ``hash_side_bytes`` it is hashed rather than sorted. ``partial_tasks``: by how many tasks
+    rows are grouped where they are, before the groups are moved; 0 if they never are."""
+
+    scan_row: float = c.SCAN_ROW
+    scan_byte: float = c.SCAN_BYTE
+    expression_row: float = c.EXPRESSION_ROW
+    pattern_row: float = c.PATTERN_ROW
+    aggregate_row: float = c.AGGREGATE_ROW
+    group: float = c.GROUP
+    join_row: float = c.JOIN_ROW
+    probe_row: float = c.PROBE_ROW
+    build_row: float = c.BUILD_ROW
+    output_row: float = c.OUTPUT_ROW
+    exchange_row: float = c.EXCHANGE_ROW
+    exchange_byte: float = c.EXCHANGE_BYTE
+    write_row: float = c.WRITE_ROW
+    write_byte: float = c.WRITE_BYTE
+    sort_row: float = c.SORT_ROW
+    broadcast_bytes: float = c.BROADCAST_BYTES
+    hash_side_bytes: float = c.HASH_SIDE_BYTES
+    partial_tasks: int = c.PARTIAL_TASKS
+
+
+SPARK = Prices()
