@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from planner.memo.memo import GroupId
+from planner.memo.reference import Stamped
 from planner.temporal.space import Slot, Space
 from planner.temporal.tables import Cell, How, Kept, Partition, Place, Solution
 
@@ -22,7 +23,8 @@ class Chosen:
     ``result_costs``: of what a run computes for its result alone.
     ``by_run``: the cost of each opened run, not weighted; ``total``: weighted. ``used``: the chains
     that are read. ``keeps``: whether any run reads what an earlier one left.
-    ``worked``: the groups that are computed, by the index of the run."""
+    ``worked``: the groups that are computed, by the index of the run. ``appended``: partitions that
+    are read as what their run appended, where the chain starts anew."""
 
     solution: Solution
     root: Place
@@ -34,6 +36,7 @@ class Chosen:
     total: int = 0
     keeps: bool = False
     worked: set[tuple[int, GroupId]] = field(default_factory=set)
+    appended: set[Partition] = field(default_factory=set)
 
     @property
     def used(self) -> frozenset[Partition]:
@@ -53,14 +56,22 @@ def choose(
     root = (space.root, (), False)
     if any(root not in solution.cells[index] for index in results):
         return None
+    chosen = _walked(space, solution, root, results)
+    while appended := chosen.appended:
+        # What was appended is read, so the chain goes on for all its readers.
+        chosen = _walked(space, chosen.solution.with_longer(appended), root, results)
+    chosen.total = sum(
+        weights[span.run] * cost for span, cost in zip(solution.spans, chosen.by_run, strict=True)
+    )
+    return chosen
+
+
+def _walked(space: Space, solution: Solution, root: Place, results: tuple[int, ...]) -> Chosen:
     chosen = Chosen(solution, root, results, by_run=[0 for _ in solution.spans])
     walk = _Walk(space, chosen)
     for index in results:
         walk.visit(index, chosen.cell(index, root), root)
     walk.finish()
-    chosen.total = sum(
-        weights[span.run] * cost for span, cost in zip(solution.spans, chosen.by_run, strict=True)
-    )
     return chosen
 
 
@@ -100,7 +111,10 @@ class _Walk:
             places, partitions = inputs_of(cell, place, index)
             for below in places:
                 self.visit(index, cell.moved or chosen.cell(index, below), below, to)
+            stamped = cell.expression is not None and isinstance(cell.expression.node, Stamped)
             for kept, until in partitions:
+                if stamped and chosen.solution.links[until][kept].start:
+                    chosen.appended.add((kept, until))
                 chosen.keeps = chosen.keeps or self._is_kept(kept, until, index)
                 for made_at in chain(chosen.solution, kept, until):
                     self._partition(kept, made_at)

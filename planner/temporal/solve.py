@@ -95,18 +95,22 @@ class Solver:
                 solution.cells[index] = near.cells[index]
                 solution.made[index] = near.made[index]
                 solution.links[index] = near.links[index]
+                solution.longer[index] = near.longer[index]
                 continue
             # Without what is filled again: a way that is gone must not stay behind.
-            cells, made, links = near.cells[index], near.made[index], near.links[index]
+            cells, made = near.cells[index], near.made[index]
             solution.cells[index] = {p: c for p, c in cells.items() if p[0] not in again}
             solution.made[index] = {p: c for p, c in made.items() if p[0] not in again}
-            solution.links[index] = {
-                k: link for k, link in links.items() if self._space.slots[k[0]].whole not in again
-            }
+            solution.links[index] = self._outside(near.links[index], again)
+            solution.longer[index] = self._outside(near.longer[index], again)
             for group in self._space.order:
                 if group in again:
                     self._fill(solution, index, group, shared)
         return solution
+
+    def _outside(self, links: dict[Kept, Link], again: frozenset[GroupId]) -> dict[Kept, Link]:
+        slots = self._space.slots
+        return {kept: link for kept, link in links.items() if slots[kept[0]].whole not in again}
 
     def _touched(
         self, index: int, changed: frozenset[Partition], before: frozenset[GroupId]
@@ -267,9 +271,12 @@ class Solver:
                 if chain is not None and change is not None:
                     own = self._write(slot.delta, span)
                     mine = change.cost + weight * own
-                    if best is None or chain.cost + mine < best.cost:
-                        charge = chain.charge + (0 if (kept, index) in shared else mine)
-                        best = Link(chain.cost + mine, charge, False, own)
+                    charge = chain.charge + (0 if (kept, index) in shared else mine)
+                    longer = Link(chain.cost + mine, charge, False, own)
+                    if best is None or longer.cost < best.cost:
+                        best = longer
+                    else:
+                        at.longer[index][kept] = longer
                 if best is not None:
                     at.links[index][kept] = best
 
@@ -369,8 +376,8 @@ class Solver:
         span = self._spans[index]
         for slot in self._space.by_whole.get(self._memo.leader(node.group), ()):
             for key, kept in self._chains(slot):
-                link = at.links[index].get(kept)
-                if link is None or link.start:
+                link = at.appended(index, kept)
+                if link is None:
                     continue
                 own = round(operators.read(self._stored(slot, span.run), self._prices))
                 cost = link.charge + self._weights[span.run] * own

@@ -6,6 +6,7 @@ later run appends its delta, a *partition* of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -70,7 +71,8 @@ Place = tuple[GroupId, Key, bool]
 class Solution:
     """Tables of one search: cells by run index and (group, key, before), chains by run index.
     ``shared``: the partitions that it takes for made; ``allowed``: the chains it may keep, None for
-    any."""
+    any. ``longer``: where a chain had better start anew, the best one that goes on, for readers
+    that ask for what a run has appended."""
 
     def __init__(
         self,
@@ -84,3 +86,18 @@ class Solution:
         self.cells: list[dict[Place, Cell]] = [{} for _ in spans]
         self.made: list[dict[Place, Cell]] = [{} for _ in spans]
         self.links: list[dict[Kept, Link]] = [{} for _ in spans]
+        self.longer: list[dict[Kept, Link]] = [{} for _ in spans]
+
+    def appended(self, index: int, kept: Kept) -> Link | None:
+        """The best chain to which the run appends a partition; None if there is none."""
+        link = self.links[index].get(kept)
+        return self.longer[index].get(kept) if link is not None and link.start else link
+
+    def with_longer(self, partitions: Iterable[Partition]) -> Solution:
+        """The same with the longer chains at these partitions."""
+        other = Solution(self.spans, self.shared, self.allowed)
+        other.cells, other.made, other.longer = self.cells, self.made, self.longer
+        other.links = [dict(links) for links in self.links]
+        for kept, index in partitions:
+            other.links[index][kept] = self.longer[index][kept]
+        return other

@@ -44,6 +44,7 @@ def test_the_cone_above_a_change_is_all_that_changes(path: Path) -> None:
         assert again.cells == whole.cells
         assert again.made == whole.made
         assert again.links == whole.links
+        assert again.longer == whole.longer
         near = again
 
 

@@ -1,0 +1,232 @@
+"""Every plan of a small problem, one by one: what the temporal search must find the best of.
+
+Written from the definition of a valid plan, not from the search: a plan is a tree whose nodes each
+have a run, and its cost a vector with what is spent in every run. The vectors of all plans are
+listed, and no plan is left out because another one looks better, so nothing is assumed of how costs
+are compared. What two parts of a plan have in common is made twice (Tempura, theorem 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+
+from planner.cost import operators
+from planner.cost.operators import Size
+from planner.memo.memo import Expression, GroupId
+from planner.memo.reference import Stamped
+from planner.temporal.solve import Terms
+from planner.temporal.space import Key, Slot, Space
+from planner.temporal.tables import Kept
+from planner.temporal.ways import Ask, Span, Way, Ways
+
+Spent = tuple[int, ...]
+"""What a plan costs in each run."""
+
+
+class TooManyError(Exception):
+    """The problem has more plans than are worth listing."""
+
+
+class EveryPlan:
+    """Raises :class:`TooManyError` where some part of a plan has more than ``most`` costs. Runs are
+    indices into the opened ones; an ``Ask`` is for the rows of a group, as of a run or before it,
+    distributed in some way."""
+
+    def __init__(
+        self,
+        space: Space,
+        ways: Ways,
+        spans: tuple[Span, ...],
+        committed: frozenset[Kept],
+        twins: Mapping[Kept, Kept],
+        terms: Terms,
+        most: int,
+    ) -> None:
+        self._space, self._ways, self._spans = space, ways, spans
+        self._committed, self._twins, self._terms = committed, twins, terms
+        self._prices = ways.prices
+        self._most = most
+        self._known: dict[tuple[object, ...], frozenset[Spent]] = {}
+
+    def of_result(self) -> frozenset[Spent]:
+        """The costs of every plan that has the result in the last run."""
+        return self._have(len(self._spans) - 1, Ask(self._space.root, (), False))
+
+    # -- having rows --------------------------------------------------------------------------
+
+    def _have(self, run: int, want: Ask) -> frozenset[Spent]:
+        known = ("have", run, want)
+        if known not in self._known:
+            anyhow = {*self._computed(run, want)}
+            if not self._space.memo.group(want.group).step:
+                anyhow |= {*self._from_store(run, want)}
+                parts = self._space.splits.get(want.group)
+                if parts is not None and not want.before and not want.key:
+                    anyhow |= self._part(run, want.group, Ask(parts, (), False))
+            if want.key:
+                unplaced = self._have(run, Ask(want.group, (), want.before))
+                anyhow |= self._moved(run, want, unplaced)
+            self._known[known] = self._few(anyhow)
+        return self._known[known]
+
+    def _made(self, run: int, want: Ask) -> frozenset[Spent]:
+        """The same, without what is kept of these very rows: what a partition is made of."""
+        known = ("made", run, want)
+        if known not in self._known:
+            made = {*self._computed(run, want)}
+            if want.key:
+                made |= self._moved(run, want, self._made(run, Ask(want.group, (), want.before)))
+            self._known[known] = self._few(made)
+        return self._known[known]
+
+    def _moved(self, run: int, want: Ask, plans: Iterable[Spent]) -> frozenset[Spent]:
+        if want.key not in self._space.wanted[want.group]:
+            return frozenset()
+        size = self._ways.size(want.group, want.before, self._spans[run])
+        return self._all(run, round(operators.exchange(size, self._prices)), [plans])
+
+    def _part(self, run: int, of: GroupId, ask: Ask) -> frozenset[Spent]:
+        """A part of a group: of one that comes before it, so that nothing is made of itself."""
+        place = self._space.place
+        if place[ask.group] >= place[of] or not self._is_there(run, ask):
+            return frozenset()
+        return self._have(run, ask)
+
+    def _is_there(self, run: int, ask: Ask) -> bool:
+        """A step leads from a run to a run, and what was before needs a run before."""
+        step = self._space.memo.group(ask.group).step
+        return bool(self._spans[run].base) or not (ask.before or step)
+
+    # -- computing ----------------------------------------------------------------------------
+
+    def _computed(self, run: int, want: Ask) -> Iterator[Spent]:
+        span = self._spans[run]
+        for expression in self._space.memo.alternatives(want.group):
+            if expression.origin and not self._terms.keeping:
+                continue
+            if isinstance(expression.node, Stamped):
+                yield from self._stamped(run, want, expression.node)
+                continue
+            for way in self._distinct_ways(expression, want, span):
+                if want.key in ((), way.gives):
+                    parts = [self._part(run, want.group, ask) for ask in way.asks]
+                    yield from self._all(run, way.own, parts)
+
+    def _distinct_ways(self, expression: Expression, want: Ask, span: Span) -> set[Way]:
+        keys: Iterable[Key] = self._space.wanted[want.group]
+        return {way for key in keys for way in self._ways.of(expression, key, want.before, span)}
+
+    # -- the store ----------------------------------------------------------------------------
+
+    def _slots_of(self, group: GroupId) -> Iterator[tuple[Slot, Key, Kept]]:
+        if self._terms.keeping:
+            for slot in self._space.slots_of(group):
+                for key in self._space.keys[slot.index]:
+                    yield slot, key, self._twins.get((slot.index, key), (slot.index, key))
+
+    def _from_store(self, run: int, want: Ask) -> Iterator[Spent]:
+        """Whole, up to the run that is asked for; or up to the run before, with the delta added."""
+        span = self._spans[run]
+        for slot, key, kept in self._slots_of(want.group):
+            until = run - 1 if want.before else run
+            size = self._stored(slot, span.base if want.before else span.run)
+            extra = 0
+            if slot.weighted and slot.whole == want.group:
+                grouped = operators.group(size.rows, size.rows, (), 1, self._prices)
+                extra = round(grouped + operators.exchange(size, self._prices))
+            if want.key in ((), key) and not (extra and want.key):
+                own = round(operators.read(size, self._prices)) + extra
+                yield from self._all(run, own, [self._chain(until, kept, want.group, run)])
+            if want.before or want.key or not span.base:
+                continue
+            old = round(operators.read(self._stored(slot, span.base), self._prices)) + extra
+            chain = self._chain(run - 1, kept, want.group, run)
+            yield from self._all(run, old, [chain, self._part_of_slot(run, want, slot.delta)])
+            if slot.singles is not None:
+                own = old + self._more_to_merge(slot, slot.singles, span)
+                singles = self._part_of_slot(run, want, slot.singles)
+                yield from self._all(run, own, [chain, singles])
+
+    def _part_of_slot(self, run: int, want: Ask, group: GroupId) -> frozenset[Spent]:
+        return self._part(run, want.group, Ask(group, (), False))
+
+    def _stamped(self, run: int, want: Ask, node: Stamped) -> Iterator[Spent]:
+        """What this run appended to a chain, marked: there must be an earlier partition."""
+        group = self._space.memo.leader(node.group)
+        for slot, key, kept in self._slots_of(group):
+            if slot.whole == group and want.key in ((), key):
+                own = round(operators.read(self._stored(slot, self._spans[run].run), self._prices))
+                yield from self._all(run, own, [self._appended(run, kept)])
+
+    def _chain(self, until: int, kept: Kept, of: GroupId, run: int) -> frozenset[Spent]:
+        """A chain up to a run, with all its partitions: it starts anew there, or goes on."""
+        slot = self._space.slots[kept[0]]
+        if until < 0:
+            nothing = (0,) * len(self._spans)
+            return frozenset({nothing}) if kept in self._committed else frozenset()
+        if until == run and self._space.place[slot.whole] > self._space.place[of]:
+            return frozenset()
+        known = ("chain", until, kept)
+        if known not in self._known:
+            self._known[known] = frozenset()  # nothing is made of itself
+            found = {*self._appended(until, kept)}
+            if self._terms.late or until in (0, len(self._spans) - 1):
+                own = self._write(slot.snapshot, until)
+                whole = self._made(until, Ask(slot.whole, kept[1], False))
+                found |= self._all(until, own, [whole])
+            self._known[known] = self._few(found)
+        return self._known[known]
+
+    def _appended(self, run: int, kept: Kept) -> frozenset[Spent]:
+        """A chain that was there, and one partition more: the delta."""
+        slot = self._space.slots[kept[0]]
+        delta = Ask(slot.delta, kept[1], False)
+        place = self._space.place
+        if not self._is_there(run, delta) or place[slot.delta] >= place[slot.whole]:
+            return frozenset()
+        before = self._chain(run - 1, kept, slot.whole, run)
+        own = self._write(slot.delta, run)
+        return self._all(run, own, [before, self._made(run, delta)]) if before else frozenset()
+
+    # -- costs --------------------------------------------------------------------------------
+
+    def _all(self, run: int, own: int, parts: list[Iterable[Spent]]) -> frozenset[Spent]:
+        """Every combination of plans of the parts, and what putting them together costs."""
+        mine = tuple(own if index == run else 0 for index in range(len(self._spans)))
+        total = {mine}
+        for part in parts:
+            total = {tuple(map(sum, zip(*pair, strict=True))) for pair in product(total, part)}
+            self._few(total)
+        return frozenset(total)
+
+    def _few(self, plans: Iterable[Spent]) -> frozenset[Spent]:
+        found = frozenset(plans)
+        if len(found) > self._most:
+            raise TooManyError
+        return found
+
+    def _write(self, group: GroupId, run: int) -> int:
+        size = self._ways.size(group, False, self._spans[run])
+        return self._terms.stage_cost + round(operators.write(size, self._prices))
+
+    def _stored(self, slot: Slot, until: int) -> Size:
+        """The rows of a chain: those of its partitions, and no fewer than the snapshot has if it
+        was begun before the runs that are planned."""
+        spans = [span for span in self._spans if span.run <= until]
+        sizes = [
+            self._ways.size(slot.delta if span.base else slot.snapshot, False, span)
+            for span in spans
+        ]
+        rows = sum(size.rows for size in sizes)
+        if not rows or spans[-1].run < until:
+            return Size(max(rows, self._ways.size(slot.snapshot, False, Span(0, until)).rows), 0.0)
+        return Size(rows, 0.0)
+
+    def _more_to_merge(self, slot: Slot, singles: GroupId, span: Span) -> int:
+        rows = self._ways.size(singles, False, span).rows
+        more = Size(max(0.0, rows - self._ways.size(slot.delta, False, span).rows), 0.0)
+        return round(
+            operators.group(more.rows, 0.0, (), 1, self._prices)
+            + operators.exchange(more, self._prices)
+        )
