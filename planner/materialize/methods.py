@@ -85,10 +85,12 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
             continue
         if method.keeps is None and _finds(best.explored) <= set(method.rule_names):
             continue  # it would be the same memo again
-        if spent + best.decision.evaluations > request.settings.compare:
+        alone = _Search(method, relation, request, ids)
+        share = alone.expressions / together.expressions
+        if spent + share * best.decision.evaluations > request.settings.compare:
             left_out.append(method.name)
             continue
-        apart.append(plan_alone(method, relation, request, ids))
+        apart.append(alone.planned())
         spent += apart[-1].decision.evaluations
     seeds = tuple(seed for one in apart for seed in _seeds(one, best))
     best = together.planned(seeds)
@@ -141,6 +143,11 @@ class _Search:
         self._families = Families(self._space, self._figures, request, words_of(relation))
         self.runs = Runs(self._space, self._figures, self._families, request)
         self._decision: Decision | None = None
+
+    @property
+    def expressions(self) -> int:
+        """How many there are: the work of the search grows with them."""
+        return len(self._explored.memo.expressions)
 
     def planned(self, seeds: tuple[Seed, ...] = ()) -> Planned:
         """The best plan, then the best one that is found from what others would keep."""

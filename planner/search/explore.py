@@ -123,6 +123,8 @@ class Search:
             parent = self._memo.expressions[number]
             if self._memo.tvr_of(parent.group) is None:
                 continue
+            if self._memo.leader(parent.inputs[0].group) != self._memo.leader(below.group):
+                continue  # it reads the group, but not first
             for rule in self._by_operator[type(parent.node)]:
                 if rule.below is not None and isinstance(below.node, rule.below):
                     self._push(rule, (parent.id, below.id))

@@ -31,7 +31,8 @@ from planner.algebra.types import BIGINT, Column, ColumnId
 from planner.rules.normalize.safety import can_fail
 from planner.tvr.signed import ColumnIds
 
-_MERGED_BY = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
+MERGED_BY = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
+"""By which function the values of an aggregate over parts are merged into that over all."""
 
 
 def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
@@ -77,15 +78,15 @@ def _match(node: Aggregate) -> _Match | None:
     calls = []
     for column, call in node.calls:
         args = tuple(substitute(arg, names) for arg in call.args)
-        if not _is_mergeable(call, args):
+        if not is_mergeable(call, args):
             return None
         calls.append((column, AggregateCall(call.name, args)))
     return _Match(below, tuple(keys), tuple(calls))
 
 
-def _is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
+def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
     """Merges, and may be computed for rows that the join drops: it cannot fail on them."""
-    if call.name not in _MERGED_BY or call.distinct or call.where is not None or len(args) > 1:
+    if call.name not in MERGED_BY or call.distinct or call.where is not None or len(args) > 1:
         return False
     if call.name == "sum" and args[0].type.name == "BIGINT":
         return False
@@ -127,18 +128,18 @@ def _eager(
         if call.name == "count" and join.kind is JoinKind.LEFT:
             alone = "0" if call.args else "1"
             value = Call("coalesce", (value, Literal(alone, BIGINT)), BIGINT)
-        again = AggregateCall(_MERGED_BY[call.name], (value,))
+        again = AggregateCall(MERGED_BY[call.name], (value,))
         type_ = result_type(again.name, (value.type,))
         total = Column(ids.next_id(), column.name, type_)
         merged.append((total, again))
-        items.append((column, _settled(call, Ref(total), column)))
+        items.append((column, settled(call, Ref(total), column)))
     inputs = list(join.inputs)
     inputs[side] = Aggregate(inputs[side], keys, tuple(partial))
     below = Join(join.kind, inputs[0], inputs[1], join.condition)
     return Project(Aggregate(below, found.keys, tuple(merged)), tuple(items))
 
 
-def _settled(call: AggregateCall, value: Scalar, column: Column) -> Scalar:
+def settled(call: AggregateCall, value: Scalar, column: Column) -> Scalar:
     """The merged value in the type it had: sums of sums grow, a count is never NULL."""
     if call.name == "count":
         return Call("coalesce", (value, Literal("0", BIGINT)), BIGINT)

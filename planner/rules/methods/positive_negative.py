@@ -3,18 +3,25 @@
 ::
 
     L left R          =  L join R  +  nulls(L anti R)                       QP + QN
+    L full R          =  L join R  +  nulls(L anti R) + nulls(R anti L)
     project(QP + QN)  =  project(QP) + project(QN)          and so for filters
+    (QP + QN) join R  =  QP join R + QN join R              and all that keeps left rows
+    agg(QP + QN)      =  merge(agg(QP) + agg(QN))           for sum, count, min and max
 
 Of append-only inputs, the positive part only grows: it can be kept run by run without a retraction.
 The negative part shrinks when partners arrive; nothing forces it to be made before the last run,
 and each part is planned by itself, so the negative one may also be maintained if that is cheaper.
 All of it holds for bags: a left row either has partners or it does not, so the parts are disjoint,
-and unions add multiplicities up.
+and unions add multiplicities up. A group may have rows of both parts: their values are merged, NULL
+being what the functions skip, and a part without a row counts none.
 """
 
 from __future__ import annotations
 
+from planner.algebra.aggregates import result_type
 from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
     Filter,
     Join,
     JoinKind,
@@ -27,33 +34,48 @@ from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic, subst
 from planner.algebra.types import Column, ColumnId
 from planner.errors import Reason
 from planner.memo.memo import Role
+from planner.rules.explore.eager_aggregate import MERGED_BY, is_mergeable, settled
+from planner.rules.incremental.join import LEFT_LINEAR
 from planner.rules.methods.method import Method, WhyNot, changes
 from planner.search.incremental import without
 from planner.search.rule import Match, MemoRule
 
 _SOURCE = "Tempura 4.2 (1), the IM-2 approach"
+_SPLIT = (JoinKind.LEFT, JoinKind.FULL)
+MOST_PARTS = 4
+"""Of a union that joins are pushed into: each outer join doubles the parts."""
 
 
 def _decompose(match: Match) -> bool:
     """A left join as its two parts, where partners may still arrive."""
     memo, node = match.memo, match.expression.node
     tvr = memo.tvr_of(match.expression.group)
-    if not isinstance(node, Join) or node.kind is not JoinKind.LEFT or tvr is None:
+    if not isinstance(node, Join) or node.kind not in _SPLIT or tvr is None:
         return False
-    right = memo.tvr_of(match.expression.inputs[1].group)
-    if right is None or not right.changing or not is_deterministic(node.condition):
+    left, right = (memo.tvr_of(given.group) for given in match.expression.inputs)
+    grows = [side is not None and side.changing for side in (left, right)]
+    needed = grows[1] or (node.kind is JoinKind.FULL and grows[0])
+    if not needed or not is_deterministic(node.condition):
         return False
     positive = Join(JoinKind.INNER, node.left, node.right, node.condition)
-    alone = Join(JoinKind.ANTI, node.left, node.right, node.condition)
-    kept: tuple[tuple[Column, Scalar], ...] = tuple((c, Ref(c)) for c in node.left.columns)
-    nulls = tuple((c, Literal(None, c.type)) for c in node.right.columns)
-    negative = Project(alone, (*kept, *nulls))
+    negative: Relation = _alone(node, node.left, node.right)
+    if node.kind is JoinKind.FULL:
+        rest = _alone(node, node.right, node.left)
+        negative = UnionAll((negative, rest), node.columns)
     memo.equate(tvr.new, UnionAll((positive, negative), node.columns), DECOMPOSE.name)
     for role, part in ((Role.POSITIVE, positive), (Role.NEGATIVE, negative)):
         other = memo.tvr_of(memo.add(part))
         if other is not None:
             memo.relate(tvr, role, other.id)
     return True
+
+
+def _alone(node: Join, kept: Relation, gone: Relation) -> Relation:
+    """The rows of one side without a partner, in the columns of the join."""
+    rows = Join(JoinKind.ANTI, kept, gone, node.condition)
+    mine = {column.id for column in kept.columns}
+    items = ((c, Ref(c) if c.id in mine else Literal(None, c.type)) for c in node.columns)
+    return Project(rows, tuple(items))
 
 
 def _union(match: Match) -> tuple[UnionAll, tuple[Relation, ...]] | None:
@@ -99,23 +121,64 @@ def _push_filter(match: Match) -> bool:
     return True
 
 
+def _push_join(match: Match) -> bool:
+    """A join that keeps left rows, of a left side in parts: part by part."""
+    node, found = match.expression.node, _union(match)
+    if not isinstance(node, Join) or found is None or node.kind not in LEFT_LINEAR:
+        return False
+    branches = found[1]
+    if len(branches) > MOST_PARTS or not is_deterministic(node.condition):
+        return False
+    joined = tuple(node.with_inputs((branch, node.right)) for branch in branches)
+    match.memo.equate(match.expression.group, UnionAll(joined, node.columns), JOIN.name)
+    return True
+
+
+def _push_aggregate(match: Match) -> bool:
+    """Groups of each part, whose values are then merged."""
+    node, found = match.expression.node, _union(match)
+    if not isinstance(node, Aggregate) or found is None:
+        return False
+    if not all(is_mergeable(call, call.args) for _, call in node.calls):
+        return False
+    partial = tuple((match.ids.new(column.name, column), call) for column, call in node.calls)
+    merged, items = [], [(key, Ref(key)) for key in node.keys]
+    values: list[tuple[Column, Scalar]] = list(items)
+    for (column, call), (kept, _) in zip(node.calls, partial, strict=True):
+        again = AggregateCall(MERGED_BY[call.name], (Ref(kept),))
+        total = Column(match.ids.next_id(), column.name, result_type(again.name, (kept.type,)))
+        merged.append((total, again))
+        values.append((column, settled(call, Ref(total), column)))
+    groups = tuple(Aggregate(branch, node.keys, partial) for branch in found[1])
+    parts = UnionAll(groups, groups[0].columns)
+    relation = Project(Aggregate(parts, node.keys, tuple(merged)), tuple(values))
+    match.memo.equate(match.expression.group, relation, AGGREGATE.name)
+    return True
+
+
 DECOMPOSE = MemoRule("PositiveAndNegativePart", Join, _decompose, _SOURCE)
 PROJECT = MemoRule("ProjectOfParts", Project, _push_project, _SOURCE, below=UnionAll)
 FILTER = MemoRule("FilterOfParts", Filter, _push_filter, _SOURCE, below=UnionAll)
-IM2: tuple[MemoRule, ...] = (DECOMPOSE, PROJECT, FILTER)
-_PARTS = frozenset(rule.name for rule in IM2)
+JOIN = MemoRule("JoinOfParts", Join, _push_join, _SOURCE, below=UnionAll)
+AGGREGATE = MemoRule("AggregateOfParts", Aggregate, _push_aggregate, _SOURCE, below=UnionAll)
+_CARRIES = (DECOMPOSE, PROJECT, FILTER, JOIN)
+_PARTS = frozenset(rule.name for rule in _CARRIES)
+"""By whom unions of parts are. Not AGGREGATE's: what merges them is grouped already."""
+IM2: tuple[MemoRule, ...] = (*_CARRIES, AGGREGATE)
 
 
 def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
-    splits = (
-        node
-        for node in walk(relation)
-        if isinstance(node, Join) and node.kind is JoinKind.LEFT and changes(node.right, growing)
-    )
-    if any(is_deterministic(node.condition) for node in splits):
+    if any(isinstance(node, Join) and _is_split(node, growing) for node in walk(relation)):
         return None
-    what = "there is no left join whose partners may still arrive, so nothing to split"
+    what = "there is no outer join whose partners may still arrive, so nothing to split"
     return WhyNot(Reason.NO_OUTER_JOIN, what)
+
+
+def _is_split(node: Join, growing: frozenset[str]) -> bool:
+    grows = changes(node.right, growing) or (
+        node.kind is JoinKind.FULL and changes(node.left, growing)
+    )
+    return node.kind in _SPLIT and grows and is_deterministic(node.condition)
 
 
 METHOD = Method(

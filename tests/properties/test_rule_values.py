@@ -1,0 +1,126 @@
+"""Every rule of the memo that is no delta law of its own, on random trees and random days: each
+expression that it makes gives the rows of its group."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from planner.algebra.aggregates import result_type
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+)
+from planner.algebra.scalar import Call, Literal, Ref, equals
+from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from planner.rules.methods import continuous_view, positive_negative
+from planner.search.incremental import SPLIT_JOIN, TVR_GENERATING, without
+from planner.search.rule import MemoRule
+from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, History
+from tests.properties.test_memo_values import checked, histories
+
+CASES = 60
+SPLIT = (JoinKind.LEFT, JoinKind.FULL)
+IM2 = positive_negative.METHOD.rules
+Tree = Callable[[random.Random, list[History]], Relation]
+
+
+def column(history: History, name: str) -> Column:
+    return next(c for c in history.columns if c.name == name)
+
+
+def joined(rng: random.Random, given: list[History], *kinds: JoinKind) -> Relation:
+    """One join, sometimes with more than its equality."""
+    left, right = given[:2]
+    condition: Call = equals(column(left, KEY), column(right, KEY))
+    if rng.random() < 0.3:
+        numbers = Ref(column(left, NUMBER)), Ref(column(right, NUMBER))
+        condition = Call("and", (condition, Call("<", numbers, BOOLEAN)), BOOLEAN)
+    return Join(rng.choice(kinds), left.scan, right.scan, condition)
+
+
+def projected(rng: random.Random, given: list[History]) -> Relation:
+    below = joined(rng, given, *SPLIT)
+    kept = rng.sample(below.columns, 4)
+    total = Column(ColumnId(900), "total", BIGINT)
+    numbers = tuple(Ref(column(h, NUMBER)) for h in given[:2])
+    picked = Call("coalesce", numbers, BIGINT)
+    return Project(below, (*((c, Ref(c)) for c in kept), (total, picked)))
+
+
+def filtered(rng: random.Random, given: list[History]) -> Relation:
+    side = rng.choice(given[:2])
+    one = Literal("1", BIGINT)
+    is_some = rng.choice(
+        (Call("<=", (Ref(column(side, NUMBER)), one), BOOLEAN),
+         Call("isnull", (Ref(column(side, KEY)),), BOOLEAN))
+    )  # fmt: skip
+    return Filter(joined(rng, given, *SPLIT), is_some)
+
+
+def joined_again(rng: random.Random, given: list[History]) -> Relation:
+    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+    below = joined(rng, given, *SPLIT)
+    mine = rng.choice(given[:2])
+    condition = equals(column(mine, KEY), column(given[2], KEY))
+    return Join(rng.choice(kinds), below, given[2].scan, condition)
+
+
+def grouped(rng: random.Random, given: list[History], below: Relation | None = None) -> Relation:
+    relation = joined(rng, given, *SPLIT) if below is None else below
+    sides = given[:2] if below is None else given[:1]
+    keys = rng.choice(((), (column(sides[0], GROUP),), (column(sides[-1], KEY),)))
+    of = rng.choice(sides)
+    calls = [("count", ()), ("count", (NUMBER,)), ("sum", (MONEY,)), ("min", (NUMBER,))]
+    made = []
+    for number, (name, args) in enumerate(rng.sample([*calls, ("max", (KEY,))], 3)):
+        call = AggregateCall(name, tuple(Ref(column(of, arg)) for arg in args))
+        type_ = result_type(name, tuple(arg.type for arg in call.args))
+        made.append((Column(ColumnId(950 + number), name, type_), call))
+    return Aggregate(relation, keys, tuple(made))
+
+
+def grouped_rows(rng: random.Random, given: list[History]) -> Relation:
+    return grouped(rng, given, given[0].scan)
+
+
+def split(rng: random.Random, given: list[History]) -> Relation:
+    return joined(rng, given, *SPLIT)
+
+
+def any_join(rng: random.Random, given: list[History]) -> Relation:
+    return joined(rng, given, JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+RULES: tuple[tuple[MemoRule, Tree, tuple[MemoRule, ...]], ...] = (
+    (positive_negative.DECOMPOSE, split, IM2),
+    (positive_negative.PROJECT, projected, IM2),
+    (positive_negative.FILTER, filtered, IM2),
+    (positive_negative.JOIN, joined_again, IM2),
+    (positive_negative.AGGREGATE, grouped, IM2),
+    (SPLIT_JOIN, any_join, TVR_GENERATING),
+    (continuous_view.STATES, grouped_rows, without("AggregateDelta")),
+)
+
+
+@pytest.mark.parametrize(("rule", "tree", "others"), RULES, ids=[r.name for r, *_ in RULES])
+def test_what_a_rule_makes_is_what_the_group_holds(rule, tree, others):
+    found = 0
+    for seed in range(CASES):
+        rng = random.Random(f"{rule.name}-{seed}")
+        given = histories(rng, 3)
+        relation = tree(rng, given)
+        rules = (*(other for other in others if other.name != rule.name), rule)
+        try:
+            memo = checked(relation, given, rules)
+        except AssertionError as error:
+            raise AssertionError(f"{rule.name}, seed {seed}: {error}") from error
+        found += any(one.origin == rule.name for one in memo.expressions)
+    assert found >= CASES // 4, f"only {found} of {CASES} trees reached the rule"
