@@ -174,6 +174,7 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
 def check(request: PlanRequest) -> None:
     """Refuse a request that has no meaning."""
     check_rules(request.settings.rules_off)
+    _check_sources(request)
     if not request.points:
         raise RequestError("the day has no runs", hint="Give at least one time point.")
     for index, point in enumerate(request.points, 1):
@@ -214,6 +215,15 @@ def check(request: PlanRequest) -> None:
             f"run {request.current} is planned, but run {request.committed[-1].index} is committed",
             hint="A run after this one is already there: go on from it, or clear the day.",
         )
+
+
+def _check_sources(request: PlanRequest) -> None:
+    for source in request.sources:
+        if not 0 <= source.retracted < math.inf:
+            raise RequestError(
+                f"{source.retracted:g} of the rows of source {source.name} are taken back",
+                hint="Give the rows that a day takes back as a share of its rows: 0 or more.",
+            )
 
 
 def _runs(

@@ -11,6 +11,8 @@ from planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
 """How a day may be planned (:mod:`planner.rules.methods.catalog`)."""
+Change = Literal["append_only", "changelog"]
+"""What the deliveries of a source do: add rows, or also take rows back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +41,18 @@ class SourceColumn:
 class Source:
     """A source of the query. ``rows`` and ``bytes`` are of the whole day (forecast or known).
 
-    ``changing``: it grows during the day (append-only); otherwise it is whole at run 1.
+    ``changing``: it grows during the day; otherwise it is whole at run 1. ``change``: rows only
+    come (``append_only``), or deliveries take rows back, too (``changelog``): then the view of a
+    delivery has a column ``__w``, and a row that is updated is taken back and comes anew.
+    ``retracted``: how many rows are taken back during the day, as a share of ``rows``.
     ``keys``: sets of columns of which the author or the catalog says that they are unique.
     """
 
     name: str
     columns: tuple[SourceColumn, ...]
     changing: bool = False
+    change: Change = "append_only"
+    retracted: float = 0.0
     rows: int = 1000
     bytes: int = 0
     keys: tuple[tuple[str, ...], ...] = ()

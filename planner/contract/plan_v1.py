@@ -6,7 +6,8 @@ with its stages, and later runs as they look from here. Executors follow ``runs[
 Names inside stage SQL: the snapshot of source ``s`` is the view ``s``, its delivery (what the pin
 of this run has over the pin of the run's base) is ``s__delta``, and a family is the table named by
 its id, with one extra column ``__run INT``, the run that wrote the row. A signed family has a
-column ``__w BIGINT``: how often the row is added (positive) or taken back (negative).
+column ``__w BIGINT``: how often the row is added (positive) or taken back (negative). So has the
+delivery of a source whose deliveries take rows back.
 
 A field may be added to this version with the default that plans without it have always meant, so
 that the plans of a day that is under way are still read. Whatever changes the meaning of what is

@@ -65,6 +65,12 @@ def growing_sources(request: PlanRequest) -> frozenset[str]:
     return frozenset(source.name for source in request.sources if source.changing)
 
 
+def retracting_sources(request: PlanRequest) -> frozenset[str]:
+    """Names of those that grow whose deliveries also take rows back."""
+    growing = (source for source in request.sources if source.changing)
+    return frozenset(source.name for source in growing if source.change == "changelog")
+
+
 def plan_alone(method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds) -> Planned:
     """The best plan of a method. ``ids`` are left as they were: whatever else is planned, the same
     method gives the same plan."""
@@ -137,7 +143,8 @@ class _Search:
         trees = () if batch else tuple(tree for tree in EXPLORE if tree.name not in off)
         rules = tuple(rule for rule in method.rules if rule.name not in off)
         growing = growing_sources(request)
-        self._explored = explore(relation, growing, trees, rules, self._ids)
+        retracting = retracting_sources(request)
+        self._explored = explore(relation, growing, trees, rules, self._ids, retracting)
         self._space = Space(self._explored.memo, self._explored.root, method.keeps)
         self._figures = Figures(self._explored.memo, request)
         self._families = Families(self._space, self._figures, request, words_of(relation))

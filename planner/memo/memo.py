@@ -110,10 +110,12 @@ class Tvr:
 
 
 class Memo:
-    """``changing``: names of the sources that grow."""
+    """``changing``: names of the sources that grow; ``retracting``: of those among them whose
+    deliveries take rows back."""
 
-    def __init__(self, changing: frozenset[str]) -> None:
+    def __init__(self, changing: frozenset[str], retracting: frozenset[str] = frozenset()) -> None:
         self.changing = changing
+        self.retracting = retracting
         self.groups: list[Group] = []
         self.expressions: list[Expression] = []
         self.tvrs: list[Tvr] = []

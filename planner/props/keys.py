@@ -1,8 +1,9 @@
 """Candidate keys of relations.
 
 A key is a set of columns of which no two rows have the same values (NULLs counted as equal); the
-empty key says that there is at most one row. Keys hold of bags at one instant: the snapshot of an
-append-only source has the keys its author declared, and so have its earlier snapshots and deltas.
+empty key says that there is at most one row. Keys hold of bags at one instant: the snapshot of a
+source has the keys its author declared, and so have its earlier snapshots and, of an append-only
+source, its deltas. Of a changelog a delta has none: an updated row is taken back and comes anew.
 """
 
 from __future__ import annotations

@@ -31,9 +31,11 @@ def explore(
     trees: Iterable[TreeRule],
     rules: Iterable[MemoRule],
     ids: ColumnIds,
+    retracting: frozenset[str] = frozenset(),
 ) -> Explored:
-    """Rewrite the query, then fire rules to a fixpoint. ``growing``: names of sources."""
-    memo = Memo(growing)
+    """Rewrite the query, then fire rules to a fixpoint. ``growing``: names of sources;
+    ``retracting``: of those among them whose deliveries take rows back."""
+    memo = Memo(growing, retracting)
     root = memo.add(relation)
     form = relation
     for tree in trees:

@@ -176,8 +176,12 @@ def _source_delta(match: Match) -> bool:
     tvr = match.memo.tvr_of(match.expression.group)
     if not isinstance(node, Scan) or tvr is None or not tvr.changing:
         return False
-    delta = Scan(node.source, node.scanned, Version.DELTA)
-    return add_delta(match, tvr, Signed(delta), "SourceDelta")
+    if node.source not in match.memo.retracting:
+        delta = Scan(node.source, node.scanned, Version.DELTA)
+        return add_delta(match, tvr, Signed(delta), SOURCE_DELTA.name)
+    weight = match.ids.weight()
+    delta = Scan(node.source, (*node.scanned, weight), Version.DELTA)
+    return add_delta(match, tvr, Signed(delta, weight), SOURCE_DELTA.name)
 
 
 def _split_join(match: Match) -> bool:
@@ -212,7 +216,10 @@ SPLIT_JOIN = MemoRule(
     deltas=True,
 )
 SOURCE_DELTA = MemoRule(
-    "SourceDelta", Scan, _source_delta, "Tempura 5.2: deliveries of append-only sources."
+    "SourceDelta",
+    Scan,
+    _source_delta,
+    "Tempura 5.2: deliveries; of a changelog with the weights that they come with.",
 )
 TVR_GENERATING: tuple[MemoRule, ...] = (
     SOURCE_DELTA,

@@ -37,10 +37,13 @@ class Figures:
             )
             for point in request.points
         ]
+        self._sources = {source.name: source for source in request.sources}
+        self._fractions = [point.fraction for point in request.points]
         self._versions = dict(_versions(memo.tvrs))
         self._snapshots: dict[tuple[GroupId, int], Estimate] = {}
         self._steps: dict[tuple[GroupId, int, int], Estimate] = {}
         self._lost: dict[tuple[TvrId, int, int], float] = {}
+        self._withdrawn_of: dict[tuple[GroupId, int, int], float] = {}
 
     def snapshot(self, group: GroupId, run: int) -> Size:
         """The rows of a snapshot as of a run."""
@@ -64,6 +67,8 @@ class Figures:
         group = self._memo.leader(tvr.new)
         node = next(self._memo.alternatives(group)).node
         old = self._snapshot(group, base).rows
+        if isinstance(node, Scan):
+            return self._withdrawn(group, base, run)
         if isinstance(node, Aggregate):
             given = self._group(node.inputs[0])
             return min(old, self._touched(tvr, given, base, run))
@@ -85,6 +90,37 @@ class Figures:
         left, right = (self._snapshot(group, run) for group in inputs)
         anti = Join(JoinKind.ANTI, join.left, join.right, join.condition)
         return self._estimators[run - 1].of_node(anti, (left, right)).rows / max(1.0, left.rows)
+
+    def _withdrawn(self, group: GroupId, base: int, run: int) -> float:
+        """Rows of a snapshot as of ``base`` that are gone by ``run``, since sources take rows back:
+        it goes through operators in proportion, and touches groups of an aggregate."""
+        if not base or not self._memo.retracting:
+            return 0.0
+        group = self._memo.leader(group)
+        known = self._withdrawn_of.get((group, base, run))
+        if known is None:
+            gone = self._withdrawals(group, base, run)
+            known = min(self._snapshot(group, base).rows, gone)
+            self._withdrawn_of[group, base, run] = known
+        return known
+
+    def _withdrawals(self, group: GroupId, base: int, run: int) -> float:
+        node = next(self._memo.alternatives(group)).node
+        if isinstance(node, Scan):
+            if node.source not in self._memo.retracting:
+                return 0.0
+            source = self._sources[node.source]
+            before, after = (self._fractions[at - 1](node.source) for at in (base, run))
+            return source.retracted * source.rows * (after - before)
+        old = self._snapshot(group, base).rows
+        gone = 0.0
+        for number in (self._group(i) for i in node.inputs):
+            below = self._withdrawn(number, base, run)
+            if isinstance(node, Aggregate):
+                gone += old * -math.expm1(-below / max(1.0, old))
+            else:
+                gone += old * below / max(1.0, self._snapshot(number, base).rows)
+        return gone
 
     # -- snapshots ----------------------------------------------------------------------------
 
@@ -150,11 +186,13 @@ class Figures:
         return self._estimators[run - 1].of_node(node, tuple(inputs))
 
     def _delta(self, group: GroupId, tvr: Tvr, base: int, run: int) -> Estimate:
-        """What came between the runs. Rows that are taken back are not counted apart: they are
-        few wherever they are worth planning for."""
+        """What came between the runs. What sources take back, and what comes in its place, counts.
+        What only operators take back is not counted apart: it is little wherever it is worth
+        planning for."""
         new = self._snapshot(self._memo.leader(tvr.new), run)
         old = self._snapshot(self._memo.leader(tvr.new), base)
-        rows = max(0.0, new.rows - old.rows)
+        gone = self._withdrawn(tvr.new, base, run)
+        rows = max(0.0, new.rows - old.rows) + 2.0 * gone
         columns = resized(new.columns, new.rows, rows)
         if tvr.weight is not None:
             columns[tvr.weight.id] = ColumnEstimate(distinct=2.0)
@@ -180,6 +218,7 @@ class Figures:
         (an order comes with its lines). Until it has been seen, half of each.
         """
         rows = self._snapshot(given, run).rows - self._snapshot(given, base).rows
+        rows += 2.0 * self._withdrawn(given, base, run)
         groups = max(1.0, self._snapshot(self._memo.leader(tvr.new), self.runs).rows)
         apart = groups * -math.expm1(-max(0.0, rows) / groups)
         all_rows = self._snapshot(given, self.runs).rows

@@ -48,13 +48,17 @@ Rows = list[Row]
 
 @dataclass(frozen=True)
 class SourceData:
-    """The rows of a source: names of its columns, what was there before, and what came since."""
+    """The rows of a source: names of its columns, what was there before, and what came since;
+    ``new``: what is there now, if it is more than to put both together."""
 
     columns: tuple[str, ...]
     old: Rows = field(default_factory=list)
     delta: Rows = field(default_factory=list)
+    new: Rows | None = None
 
     def rows(self, version: Version) -> Rows:
+        if version is Version.NEW and self.new is not None:
+            return self.new
         if version is Version.NEW:
             return self.old + self.delta
         return self.old if version is Version.OLD else self.delta

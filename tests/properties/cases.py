@@ -15,22 +15,50 @@ from tests.oracles.values import Row, Value
 
 @dataclass(frozen=True)
 class TableCase:
-    """``deliveries[i]`` arrive before run i + 1. A table that does not change has one."""
+    """``deliveries[i]`` arrive before run i + 1. A table that does not change has one.
+    ``withdrawn[i]``: rows that the delivery takes back, before it adds its own; those that are not
+    there are passed over. Without it, nothing is ever taken back."""
 
     columns: tuple[tuple[str, str], ...]
     changing: bool
     deliveries: tuple[tuple[Row, ...], ...]
+    withdrawn: tuple[tuple[Row, ...], ...] = ()
 
     def rows(self, run: int) -> list[Row]:
         """What is there at run ``run``; a static table is whole from the start."""
-        parts = self.deliveries[:run] if self.changing else self.deliveries
-        return [row for part in parts for row in part]
+        if not self.changing:
+            return [row for part in self.deliveries for row in part]
+        return self._play(run)[0]
+
+    def delta(self, base: int, run: int) -> list[Row]:
+        """What came and went between two runs; with a weight at the end of each row, if any row is
+        ever taken back. A row that came and went is there both ways."""
+        changes = self._play(run)[1][base:]
+        if not self.withdrawn:
+            return [row for change in changes for row, _ in change]
+        return [(*row, weight) for change in changes for row, weight in change]
+
+    def _play(self, run: int) -> tuple[list[Row], list[list[tuple[Row, int]]]]:
+        """The rows that are there, and the changes of each delivery."""
+        there: list[Row] = []
+        changes: list[list[tuple[Row, int]]] = []
+        for index, added in enumerate(self.deliveries[:run]):
+            change: list[tuple[Row, int]] = []
+            for row in self.withdrawn[index] if self.withdrawn else ():
+                place = next((i for i, r in enumerate(there) if repr(r) == repr(row)), None)
+                if place is not None:
+                    change.append((there.pop(place), -1))
+            there += added
+            changes.append(change + [(row, 1) for row in added])
+        return there, changes
 
     def source(self, name: str) -> Source:
         return Source(
             name=name,
             columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in self.columns),
             changing=self.changing,
+            change="changelog" if self.withdrawn else "append_only",
+            retracted=0.1 if self.withdrawn else 0.0,
             rows=1_000_000,
             bytes=100_000_000,
         )
@@ -142,6 +170,7 @@ def to_json(case: Case) -> str:
             "deliveries": [
                 [[_encode(v) for v in row] for row in part] for part in table.deliveries
             ],
+            "withdrawn": [[[_encode(v) for v in row] for row in part] for part in table.withdrawn],
         }
         for name, table in case.tables.items()
     }
@@ -159,16 +188,18 @@ def to_json(case: Case) -> str:
     return json.dumps(record, indent=1) + "\n"
 
 
+def _parts(raw: list[Any]) -> tuple[tuple[Row, ...], ...]:
+    return tuple(tuple(tuple(_decode(v) for v in row) for row in part) for part in raw)
+
+
 def from_json(text: str) -> Case:
     raw = json.loads(text)
     tables = {
         name: TableCase(
             tuple((n, t) for n, t in table["columns"]),
             table["changing"],
-            tuple(
-                tuple(tuple(_decode(v) for v in row) for row in part)
-                for part in table["deliveries"]
-            ),
+            _parts(table["deliveries"]),
+            _parts(table.get("withdrawn", [])),
         )
         for name, table in raw["tables"].items()
     }

@@ -37,6 +37,23 @@ def random_tables(rng: random.Random, count: int, runs: int) -> dict[str, TableC
     return tables
 
 
+def with_withdrawals(rng: random.Random, table: TableCase) -> TableCase:
+    """The same table as a changelog: deliveries take back some of the rows that were there, and
+    bring some of these again with another number, as updates do."""
+    deliveries: list[tuple[Row, ...]] = []
+    withdrawn: list[tuple[Row, ...]] = []
+    there: list[Row] = []
+    for delivery in table.deliveries:
+        taken = rng.sample(there, min(len(there), rng.randint(0, 3)))
+        again = [(*row[:2], rng.randint(-2, 6), *row[3:]) for row in taken if rng.random() < 0.5]
+        for row in taken:
+            there.pop(next(i for i, other in enumerate(there) if other is row))
+        deliveries.append((*delivery, *again))
+        withdrawn.append(tuple(taken))
+        there += deliveries[-1]
+    return replace(table, deliveries=tuple(deliveries), withdrawn=tuple(withdrawn))
+
+
 def _together(row: Row, salt: int) -> int:
     """Rows with one key arrive together."""
     return ((row[0] or 0) * 31 + salt) % 7

@@ -155,6 +155,8 @@ class InterpreterEngine:
             return SourceData(delta[0], [], delta[1])
         if Version.DELTA not in versions:
             return SourceData(whole[0], whole[1])
+        if delta[0] != whole[0]:  # with weights, so what was there before does not matter
+            return SourceData(delta[0], [], delta[1], [(*row, 1) for row in whole[1]])
         came = Counter(map(repr, delta[1]))
         before = []
         for row in whole[1]:

@@ -201,10 +201,11 @@ def _bind(
         engine.bind(family.id, columns, rows)
         return
     table = case.tables[given.source]
-    rows = table.rows(run)
     if given.version == "delta":
-        rows = rows[len(table.rows(day.base)) :]
-    engine.bind(given.view, table.columns, rows)
+        columns = (*table.columns, ("__w", "BIGINT")) if table.withdrawn else table.columns
+        engine.bind(given.view, columns, table.delta(day.base, run))
+    else:
+        engine.bind(given.view, table.columns, table.rows(run))
 
 
 def _expected(case: Case, engine: Engine, run: int) -> list[Row]:

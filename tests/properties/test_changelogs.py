@@ -1,0 +1,78 @@
+"""Days with sources whose deliveries take rows back: whatever the method, the same result as batch.
+
+On the row interpreter, which also judges what is kept, and on Sail. A failing case is shrunk and
+written to ``regressions/``.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from planner.errors import MethodError
+from planner.request import PDW, Problem, ivm
+from planner.rules.methods.catalog import SINGLE
+from planner.rules.methods.method import Method
+from tests.oracles.values import NotInterpretedError
+from tests.properties.cases import Case
+from tests.properties.data import with_withdrawals
+from tests.properties.engines import InterpreterEngine, SessionEngine
+from tests.properties.execute import Engine, Outcome, RefusedError, run_case
+from tests.properties.generate import random_case
+from tests.properties.sessions import sail_session
+from tests.properties.test_differential import saved
+
+CHUNK = 60
+DAYS = 30
+
+
+def changelog_case(seed: int, *, for_sail: bool = False) -> Case:
+    """A random case in which one of the tables that grow takes rows back, or all of them do."""
+    case = random_case(seed, for_sail=for_sail)
+    rng = random.Random(f"withdrawals-{seed}")
+    growing = sorted(name for name, table in case.tables.items() if table.changing)
+    chosen = growing if rng.random() < 0.5 else [rng.choice(growing)]
+    changed = {name: with_withdrawals(rng, case.tables[name]) for name in chosen}
+    return replace(case, name=f"changelog-{case.name}", tables=case.tables | changed)
+
+
+def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> Outcome | None:
+    """None where there is nothing to compare, or the method does not apply."""
+    try:
+        return run_case(case, engine, every_time_point=judge, judge_kept=judge, problem=problem)
+    except (RefusedError, NotInterpretedError, MethodError):
+        return None
+    except Exception as error:
+        raise AssertionError(f"{case.name}, {saved(case, engine, error)}") from error
+
+
+@pytest.mark.parametrize("start", [100_000, 101_000, 102_000])
+def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None:
+    engine = InterpreterEngine()
+    with engine.recording():
+        found = [run(changelog_case(s), engine, judge=True) for s in range(start, start + CHUNK)]
+    days = [one for one in found if one is not None]
+    assert len(days) >= 0.8 * CHUNK
+    assert sum(one.kept > 0 for one in days) >= 0.25 * CHUNK
+
+
+@pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
+def test_a_method_alone_equals_batch(method: Method) -> None:
+    engine = InterpreterEngine()
+    with engine.recording():
+        found = [
+            run(replace(changelog_case(seed), method=method.name), engine, judge=True)
+            for seed in range(103_000, 103_000 + DAYS)
+        ]
+    assert sum(one is not None and one.kept > 0 for one in found) >= 1
+
+
+def test_days_with_withdrawals_equal_batch_on_sail() -> None:
+    engine = SessionEngine(sail_session())
+    cases = (changelog_case(s, for_sail=True) for s in range(104_000, 104_000 + CHUNK))
+    found = [run(case, engine, ivm(case.runs), judge=False) for case in cases]
+    days = [one for one in found if one is not None]
+    assert len(days) >= 0.9 * CHUNK
+    assert sum(one.early_results > 0 and one.kept > 0 for one in days) >= 0.25 * CHUNK
