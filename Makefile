@@ -62,7 +62,7 @@ test: WHICH := and not slow
 test-all: setup jars s3-server ## every test
 
 test test-all:
-	.venv/bin/python -m pytest -q -m "not spark $(WHICH)" tests
+	.venv/bin/python -m pytest -q -n 2 --dist loadgroup -m "not spark $(WHICH)" tests
 	.venv/bin/python -m pytest -q -m "spark $(WHICH)" --ignore=tests/spark tests
 	.venv/bin/python -m pytest -q -m "spark $(WHICH)" tests/spark
 

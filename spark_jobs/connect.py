@@ -130,6 +130,7 @@ def start_sail() -> ConnectEngine:
     server.start(background=True)
     address = server.listening_address
     session = SparkSession.builder.remote(f"sc://{address[0]}:{address[1]}").create()
+    session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with
     return ConnectEngine(session, server)
 
 

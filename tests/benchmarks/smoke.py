@@ -27,7 +27,7 @@ from typing import Any
 from forerun.accounts import DayAccount
 from forerun.deliveries import Splitter, parse_correlation
 from forerun.demo.data import generate_day
-from forerun.planning import sources
+from forerun.planning import with_statistics
 from forerun.running import SparkRunner
 from forerun.simulate import Simulation, simulate
 from forerun.tables import Table, find_tables
@@ -89,7 +89,7 @@ def planning_times() -> list[dict[str, object]]:
         request = PlanRequest(
             report=path.stem,
             sql=path.read_text(),
-            sources=sources(given.values(), frozenset(given)),
+            sources=with_statistics(given, frozenset(given)),
             points=POINTS,
         )
         took = []

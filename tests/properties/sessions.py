@@ -24,6 +24,7 @@ def sail_session() -> Any:
 
     _, port = _sail_server().listening_address
     session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with
     for name, value in SESSION.items():
         session.conf.set(name, value)
     return session
