@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from planner.algebra.relational import Join, JoinKind, Project, Relation
+from planner.algebra.aggregates import result_type
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+)
 from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
-from planner.algebra.types import BOOLEAN, ColumnId
+from planner.algebra.types import BOOLEAN, Column, ColumnId
 from planner.memo.memo import Memo
 from planner.rules.methods import higher_order
+from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.outer_join_views import OJV
 from planner.search.explore import Search
 from planner.search.incremental import SOURCE_DELTA, TVR_GENERATING, without
@@ -117,3 +127,70 @@ def test_inner_joins_by_update_independent_views(leaves: int) -> None:
             raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
         found += any(e.origin == "HigherOrderDelta" for e in memo.expressions)
     assert found > CASES // 6
+
+
+def random_aggregate(rng: random.Random, given: list[History], below: Relation) -> Aggregate:
+    """Grouped by one or two columns of one leaf; any functions, also those that do not merge."""
+    history = rng.choice(given)
+    names = {column.id for column in below.columns}
+    keys = [_column(history, name) for name in (KEY, GROUP)]
+    keys = [key for key in keys if key.id in names][rng.choice((0, 0, 1)) :] or keys[:1]
+    number, group = (Ref(_column(history, name)) for name in (NUMBER, KEY))
+    calls = rng.sample(
+        (
+            AggregateCall("count", ()),
+            AggregateCall("sum", (number,)),
+            AggregateCall("min", (number,)),
+            AggregateCall("avg", (number,)),
+            AggregateCall("count", (number,), distinct=True),
+            AggregateCall("max", (group,)),
+        ),
+        rng.randint(0, 3),
+    )
+    named = tuple(
+        (
+            Column(
+                ColumnId(7000 + place),
+                f"a{place}",
+                result_type(call.name, tuple(arg.type for arg in call.args)),
+            ),
+            call,
+        )
+        for place, call in enumerate(calls)
+    )
+    return Aggregate(below, tuple(keys), named)
+
+
+EXISTENCE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.INNER)
+
+
+@pytest.mark.parametrize("rule", ["PartnersOfDomain", "StatesOfDomain", "GroupsOfDomain"])
+def test_nested_aggregates_and_existence_by_their_domains(rule: str) -> None:
+    found = 0
+    for seed in range(CASES * 2):
+        rng = random.Random(f"domain-{rule}-{seed}")
+        given = histories(rng, rng.choice((1, 2)))
+        kinds = (JoinKind.INNER, JoinKind.LEFT)
+        below = random_joins(rng, given, kinds, residual=0.3)
+        relation: Relation = below
+        if rule != "PartnersOfDomain" or rng.random() < 0.6:
+            relation = random_aggregate(rng, given, below)
+        (outside,) = histories(random.Random(f"outside-{seed}"), 1)
+        outer = replace(
+            outside, source="t", columns=tuple(replace(c, id=c.id + 900) for c in outside.columns)
+        )
+        given = [*given, outer]
+        key = next((c for c in relation.columns if c.name == KEY), None)
+        if key is not None and rng.random() < 0.8:
+            parts: list[Scalar] = [equals(_column(outer, KEY), key)]
+            if rng.random() < 0.4 and relation.columns[-1].name in ("a0", "a1", NUMBER):
+                numbers = Ref(_column(outer, NUMBER)), Ref(relation.columns[-1])
+                parts.append(Call("<", numbers, BOOLEAN))
+            condition = conjunction(tuple(parts))
+            relation = Join(rng.choice(EXISTENCE), outer.scan, relation, condition)
+        try:
+            memo = checked(relation, given, (*TVR_GENERATING, *DOMAIN))
+        except AssertionError as error:
+            raise AssertionError(f"{rule}, seed {seed}: {error}") from error
+        found += any(e.origin == rule for e in memo.expressions)
+    assert found > CASES // 3

@@ -17,6 +17,7 @@ from planner.rules.methods import (
     outer_join_views,
     positive_negative,
 )
+from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.method import Method, always
 from planner.rules.normalize import driver
 from planner.search.incremental import TVR_GENERATING
@@ -25,7 +26,7 @@ from planner.search.rule import MemoRule
 IM1 = Method(
     "im1",
     "IM-1: deltas of every operator from versions of its inputs, merged into what is kept",
-    TVR_GENERATING,
+    (*TVR_GENERATING, *DOMAIN),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",
 )

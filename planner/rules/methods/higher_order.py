@@ -21,6 +21,7 @@ from planner.algebra.relational import Join, JoinKind, Relation, walk
 from planner.algebra.scalar import is_deterministic
 from planner.errors import Reason
 from planner.memo.memo import Role
+from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import tvr_of
 from planner.rules.methods.method import Method, WhyNot, changes
 from planner.rules.methods.update_chain import VIEW, InnerBlock, projected, read_inner, read_one
@@ -102,7 +103,7 @@ def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
 METHOD = Method(
     "hov",
     "HOV: what an update of one relation is joined with, as views that are maintained likewise",
-    (*without("InnerJoinDelta"), DELTA),
+    (*without("InnerJoinDelta"), DELTA, *DOMAIN),
     _why_not,
     _SOURCE,
 )

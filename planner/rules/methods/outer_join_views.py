@@ -52,6 +52,7 @@ from planner.memo.memo import Memo, Role, Tvr, View
 from planner.memo.reference import Reference
 from planner.rules.incremental.join import weighted_join
 from planner.rules.methods import join_block
+from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
 from planner.rules.methods.method import Method, WhyNot
 from planner.search.incremental import add_delta, without
@@ -386,7 +387,7 @@ def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
 METHOD = Method(
     "ojv",
     "OJV: outer joins by what each relation's update changes directly and indirectly",
-    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *OJV),
+    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *OJV, *DOMAIN),
     _why_not,
     _SOURCE,
 )

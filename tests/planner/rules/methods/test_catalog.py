@@ -133,7 +133,7 @@ def test_rules_are_switched_off_by_name():
     with pytest.raises(ForerunError, match="no rule 'Nonsense'") as caught:
         planned(GROUPED, "auto", rules_off=("Nonsense",))
     assert "AggregateDelta" in caught.value.hint
-    found = planned(GROUPED, "im1", rules_off=("AggregateDelta",))
+    found = planned(GROUPED, "im1", rules_off=("AggregateDelta", "GroupsOfDomain"))
     assert "AggregateDelta" not in found.trace.tried
     waiting = {item.operator: item.reason for item in found.plan.not_incremental}
     assert Reason.NOT_IN_USE in waiting.values()
