@@ -12,8 +12,8 @@ Outside of it nothing changes, and inside it what was goes and what is comes (Di
                  d(agg R)  = agg(G_new)  -  agg(G_old)
 
 The last one asks of the functions only that the same rows give the same value, to the bit: DISTINCT
-and minima that lose rows have a delta by it, sums of floating point numbers have not. Keys are those
-of the raw delta, whatever its weights sum up to: a domain may be too large, since what has not
+and minima that lose rows have a delta by it, sums of floating point numbers not. Keys are those of
+the raw delta, whatever its weights sum up to: a domain may be too large, since what has not
 changed cancels, never too small. Where R only grows, a row of A has a partner now, so one look at
 R_old says whether it is new.
 
