@@ -1,0 +1,248 @@
+"""Planning again after a run was committed (Tempura 7): what it kept are views, the time points and
+the data may be others than was planned, and the query may have been edited."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from planner import api
+from planner.algebra.types import BIGINT
+from planner.api import PlanResult
+from planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput, SourceInput
+from planner.materialize.objective import MICRO
+from planner.memo.memo import Expression
+from planner.request import ColumnStats, Committed, PlanRequest, Source, SourceColumn, TimePoint
+from planner.temporal.chosen import Chosen, choose
+from planner.temporal.solve import Solver, Terms
+from planner.temporal.space import Key
+from planner.temporal.tables import How
+from planner.temporal.ways import Span, Way, Ways
+from tests.oracles.bags import compare_bags
+from tests.oracles.values import Row
+from tests.properties.cases import Case, QueryCase, TableCase
+from tests.properties.engines import SessionEngine
+from tests.properties.execute import Day, run_stages
+from tests.properties.sessions import sail_session
+
+ROWS = 100_000_000
+ARRIVED, MIDDLE = 0.9, 0.95
+SURPRISE = 10
+SOLD = """
+SELECT s.cat, sum(s.price) AS price, sum(r.cost) AS cost, count(*) AS n
+FROM sales s JOIN returns r ON s.o = r.o WHERE s.price > 0 GROUP BY s.cat
+"""
+
+
+def growing(name: str, rows: int, *columns: str) -> Source:
+    typed = tuple(SourceColumn(name=column, type=BIGINT) for column in columns)
+    stats = (("o", ColumnStats(distinct=float(rows))), ("cat", ColumnStats(distinct=1000.0)))
+    known = tuple((column, figure) for column, figure in stats if column in columns)
+    size = rows * 8 * len(columns)
+    return Source(name=name, columns=typed, changing=True, rows=rows, bytes=size, stats=known)
+
+
+def sources(rows: int) -> tuple[Source, ...]:
+    return (
+        growing("sales", rows, "o", "cat", "price"),
+        growing("returns", rows // 10, "o", "cost"),
+    )
+
+
+def day(*arrived: float, sql: str = SOLD, rows: int = ROWS, **more: object) -> PlanResult:
+    weights = (*(0.25 + 0.05 * i for i in range(len(arrived) - 1)), 1.0)
+    points = (TimePoint(weight=w, arrived=a) for w, a in zip(weights, arrived, strict=True))
+    return api.plan(
+        PlanRequest(report="r", sql=sql, sources=sources(rows), points=tuple(points), **more)
+    )
+
+
+def kept_by(result: PlanResult, run: int) -> tuple[Family, ...]:
+    outputs = (stage.output for stage in result.plan.runs[run - 1].stages)
+    return tuple(result.plan.family(o.family) for o in outputs if isinstance(o, ArtifactOutput))
+
+
+@pytest.fixture(scope="module")
+def planned() -> PlanResult:
+    """The day as it was forecast, with all three runs opened."""
+    result = day(ARRIVED, MIDDLE, 1.0)
+    assert [run.opened for run in result.plan.runs] == [True, True, True]
+    return result
+
+
+@pytest.fixture(scope="module")
+def committed(planned: PlanResult) -> Committed:
+    return Committed(index=1, families=kept_by(planned, 1))
+
+
+def replanned(committed: Committed, sql: str = SOLD) -> PlanResult:
+    """The second run is dropped, and ten times as much comes as was forecast."""
+    rows = round(ROWS * (ARRIVED + SURPRISE * (1 - ARRIVED)))
+    return day(
+        *(ARRIVED * ROWS / rows, 1.0),
+        sql=sql,
+        rows=rows,
+        first_sources=sources(ROWS),
+        current=2,
+        committed=(committed,),
+    )
+
+
+def test_what_a_run_has_kept_is_read_and_nothing_of_its_delivery(
+    committed: Committed,
+) -> None:
+    result = replanned(committed)
+    assert result.plan.method == "incremental"
+    assert result.plan.run.base == 1
+    inputs = [given for stage in result.plan.run.stages for given in stage.inputs]
+    files = {given.version for given in inputs if isinstance(given, SourceInput)}
+    assert files == {"delta"}
+    read = {given.family for given in inputs if isinstance(given, FamilyInput)}
+    assert read >= {family.id for family in committed.families}
+
+
+class WorkOf(Ways):
+    """Only the operators that a plan has, however it is best to execute them now."""
+
+    def __init__(self, now: PlanResult, then: Chosen) -> None:
+        super().__init__(now.space.memo, now.figures)
+        worked = {group for index, group in then.worked if index > 0}
+        self._then = {
+            cell.expression.id
+            for table in (*then.solution.cells, *then.solution.made)
+            for place, cell in table.items()
+            if place[0] in worked and cell.how is How.EXPRESSION and cell.expression is not None
+        }
+
+    def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
+        return super().of(expression, key, before, span) if expression.id in self._then else ()
+
+
+def test_the_new_plan_is_cheaper_than_the_stale_one(
+    planned: PlanResult, committed: Committed
+) -> None:
+    """The stale plan, done at the end with the data that came: what it wanted to do in the second
+    run first, then the third."""
+    new, stale = replanned(committed), planned.decision.chosen.chosen
+    assert stale is not None
+    same = [str(e.node) for e in planned.space.memo.expressions]
+    assert [str(e.node) for e in new.space.memo.expressions] == same
+    rows = round(ROWS * (ARRIVED + SURPRISE * (1 - ARRIVED)))
+    late = day(
+        *(ARRIVED * ROWS / rows, (1 + ARRIVED * ROWS / rows) / 2, 1.0),
+        rows=rows,
+        first_sources=sources(ROWS),
+        current=2,
+        committed=(committed,),
+    )
+    weights = {2: MICRO, 3: MICRO}
+    spans = (Span(1, 2), Span(2, 3))
+    chains = frozenset(kept for kept, _ in stale.partitions)
+    solver = Solver(
+        late.space,
+        WorkOf(late, stale),
+        spans,
+        weights,
+        late.families.committed,
+        late.families.twins,
+        Terms(),
+    )
+    shared = frozenset((kept, at - 1) for kept, at in stale.partitions if at > 0)
+    then = choose(late.space, solver.solve(shared, allowed=chains), weights)
+    chosen = new.decision.chosen.chosen
+    assert then is not None
+    assert chosen is not None
+    assert then.partitions  # it writes states, as was planned for much fewer rows
+    assert chosen.total < then.total
+
+
+@pytest.mark.parametrize(
+    ("sql", "still"),
+    [
+        pytest.param(SOLD, 2, id="as it was"),
+        pytest.param(SOLD.replace("s.cat,", "s.cat AS category,"), 2, id="a name"),
+        pytest.param(SOLD.replace("count(*) AS n", "count(*) AS n, avg(r.cost)"), 2, id="a column"),
+        pytest.param(SOLD.replace(", sum(r.cost) AS cost", ""), 1, id="a column less to keep"),
+        pytest.param(SOLD.replace("s.price > 0", "s.price > 1"), 1, id="a filter of one table"),
+        pytest.param(SOLD.replace("s.price > 0", "r.cost > 0"), 1, id="another filter"),
+        pytest.param(SOLD.replace("s.o = r.o", "s.o = r.cost"), 1, id="another join"),
+    ],
+)
+def test_an_edit_keeps_what_it_does_not_concern(committed: Committed, sql: str, still: int) -> None:
+    """Families hold selected rows of a table by the join's key: an edited select list leaves them
+    as they are, an edited filter drops those of its table; all rows of the other one stay of use,
+    also below a new filter."""
+    assert len(committed.families) == 2
+    result = replanned(committed, sql)
+    read = {
+        given.family
+        for stage in result.plan.run.stages
+        for given in stage.inputs
+        if isinstance(given, FamilyInput)
+    }
+    known = {family.id for family in committed.families}
+    usable = {result.families.fingerprint(k, 1) for k in result.families.committed}
+    assert sum(family.fingerprint in usable for family in committed.families) == still
+    assert read & known <= {f.id for f in committed.families if f.fingerprint in usable}
+
+
+def test_a_family_with_a_gap_is_no_view(committed: Committed) -> None:
+    """A run that went on without it has broken the chain."""
+    gap = replace(committed, index=2, families=())
+    result = day(
+        *(0.3, 0.6, 1.0),
+        current=3,
+        committed=(committed, gap),
+        first_sources=sources(ROWS),
+    )
+    assert result.families.committed == frozenset()
+
+
+def rows_of(rng: random.Random, orders: range) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """Sales of some orders, and the returns of some of these and of earlier ones."""
+    sales = tuple((o, rng.choice((1, 2, 3, None)), rng.randint(-2, 9)) for o in orders)
+    returned = rng.sample(range(orders.stop), len(orders) // 3)
+    return sales, tuple((o, rng.choice((5, 7, None))) for o in returned)
+
+
+def as_tables(*deliveries: tuple[tuple[Row, ...], tuple[Row, ...]]) -> dict[str, TableCase]:
+    sales, returns = zip(*deliveries, strict=True)
+    named = (("o", "BIGINT"), ("cat", "BIGINT"), ("price", "BIGINT"))
+    return {
+        "sales": TableCase(named, changing=True, deliveries=sales),
+        "returns": TableCase((("o", "BIGINT"), ("cost", "BIGINT")), True, returns),
+    }
+
+
+def case(tables: dict[str, TableCase], runs: int) -> Case:
+    return Case("replanned", tables, QueryCase(()), runs, early=False)
+
+
+@pytest.mark.parametrize(
+    "sql", [SOLD, SOLD.replace("count(*) AS n", "max(r.cost) AS most, count(*) + 1 AS n")]
+)
+def test_a_replanned_day_gives_the_batch_result(
+    planned: PlanResult, committed: Committed, sql: str
+) -> None:
+    """On Sail. Before the second run is done, the first delivery is replaced by other rows: what
+    read its files again would be found out."""
+    rng = random.Random(7)
+    engine = SessionEngine(sail_session())
+    first, second = rows_of(rng, range(60)), rows_of(rng, range(60, 660))
+    held = Day()
+    assert run_stages(planned.plan, case(as_tables(first), 1), engine, held) is None
+    held.committed.append(committed)
+    true = as_tables(first, second)
+    for name, table in true.items():
+        engine.bind(name, table.columns, table.rows(2))
+    expected = engine.query(sql)
+    assert len(expected) == 4
+    wrong = rng.sample(first[0], len(first[0])), rng.sample(first[1], len(first[1]))
+    sales = tuple((o + 1000, cat, price + 1) for o, cat, price in wrong[0])
+    false = as_tables((sales, tuple((o + 1000, 0) for o, _ in wrong[1])), second)
+    now = replanned(committed, sql)
+    found = run_stages(now.plan, case(false, 2), engine, held)
+    assert found is not None
+    compare_bags(expected, found, magnitude=1e4)
