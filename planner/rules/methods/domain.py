@@ -53,11 +53,10 @@ from planner.algebra.scalar import (
 )
 from planner.algebra.types import BOOLEAN, INT, Column
 from planner.memo.memo import GroupId, Memo, Tvr, View
-from planner.memo.reference import Reference
+from planner.memo.reference import Reference, Stamped
 from planner.rules.incremental import aggregate
 from planner.rules.incremental.join import weighted_join
-from planner.rules.incremental.rule import Stamped
-from planner.rules.incremental.rule import View as KeyedView
+from planner.rules.incremental.rule import THIS_RUN
 from planner.rules.methods.join_block import tvr_of
 from planner.search.incremental import GroupVersions, add_delta
 from planner.search.rule import Match, MemoRule
@@ -89,6 +88,8 @@ def _partners(match: Match) -> bool:
         return False
     if not split_condition(node).pairs or (node.kind is JoinKind.LEFT and grows):
         return False  # of left joins with what grows, those whose partners change have rules
+    if grows and match.expression.origin:
+        return False  # a part of parts, which has rules too
     rows = GroupVersions(memo, left, ids)
     old, new = (_plain(memo, right, before=before) for before in (True, False))
     delta = memo.reference(right.edges[Version.DELTA, View.ROWS])
@@ -121,25 +122,9 @@ def _domain(rows: Relation, keys: tuple[Column, ...], delta: Relation, ids: Colu
     return Project(within, tuple((column, Ref(column)) for column in rows.columns))
 
 
-@dataclass(frozen=True, slots=True)
-class _Touched:
-    """The states of the touched groups: what was kept of them as of one run, and what came."""
-
-    relation: Relation
-    run: Column
-    changing: bool = True
-
-    def stamped(self) -> Stamped:
-        return Stamped(self.relation, self.run, Literal("1", INT))
-
-    def delta(self) -> Signed:
-        raise NotImplementedError("only all of them together")
-
-    old = new = delta
-
-
 def _states(match: Match) -> bool:
-    """Groups of which states are kept: only the touched ones are merged."""
+    """Groups of which states are kept: only the touched ones are merged. What is merged of them is
+    one more way to have what the delta rule of the states makes of all, and then leaves out."""
     memo, node, ids = match.memo, match.expression.node, match.ids
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Aggregate) or not node.keys or tvr is None:
@@ -148,24 +133,70 @@ def _states(match: Match) -> bool:
         return False  # whole, if at all
     if not all(_comes_again(column, call) for column, call in node.calls):
         return False
-    given = tvr_of(memo, match.expression.inputs[0])
-    whole = tvr.edges.get((Version.NEW, View.STATES))
+    merged = _merged_of_all(memo, tvr)
     change = tvr.edges.get((Version.DELTA, View.STATES))
-    view, signed = aggregate.MERGED.method, given.weight is not None
-    if whole is None or change is None or not isinstance(view, KeyedView) or view.delta is None:
+    if merged is None or change is None or merged.stamped.given[: len(node.keys)] != node.keys:
         return False
-    if not _same(memo.group(change).columns, view.columns(node, signed, ids)):
-        return False  # they are the states of another expression of the group
-    came = memo.reference(change)
-    old = _domain(memo.reference(whole, before=True), node.keys, came, ids)
-    run = Column(ids.next_id(), "__run", INT)
-    branches = tuple(
-        Project(rows, (*((c, Ref(c)) for c in came.columns), (run, Literal(at, INT))))
-        for rows, at in ((old, "0"), (came, "1"))
-    )
-    both = UnionAll(branches, (*came.columns, run))
-    delta = view.delta(node, _Touched(both, run), signed, ids)
-    return add_delta(match, tvr, delta, STATES.name)
+    columns, run = merged.stamped.given, merged.stamped.run
+    before = memo.reference(merged.stamped.group, before=True)
+    branches = []
+    for rows, at in (
+        (_domain(before, node.keys, memo.reference(change), ids), Literal("0", INT)),
+        (memo.reference(change), THIS_RUN),
+    ):
+        items: tuple[tuple[Column, Scalar], ...] = tuple((c, Ref(c)) for c in columns)
+        branches.append(Project(rows, (*items, (run, at))))
+    both = UnionAll(tuple(branches), (*columns, run))
+    grouped = merged.aggregate.with_inputs((both,))
+    memo.equate(merged.group, merged.filter.with_inputs((grouped,)), STATES.name, part=True)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """The touched groups as the delta of the states has them: ``filter(aggregate(stamped))``."""
+
+    group: GroupId
+    filter: Filter
+    aggregate: Aggregate
+    stamped: Stamped
+
+
+def _merged_of_all(memo: Memo, tvr: Tvr) -> _Merged | None:
+    """Where the delta of an aggregate merges all states that are kept, and leaves out the groups
+    that are not touched."""
+    delta = tvr.edges.get((Version.DELTA, View.ROWS))
+    waiting = [] if delta is None else [memo.leader(delta)]
+    seen = set(waiting)
+    while waiting:
+        group = waiting.pop()
+        for expression in memo.alternatives(group):
+            if expression.origin != aggregate.MERGED.name:
+                continue
+            found = _merged_at(memo, group, expression.node)
+            if found is not None:
+                return found
+            below = [memo.leader(i.group) for i in expression.inputs]
+            waiting += [g for g in below if g not in seen and memo.group(g).step]
+            seen.update(below)
+    return None
+
+
+def _merged_at(memo: Memo, group: GroupId, node: Relation) -> _Merged | None:
+    if not isinstance(node, Filter):
+        return None
+    grouped = _only(memo, node.input)
+    if not isinstance(grouped, Aggregate):
+        return None
+    stamped = _only(memo, grouped.input)
+    return _Merged(group, node, grouped, stamped) if isinstance(stamped, Stamped) else None
+
+
+def _only(memo: Memo, given: Relation) -> Relation | None:
+    """The first expression of what is read."""
+    if not isinstance(given, Reference):
+        return None
+    return next(memo.alternatives(given.group)).node
 
 
 def _comes_again(column: Column, call: AggregateCall) -> bool:
@@ -188,10 +219,6 @@ def _is_read(memo: Memo, group: GroupId) -> bool:
                 seen.add(parent.group)
                 waiting.append(parent.group)
     return False
-
-
-def _same(one: tuple[Column, ...], other: tuple[Column, ...]) -> bool:
-    return [(c.name, c.type) for c in one] == [(c.name, c.type) for c in other]
 
 
 def _groups(match: Match) -> bool:
