@@ -174,8 +174,9 @@ class _Search:
 
 
 def _finds(explored: Explored) -> set[str]:
-    """The rules that have found something."""
-    return {name for name, count in explored.trace.found.items() if count}
+    """The rules of methods that have found something."""
+    found = {name for name, count in explored.trace.found.items() if count}
+    return found - {tree.name for tree in EXPLORE}
 
 
 def _seeds(one: Planned, other: Planned) -> Iterator[Seed]:

@@ -37,11 +37,14 @@ def explore(
     ``retracting``: of those among them whose deliveries take rows back."""
     memo = Memo(growing, retracting)
     root = memo.add(relation)
-    form = relation
+    search = Search(memo, rules, ids, BUDGET)
+    form, query = relation, next(memo.alternatives(root)).id
     for tree in trees:
         after = tree.apply(form, ids)
-        if after is not None and after != form:
+        first = len(memo.expressions)
+        found = after is not None and after != form
+        if after is not None and found:
             memo.equate(root, after, tree.name)
             form = after
-    trace = Search(memo, rules, ids, BUDGET).run()
-    return Explored(memo, root, trace)
+        search.trace.note(tree.name, query, first, len(memo.expressions), found=found)
+    return Explored(memo, root, search.run())

@@ -42,6 +42,13 @@ class Trace:
     steps: list[Step] = field(default_factory=list)
     spent: bool = False
 
+    def note(self, rule: str, at: int, first: int, end: int, *, found: bool) -> None:
+        """A rule was tried at an expression, and what it made."""
+        self.tried[rule] += 1
+        if found:
+            self.found[rule] += 1
+            self.steps.append(Step(rule, at, first, end))
+
 
 class Search:
     """Fires rules at expressions of a memo. ``budget`` is the most tries."""
@@ -83,14 +90,12 @@ class Search:
             if (rule.name, pattern) in self._tried:
                 continue
             self._tried.add((rule.name, pattern))
-            self.trace.tried[rule.name] += 1
             first = len(self._memo.expressions)
-            if rule.fire(Match(self._memo, matched[0], self._ids, *matched[1:])):
-                self.trace.found[rule.name] += 1
-                made = Step(rule.name, matched[0].id, first, len(self._memo.expressions))
-                self.trace.steps.append(made)
-                if self._observer is not None:
-                    self._observer(rule, matched[0])
+            found = rule.fire(Match(self._memo, matched[0], self._ids, *matched[1:]))
+            end = len(self._memo.expressions)
+            self.trace.note(rule.name, matched[0].id, first, end, found=found)
+            if found and self._observer is not None:
+                self._observer(rule, matched[0])
             self._notice()
         return self.trace
 

@@ -1,0 +1,61 @@
+"""The list of rules: each has a golden that expects it, one that expects it not to fire, and a test
+that holds what it makes against rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.rules.catalog import INCREMENTAL
+from planner.rules.explore.catalog import EXPLORE
+from planner.rules.methods import higher_order, outer_join_views
+from planner.rules.methods.catalog import METHODS, rule_names
+from planner.rules.normalize.driver import RULE_NAMES
+from planner.search.incremental import SOURCE_DELTA
+from tests.datadriven import read_blocks
+from tests.meta.sources import ROOT
+from tests.properties.test_delta_laws import LAWS
+from tests.properties.test_rule_values import RULES
+
+GOLDENS = sorted(Path(ROOT / "tests" / "plans").rglob("*.test"))
+BY_ROWS = {
+    # Each golden of a normal form compares answers on random rows.
+    "tests/plans/normalize/test_normalize.py": RULE_NAMES,
+    "tests/planner/rules/explore/test_eager_aggregate.py": (EXPLORE[0].name,),
+    "tests/planner/rules/explore/test_same_group.py": (EXPLORE[1].name,),
+    "tests/properties/test_delta_laws.py": tuple(rule.name for _, rule, *_ in LAWS),
+    "tests/properties/test_rule_values.py": tuple(rule.name for rule, *_ in RULES),
+    "tests/properties/test_memo_values.py": (
+        SOURCE_DELTA.name,
+        *(rule.name for rule in outer_join_views.OJV),
+        higher_order.DELTA.name,
+    ),
+}
+"""Where rules are held against rows, and which ones."""
+
+
+def listed(option: str) -> set[str]:
+    return {n for path in GOLDENS for block in read_blocks(path) for n in block.listed(option)}
+
+
+def test_every_rule_has_a_golden_that_expects_it_and_one_that_does_not():
+    names = set(rule_names())
+    assert names - listed("expect") == set(), "not expected by any golden"
+    assert names - listed("expect-not") == set(), "no golden in which it must not fire"
+
+
+def test_goldens_name_rules_that_there_are():
+    passes = {"UniqueColumns"}
+    assert (listed("expect") | listed("expect-not")) - set(rule_names()) <= passes
+
+
+def test_every_rule_is_held_against_rows():
+    assert all((ROOT / path).exists() for path in BY_ROWS)
+    tested = {name for names in BY_ROWS.values() for name in names}
+    assert set(rule_names()) - tested == set()
+    assert tested <= set(rule_names()), "a rule that is gone"
+
+
+def test_every_rule_says_where_it_is_from():
+    rules = {rule.name: rule.source for method in METHODS.values() for rule in method.rules}
+    rules |= {rule.name: rule.source for rule in INCREMENTAL}
+    assert [name for name, source in rules.items() if len(source.split()) < 3] == []
