@@ -13,9 +13,6 @@ import pytest
 
 from forerun.cli import run
 
-# The last tests count what the others found, so one process does them all.
-pytestmark = pytest.mark.xdist_group("tpch")
-
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
 TPCH = Path(__file__).parents[1] / "tpch"
 EARLY_WORK: dict[str, dict[str, bool]] = {"auto": {}, "progressive": {}}
