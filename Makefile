@@ -44,8 +44,6 @@ s3-server: ## a local S3 server (VersityGW) where Go is installed
 lock: ## requirements.lock anew from pyproject.toml (UPGRADE=1: newest versions)
 	scripts/lock.sh $(if $(UPGRADE),--upgrade)
 
-# A process has one Spark session, with a JVM or through Spark Connect: tests run in three goes. Those
-# without a JVM run two files at a time.
 # -- work -----------------------------------------------------------------------------------------
 format: $(STAMPS)/venv ## format the code
 	ruff check --fix --quiet .
@@ -62,6 +60,8 @@ test: WHICH := and not slow
 
 test-all: setup jars s3-server ## every test
 
+# A process has one Spark session, with a JVM or through Spark Connect: tests run in three goes. Those
+# without a JVM run two files at a time.
 test test-all:
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests
 	.venv/bin/python -m pytest -q -m "spark $(WHICH)" --ignore=tests/spark tests
