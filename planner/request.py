@@ -83,6 +83,20 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedUps:
+    """How exploration is kept small (Tempura 5.4). Off, it finds the same and more, and takes
+    longer: for measuring what each of them spares.
+
+    ``symmetric``: one generic step is explored, not each step of the day. ``pruned``: a delta is
+    not also made as a difference of snapshots. ``guided``: deltas are merged in one order only.
+    """
+
+    symmetric: bool = True
+    pruned: bool = True
+    guided: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every field changes plans.
 
@@ -93,7 +107,8 @@ class Settings:
     many changes it looks at beside what plans use by themselves. ``rules_off`` are rules by name
     that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
-    is planned alone to compare it with all together. ``prices`` are what work costs.
+    is planned alone to compare it with all together. ``speed_ups``: of exploration.
+    ``prices`` are what work costs.
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -103,6 +118,7 @@ class Settings:
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
     compare: int = 80_000
+    speed_ups: SpeedUps = field(default_factory=SpeedUps)
     prices: Prices = SPARK
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),

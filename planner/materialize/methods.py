@@ -20,7 +20,7 @@ from planner.request import PlanRequest
 from planner.rules.explore.catalog import EXPLORE
 from planner.rules.methods.catalog import AUTO, SINGLE
 from planner.rules.methods.method import Method
-from planner.search.exploration import Explored, explore
+from planner.search.exploration import Explored, Scope, explore
 from planner.temporal.figures import Figures
 from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
@@ -142,9 +142,13 @@ class _Search:
         batch = request.method == "batch"
         trees = () if batch else tuple(tree for tree in EXPLORE if tree.name not in off)
         rules = tuple(rule for rule in method.rules if rule.name not in off)
-        growing = growing_sources(request)
-        retracting = retracting_sources(request)
-        self._explored = explore(relation, growing, trees, rules, self._ids, retracting)
+        scope = Scope(
+            growing_sources(request),
+            retracting_sources(request),
+            len(request.points),
+            request.settings.speed_ups,
+        )
+        self._explored = explore(relation, scope, trees, rules, self._ids)
         self._space = Space(self._explored.memo, self._explored.root, method.keeps)
         self._figures = Figures(self._explored.memo, request)
         self._families = Families(self._space, self._figures, request, words_of(relation))

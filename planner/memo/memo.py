@@ -31,7 +31,7 @@ from enum import StrEnum
 from planner.algebra.relational import Project, Relation, Version
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column
-from planner.memo.reference import Reference, Stamped
+from planner.memo.reference import Between, Reference, Stamped
 
 GroupId = int
 ExprId = int
@@ -233,7 +233,7 @@ class Memo:
         return self.reference(self.add(child, origin, part=part))
 
     def _is_step(self, node: Relation) -> bool:
-        if isinstance(node, Stamped) or getattr(node, "version", None) is Version.DELTA:
+        if isinstance(node, Stamped | Between) or getattr(node, "version", None) is Version.DELTA:
             return True
         return any(
             isinstance(i, Reference) and (i.before or self.group(i.group).step)

@@ -28,6 +28,21 @@ class Reference(Relation):
 
 
 @dataclass(frozen=True, eq=True)
+class Between(Relation):
+    """A delta between two runs that need not be neighbours, where time is no parameter."""
+
+    group: int
+    given: tuple[Column, ...]
+    first: int
+    last: int
+    __hash__ = Relation.__hash__
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given
+
+
+@dataclass(frozen=True, eq=True)
 class Stamped(Relation):
     """What is kept of a snapshot group, with the run that wrote each row. There is no other way to
     have it than from the store."""
