@@ -15,6 +15,7 @@ from pathlib import Path
 
 from include.clock import parse_time
 from include.history import read_history, record_history
+from include.observed import observed
 from include.pinned import delivery, read_pin, verify_pin
 from include.pins import pin_source
 from include.publishing import (
@@ -192,6 +193,7 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
         points=times,
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
+        observed=observed(read_history(store, spec.name)),
         method=method,
         settings=_within_budget(spec, settings or Settings()),
         problem=problem,

@@ -63,4 +63,5 @@ def _entry(store: StoreReader, at: Generation, commit: RunCommit) -> LedgerEntry
         arrived=tuple((s.name, read_pin(store, s.pin).rows) for s in manifest.sources),
         state_bytes=sum(artifact.bytes for artifact in commit.artifacts),
         committed_at=commit.committed_at,
+        kept=tuple((planned.family(a.family).fingerprint, a.rows) for a in commit.artifacts),
     )

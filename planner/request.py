@@ -97,6 +97,15 @@ class SpeedUps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What runs of an earlier day, or of this one, wrote of a family: for each run, in order, how
+    many rows of each source there were, by name, and how many rows its partition has."""
+
+    fingerprint: str
+    partitions: tuple[tuple[tuple[tuple[str, int], ...], int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every field changes plans.
 
@@ -157,7 +166,8 @@ class PlanRequest:
     early runs as opened anyway and does not charge for opening them; ``auto`` charges. The others
     (:data:`Method`) ask for the best plan that one method alone gives, whatever it repays.
     ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
-    the order they had then, so that what is kept still fits the query.
+    the order they had then, so that what is kept still fits the query. ``observed``: what is known
+    of the size of families; it beats estimates, and of two of one family the later one counts.
     """
 
     report: str
@@ -167,6 +177,7 @@ class PlanRequest:
     current: int = 1
     committed: tuple[Committed, ...] = ()
     first_sources: tuple[Source, ...] = ()
+    observed: tuple[Observed, ...] = ()
     method: Method = "auto"
     problem: Problem = PDW
     settings: Settings = field(default_factory=Settings)

@@ -245,7 +245,8 @@ class Pointer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """One committed run in the history of a report: estimated, spent, and what batch was
-    estimated at. Costs are millionths of a CPU second. ``arrived`` is rows by source."""
+    estimated at. Costs are millionths of a CPU second. ``arrived`` is rows by source, ``kept`` rows
+    that the run has written, by the fingerprint of their family."""
 
     report: str
     day: str
@@ -260,6 +261,7 @@ class LedgerEntry:
     arrived: tuple[tuple[str, int], ...]
     state_bytes: int
     committed_at: str
+    kept: tuple[tuple[str, int], ...] = ()
 
 
 _T = typing.TypeVar("_T")

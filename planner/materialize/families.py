@@ -13,7 +13,7 @@ from planner.algebra.types import BIGINT, Column
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
 from planner.memo.memo import View
 from planner.memo.tree import original
-from planner.request import PlanRequest
+from planner.request import Observed, PlanRequest
 from planner.temporal.figures import Figures
 from planner.temporal.space import Slot, Space
 from planner.temporal.tables import Kept
@@ -66,6 +66,16 @@ class Families:
             if other != kept:
                 twins[kept] = other
         return twins
+
+    def observed(self) -> Iterator[tuple[Slot, Observed]]:
+        """The families of which a size is known, whatever their key and the run they start in."""
+        known = {one.fingerprint: one for one in self._request.observed}
+        if known:
+            for kept in all_chains(self._space):
+                for start in range(1, len(self._request.points) + 1):
+                    found = known.get(self.fingerprint(kept, start))
+                    if found is not None:
+                        yield self.slot(kept), found
 
     def committed_start(self, kept: Kept) -> int | None:
         """The run in which a chain starts that is there already."""

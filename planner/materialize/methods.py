@@ -4,7 +4,8 @@ The greedy search over all methods starts from what the temporal search finds by
 where no single change helps, though a whole other set of kept rows would. What a method alone would
 keep is such a set. So each method is planned alone too; what it keeps is where the search over all
 goes on from; and the cheapest of everything is handed out. A method whose rules are all that found
-anything would only be planned twice; it is not.
+anything would only be planned twice; it is not. Under a state budget there are other seeds
+(``budget``), and what is looked at must not depend on the budget: methods are not planned apart.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
     together = _Search(AUTO, relation, request, ids)
     best = together.planned()
     spent = best.decision.evaluations
-    if not together.runs.looked_at or request.settings.temporal == "early":
+    settled = request.settings.temporal == "early" or request.settings.state_budget is not None
+    if settled or not together.runs.looked_at:
         return Compared(best, evaluations=spent)
     apart: list[Planned] = []
     left_out: list[str] = []
@@ -152,6 +154,7 @@ class _Search:
         self._space = Space(self._explored.memo, self._explored.root, method.keeps)
         self._figures = Figures(self._explored.memo, request)
         self._families = Families(self._space, self._figures, request, words_of(relation))
+        self._figures.learn(self._families.observed())
         self.runs = Runs(self._space, self._figures, self._families, request)
         self._decision: Decision | None = None
 

@@ -137,8 +137,6 @@ class Runs:
 
     def improve(self, decision: Decision, seeds: Sequence[Seed]) -> Decision:
         """The same, or a cheaper one that is found from what other plans keep."""
-        if self._budget is not None:
-            return decision  # what is kept has been cut to the budget already
         batch, searches = decision.batch, dict(self._searches)
         best: tuple[Search, Candidate] | None = None
         for seed in seeds:

@@ -14,9 +14,11 @@ from planner.algebra.relational import Aggregate, Join, JoinKind, Scan, Version
 from planner.cost.operators import Size
 from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
 from planner.memo.reference import Reference, Stamped
-from planner.request import PlanRequest
+from planner.request import Observed, PlanRequest
 from planner.stats.estimate import Estimator
 from planner.stats.values import ColumnEstimate, Estimate, resized
+from planner.temporal.seen import Seen, touched_groups
+from planner.temporal.space import Slot
 
 _STATES = (View.STATES, View.LOSSES)
 
@@ -39,11 +41,17 @@ class Figures:
         ]
         self._sources = {source.name: source for source in request.sources}
         self._fractions = [point.fraction for point in request.points]
+        self._seen = Seen(memo, request)
         self._versions = dict(_versions(memo.tvrs))
         self._snapshots: dict[tuple[GroupId, int], Estimate] = {}
         self._steps: dict[tuple[GroupId, int, int], Estimate] = {}
         self._lost: dict[tuple[TvrId, int, int], float] = {}
         self._withdrawn_of: dict[tuple[GroupId, int, int], float] = {}
+
+    def learn(self, found: Iterable[tuple[Slot, Observed]]) -> None:
+        """Take what was counted for true: it beats estimates. Before any figure is asked for."""
+        for slot, observed in found:
+            self._seen.learn(slot, observed)
 
     def snapshot(self, group: GroupId, run: int) -> Size:
         """The rows of a snapshot as of a run."""
@@ -140,7 +148,11 @@ class Figures:
         if not node.inputs:
             return self._estimators[run - 1].estimate(node)
         inputs = tuple(self._snapshot(self._group(i), run) for i in node.inputs)
-        return self._estimators[run - 1].of_node(node, inputs)
+        estimate = self._estimators[run - 1].of_node(node, inputs)
+        rows = self._seen.rows(group, self._estimators[run - 1])
+        if rows is None:
+            return estimate
+        return Estimate(rows=rows, columns=resized(estimate.columns, estimate.rows, rows))
 
     def _group(self, given: object) -> GroupId:
         if not isinstance(given, Reference):
@@ -212,18 +224,15 @@ class Figures:
         return Estimate(rows=count, columns=resized(columns, whole.rows, count))
 
     def _touched(self, tvr: Tvr, given: GroupId, base: int, run: int) -> float:
-        """Groups of an aggregate over ``given`` that the rows of a step belong to.
-
-        Between two extremes: the rows of a group arrive independently (Cardenas), or together
-        (an order comes with its lines). Until it has been seen, half of each.
-        """
+        """Groups of an aggregate over ``given`` that the rows of a step belong to, between those if
+        the rows of a group arrive apart and together. Until it has been seen, half of each."""
         rows = self._snapshot(given, run).rows - self._snapshot(given, base).rows
         rows += 2.0 * self._withdrawn(given, base, run)
         groups = max(1.0, self._snapshot(self._memo.leader(tvr.new), self.runs).rows)
-        apart = groups * -math.expm1(-max(0.0, rows) / groups)
         all_rows = self._snapshot(given, self.runs).rows
-        together = groups * max(0.0, rows) / max(1.0, all_rows)
-        return (apart + together) / 2.0
+        apart, together = touched_groups(groups, rows, all_rows)
+        apart_share = self._seen.apart_share(self._memo.leader(tvr.new))
+        return apart_share * apart + (1.0 - apart_share) * together
 
     def _aggregated(self, tvr: Tvr) -> GroupId:
         """The input of the aggregate that has these states."""

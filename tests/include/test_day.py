@@ -164,6 +164,25 @@ def test_a_reports_state_budget_bounds_what_its_runs_keep(case):
     assert case.prepare(case.open("cleared"), 1).result.plan.method == "batch"
 
 
+def test_what_runs_have_counted_is_known_to_later_runs_and_days(case):
+    """Of ten keys that were believed in, one was counted."""
+    case.deliver("1", *[(k, 2) for k in range(10)])
+    generation = case.open()
+    first = case.prepare(generation, 1)
+    group = first.result.space.root
+    assert first.result.figures.snapshot(group, 1).rows > 1.5
+    case.commit(first)
+    again = case.prepare(generation, 2).result
+    assert again.figures.snapshot(again.space.root, 2).rows == pytest.approx(1)
+    assert len(again.request.observed) == len(first.result.plan.run.stages)
+    states = [f for f in first.result.plan.families if f.kind == "state"]
+    counted = {one.fingerprint: one.partitions for one in again.request.observed}
+    for family in states:
+        assert counted[family.fingerprint][0][0] == (("orders", 10),)
+    cleared = case.prepare(case.open("cleared"), 1).result
+    assert cleared.request.observed == again.request.observed
+
+
 def test_generations_are_numbered_by_trigger(case):
     assert latest_generation(case.store, "totals", DAY) is None
     assert [case.open(t) for t in ("a", "a", "b", "a", "c")] == ["1", "1", "2", "1", "3"]

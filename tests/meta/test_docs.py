@@ -7,6 +7,7 @@ the targets and options they name are checked.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import stat
@@ -18,6 +19,7 @@ import pytest
 
 from forerun import cli
 from include import jvm
+from planner.algebra import relational
 from planner.errors import Reason
 from tests.meta.sources import ROOT, tracked
 
@@ -105,6 +107,25 @@ def test_links_and_named_files_exist(page):
 def test_every_reason_code_is_explained():
     text = _text("docs/reports.md")
     assert not [reason.value for reason in Reason if f"`{reason.value}`" not in text]
+
+
+def test_every_operator_has_a_formula_for_its_rows():
+    text = (ROOT / "docs" / "statistics.md").read_text()
+    operators = {
+        name
+        for name, kind in vars(relational).items()
+        if isinstance(kind, type)
+        and issubclass(kind, relational.Relation)
+        and dataclasses.is_dataclass(kind)
+        and kind is not relational.StateRead  # made where rows are counted, not estimated
+    }
+    assert len(operators) >= 12
+    assert (
+        sorted(
+            name for name in operators if f"| `{name}`" not in text and f", `{name}`" not in text
+        )
+        == []
+    )
 
 
 def test_every_variable_is_documented():
