@@ -32,7 +32,7 @@ from planner.request import PlanRequest, Source, TimePoint
 from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import read_query
 from planner.tvr.signed import ColumnIds
-from tests.benchmarks import tpcds
+from tests.benchmarks import exploration, tpcds
 from tests.benchmarks.page import PAGE, ROOT, write_section
 from tests.benchmarks.smoke import tpch
 
@@ -177,6 +177,19 @@ def _ms(seconds: float) -> str:
     return f"{1000 * seconds:,.0f} ms"
 
 
+def heading(scale: float) -> str:
+    """Where and when, and over what tables."""
+    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    return f"{machine}, {datetime.now(UTC).date().isoformat()}; tables at scale {scale:g},"
+
+
+def explored(todo: Sequence[Task], head: str) -> list[str]:
+    """What exploring all of TPC-H and some of TPC-DS takes, as lines of the page."""
+    chosen = [t for t in todo if t.suite == "TPC-H" or t.name in exploration.TPCDS]
+    queries = [exploration.query_of(t.name, t.sql, t.sources) for t in chosen]
+    return exploration.section(queries, head)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of both suites (default 1)")
@@ -196,16 +209,16 @@ def main() -> int:
     for count in POINTS[1:] if more else ():
         more[count] = sum(measure(task, count, 1).whole for task in todo)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
     head = (
-        f"{machine}, {datetime.now(UTC).date().isoformat()}; tables at scale {given.scale:g}, "
-        f"{POINTS[0]} time points;\nCPU time of one thread, median of {given.repeat}; peak memory "
-        f"of the process {peak:,.0f} MB."
+        f"{heading(given.scale)} {POINTS[0]} time points;\nCPU time of one thread, median of "
+        f"{given.repeat}; peak memory of the process {peak:,.0f} MB."
     )
     lines = section(found, more, head)
-    print("\n".join(lines))
+    work = explored(todo, heading(given.scale)) if not given.only else []
+    print("\n".join([*lines, "", *work]))
     if not given.no_page and not given.only:
         write_section("bench-plan", lines)
+        write_section("bench-explore", work)
         print(f"wrote {PAGE.relative_to(ROOT)}", file=sys.stderr)
     return 1 if any(f.refused for f in found) else 0
 
