@@ -19,7 +19,7 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BOOLEAN, Column, ColumnId
 from planner.memo.memo import Memo
-from planner.rules.methods import higher_order
+from planner.rules.methods import higher_order, pre_aggregation
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.outer_join_views import OJV
 from planner.search.explore import Search
@@ -28,7 +28,7 @@ from planner.search.rule import MemoRule
 from planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import SourceData
 from tests.planner.memo.invariants import check_memo
-from tests.properties.histories import GROUP, KEY, NUMBER, History, random_history
+from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, History, random_history
 from tests.properties.memo_values import Values
 
 CASES = 150
@@ -140,6 +140,7 @@ def random_aggregate(rng: random.Random, given: list[History], below: Relation) 
         (
             AggregateCall("count", ()),
             AggregateCall("sum", (number,)),
+            AggregateCall("sum", (Ref(_column(history, MONEY)),)),
             AggregateCall("min", (number,)),
             AggregateCall("avg", (number,)),
             AggregateCall("count", (number,), distinct=True),
@@ -193,4 +194,20 @@ def test_nested_aggregates_and_existence_by_their_domains(rule: str) -> None:
         except AssertionError as error:
             raise AssertionError(f"{rule}, seed {seed}: {error}") from error
         found += any(e.origin == rule for e in memo.expressions)
+    assert found > CASES // 3
+
+
+@pytest.mark.parametrize("leaves", [2, 3])
+def test_deltas_and_views_that_are_aggregated_first(leaves: int) -> None:
+    found = 0
+    for seed in range(CASES * 2):
+        rng = random.Random(f"early-{leaves}-{seed}")
+        given = histories(rng, leaves)
+        below = random_joins(rng, given, (JoinKind.INNER,), residual=0.3)
+        relation: Relation = random_aggregate(rng, given, below)
+        try:
+            memo = checked(relation, given, (*TVR_GENERATING, pre_aggregation.RULE))
+        except AssertionError as error:
+            raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
+        found += any(e.origin == "PreAggregation" for e in memo.expressions)
     assert found > CASES // 3

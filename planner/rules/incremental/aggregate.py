@@ -93,23 +93,23 @@ def _layout(node: Aggregate, signed: bool, hidden: Slot, ids: ColumnIds) -> tupl
     return tuple(columns)
 
 
-def _group(
-    node: Aggregate,
+def states_of(
+    keys: tuple[Column, ...],
     rows: Relation,
     calls: Sequence[tuple[Slot, AggregateCall]],
     columns: tuple[Column, ...],
     ids: ColumnIds,
 ) -> Relation:
-    """States of the rows in the given columns; each slot in its own type."""
-    targets = columns[len(node.keys) :]
+    """States of the rows in the given columns, the keys first; each slot in its own type."""
+    targets = columns[len(keys) :]
     raw = []
-    items: list[tuple[Column, Scalar]] = [(key, Ref(key)) for key in node.keys]
+    items: list[tuple[Column, Scalar]] = [(key, Ref(key)) for key in keys]
     for (slot, call), target in zip(calls, targets, strict=True):
         type_ = result_type(call.name, tuple(arg.type for arg in call.args))
         before = Column(ids.next_id(), target.name, type_)
         raw.append((before, call))
         items.append((target, settled(slot, Ref(before))))
-    return Project(Aggregate(rows, node.keys, tuple(raw)), tuple(items))
+    return Project(Aggregate(rows, keys, tuple(raw)), tuple(items))
 
 
 def _merging(
@@ -143,6 +143,27 @@ def _finish(partials: tuple[PartialState, ...], slots: Sequence[Scalar]) -> tupl
     return tuple(values)
 
 
+def initial_calls(
+    node: Aggregate, weight: Column | None, signed: bool
+) -> list[tuple[Slot, AggregateCall]]:
+    """What makes a state of rows, slot by slot."""
+    calls = [
+        (slot, call)
+        for state in _must(_states(node, signed))
+        for slot, call in zip(state.slots, state.initialize(weight), strict=True)
+    ]
+    return [*calls, (_HIDDEN, count_rows(None, weight))]
+
+
+def merging_calls(
+    node: Aggregate, signed: bool, columns: Sequence[Column]
+) -> list[tuple[Slot, AggregateCall]]:
+    """What merges states whose slots are in the given columns."""
+    slots = [slot for state in _must(_states(node, signed)) for slot in state.slots]
+    pairs = zip((*slots, _HIDDEN), columns, strict=True)
+    return [(slot, merged_slot(slot, Ref(column))[0]) for slot, column in pairs]
+
+
 def _applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
     states = _states(_as_aggregate(node), inputs[0].signed)
     return states if isinstance(states, Reason) else Applies(signed=True)
@@ -164,13 +185,8 @@ def _partial(
     ids: ColumnIds,
 ) -> Relation:
     node = _as_aggregate(node)
-    calls = [
-        (slot, call)
-        for state in _must(_states(node, signed))
-        for slot, call in zip(state.slots, state.initialize(delta.weight), strict=True)
-    ]
-    calls.append((_HIDDEN, count_rows(None, delta.weight)))
-    return _group(node, delta.relation, calls, columns, ids)
+    calls = initial_calls(node, delta.weight, signed)
+    return states_of(node.keys, delta.relation, calls, columns, ids)
 
 
 def _singles(
@@ -287,7 +303,7 @@ def _affected_partial(
         guarded_state = PartialState(guarded, state.result, state.slots, state.signed)
         calls.extend(zip(state.slots, guarded_state.initialize(None), strict=True))
     calls.append((_LOST, lost))
-    return _group(node, delta.relation, calls, columns, ids)
+    return states_of(node.keys, delta.relation, calls, columns, ids)
 
 
 def _affected_merge(

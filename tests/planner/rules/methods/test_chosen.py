@@ -1,0 +1,170 @@
+"""Domains, views and batches that are aggregated first: chosen where they are cheaper, and there
+alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner.algebra.types import BIGINT, STRING, decimal
+from planner.api import PlanResult, plan
+from planner.contract.plan_v1 import SourceInput
+from planner.request import (
+    PDW,
+    ColumnStats,
+    Method,
+    PlanRequest,
+    Problem,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+    ivm,
+)
+from tests.planner.chosen_rules import chosen_rules
+from tests.planner.sql.tpch import SOURCES as TPCH
+
+QUERIES = Path(__file__).parents[3] / "tpch"
+DOMAIN = ("StatesOfDomain", "PartnersOfDomain", "GroupsOfDomain")
+ROWS = {
+    "region": 5, "nation": 25, "supplier": 10**5, "customer": 1_500_000, "part": 2_000_000,
+    "partsupp": 8_000_000, "orders": 15_000_000, "lineitem": 60_000_000,
+}  # fmt: skip
+KEYS = {
+    "supplier": "s_suppkey", "customer": "c_custkey", "part": "p_partkey", "orders": "o_orderkey",
+}  # fmt: skip
+GROWING = ("orders", "lineitem", "customer", "partsupp")
+SCALE_10 = tuple(
+    replace(
+        source,
+        changing=source.name in GROWING,
+        rows=ROWS[source.name],
+        bytes=ROWS[source.name] * 100,
+        keys=((KEYS[source.name],),) if source.name in KEYS else (),
+    )
+    for source in TPCH
+)
+BIG, SMALL = (0.58, 0.79, 1.0), (0.98, 0.99, 1.0)
+
+
+def tpch(
+    number: int,
+    arrived: tuple[float, ...],
+    *,
+    method: Method = "hov",
+    problem: Problem = PDW,
+    off: tuple[str, ...] = (),
+) -> PlanResult:
+    points = tuple(
+        TimePoint(weight=w, arrived=a) for w, a in zip((0.25, 0.3, 1.0), arrived, strict=True)
+    )
+    return plan(
+        PlanRequest(
+            report="r",
+            sql=(QUERIES / f"q{number:02d}.sql").read_text(),
+            sources=SCALE_10,
+            points=points,
+            method=method,
+            problem=problem,
+            settings=Settings(run_cost=0.0, rules_off=off),
+        )
+    )
+
+
+def last_run(result: PlanResult) -> int:
+    return result.plan.runs[-1].estimated_cost
+
+
+@pytest.mark.parametrize(("number", "at_most"), [(17, 0.6), (18, 0.95), (15, 0.95)])
+def test_small_deltas_touch_only_the_groups_of_their_domain(number: int, at_most: float) -> None:
+    """TPC-H Q17, Q18 and Q15, whose aggregates are joined with rows: late in the day a few of their
+    groups change. With results at every run, so that there is something to change."""
+    with_domain = tpch(number, SMALL, problem=ivm(3))
+    without = tpch(number, SMALL, problem=ivm(3), off=DOMAIN)
+    assert chosen_rules(with_domain)["StatesOfDomain"]
+    assert last_run(with_domain) <= at_most * last_run(without)
+
+
+@pytest.mark.parametrize("number", [20, 21])
+def test_a_domain_that_is_dearer_is_left(number: int) -> None:
+    """Q20 and Q21 ask for existence alone: their sides are kept and looked at once more."""
+    found = tpch(number, SMALL)
+    assert found.trace.found["PartnersOfDomain"]
+    assert not any(chosen_rules(found)[name] for name in DOMAIN)
+    assert last_run(found) <= last_run(tpch(number, SMALL, off=DOMAIN))
+
+
+@pytest.mark.parametrize(
+    ("number", "pieces"),
+    [
+        (11, {"partsupp", "ps_partkey"}),
+        (15, {"l_suppkey"}),
+        (22, {"customer", "orders"}),
+    ],
+)
+def test_uncorrelated_aggregates_are_kept_piece_by_piece(number: int, pieces: set[str]) -> None:
+    """Q11, Q15 and Q22 compare with an aggregate of all rows, which has no domain: both sides are
+    kept by themselves, and compared in the last run (Distributed IVM, example 3.3)."""
+    found = tpch(number, SMALL)
+    assert found.plan.method == "incremental"
+    titles = " | ".join(family.title for family in found.plan.families)
+    assert all(piece in titles for piece in pieces), titles
+    (final,) = [run for run in found.plan.runs if run.index == 3]
+    whole = {
+        given.source
+        for stage in final.stages
+        for given in stage.inputs
+        if isinstance(given, SourceInput) and given.version == "snapshot"
+    }
+    assert whole.isdisjoint(GROWING), "the last run reads only what came of what grows"
+
+
+def sums(kinds: float, *, method: Method = "hov", off: tuple[str, ...] = ()) -> PlanResult:
+    """Sums of sales by the label of their kind, with so many kinds."""
+    columns = (
+        SourceColumn(name="kind", type=BIGINT),
+        SourceColumn(name="x", type=decimal(12, 2)),
+    )
+    sales = Source(
+        name="sales",
+        columns=columns,
+        changing=True,
+        rows=5 * 10**7,
+        bytes=10**9,
+        stats=(("kind", ColumnStats(distinct=kinds)),),
+    )
+    names = Source(
+        name="names",
+        columns=(SourceColumn(name="kind", type=BIGINT), SourceColumn(name="label", type=STRING)),
+        rows=int(kinds),
+        bytes=int(kinds) * 40,
+        keys=(("kind",),),
+        stats=(
+            ("kind", ColumnStats(distinct=kinds)),
+            ("label", ColumnStats(distinct=kinds, width=30)),
+        ),
+    )
+    sql = "SELECT n.label, sum(x) AS t FROM sales s JOIN names n ON s.kind = n.kind GROUP BY label"
+    points = (TimePoint(weight=0.25, arrived=0.5), TimePoint(weight=1.0))
+    settings = Settings(run_cost=0.0, rules_off=off)
+    return plan(
+        PlanRequest(
+            report="r",
+            sql=sql,
+            sources=(sales, names),
+            points=points,
+            method=method,
+            settings=settings,
+        )
+    )
+
+
+def test_a_batch_is_aggregated_first_where_that_makes_it_small() -> None:
+    """Without the eager aggregate, which does the same to the whole query."""
+    few, many = (sums(n, off=("EagerAggregate",)) for n in (1_000, 4 * 10**7))
+    assert chosen_rules(few)["PreAggregation"]
+    assert not chosen_rules(many)["PreAggregation"]
+    plain = sums(1_000, off=("EagerAggregate", "PreAggregation"))
+    assert few.plan.estimated_cost < plain.plan.estimated_cost
