@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planner.rules.catalog import INCREMENTAL
 from planner.rules.explore.catalog import EXPLORE
-from planner.rules.methods import higher_order, outer_join_views
+from planner.rules.methods import domain, higher_order, outer_join_views, pre_aggregation
 from planner.rules.methods.catalog import METHODS, rule_names
 from planner.rules.normalize.driver import RULE_NAMES
 from planner.search.incremental import SOURCE_DELTA
@@ -28,6 +28,8 @@ BY_ROWS = {
         SOURCE_DELTA.name,
         *(rule.name for rule in outer_join_views.OJV),
         higher_order.DELTA.name,
+        pre_aggregation.RULE.name,
+        *(rule.name for rule in domain.DOMAIN),
     ),
 }
 """Where rules are held against rows, and which ones."""

@@ -19,6 +19,7 @@ from planner.api import plan
 from planner.contract.plan_v1 import ArtifactOutput, FamilyInput, Plan, SourceInput
 from planner.request import (
     Committed,
+    Method,
     PlanRequest,
     Settings,
     Source,
@@ -95,6 +96,7 @@ class TpchDay:
     tables: Mapping[str, pa.Table]
     sql: str
     temporal: Temporal
+    method: Method = "auto"
     committed: list[Committed] = field(default_factory=list)
     partitions: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
 
@@ -128,6 +130,7 @@ class TpchDay:
             points=tuple(TimePoint(weight=w, arrived=a) for w, a in pairs),
             current=index,
             committed=tuple(self.committed),
+            method=self.method,
             settings=Settings(temporal=self.temporal),
         )
 
