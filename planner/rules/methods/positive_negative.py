@@ -44,6 +44,8 @@ _SOURCE = "Tempura 4.2 (1), the IM-2 approach"
 _SPLIT = (JoinKind.LEFT, JoinKind.FULL)
 MOST_PARTS = 4
 """Of a union that joins are pushed into: each outer join doubles the parts."""
+CARRY_UP_TO = 1500
+"""Expressions of a memo in which joins and aggregates are still taken apart. TPC-H Q13 has 425."""
 
 
 def _decompose(match: Match) -> bool:
@@ -121,13 +123,17 @@ def _push_filter(match: Match) -> bool:
     return True
 
 
+def _is_large(match: Match) -> bool:
+    return len(match.memo.expressions) > CARRY_UP_TO
+
+
 def _push_join(match: Match) -> bool:
     """A join that keeps left rows, of a left side in parts: part by part."""
     node, found = match.expression.node, _union(match)
     if not isinstance(node, Join) or found is None or node.kind not in LEFT_LINEAR:
         return False
     branches = found[1]
-    if len(branches) > MOST_PARTS or not is_deterministic(node.condition):
+    if len(branches) > MOST_PARTS or _is_large(match) or not is_deterministic(node.condition):
         return False
     joined = tuple(node.with_inputs((branch, node.right)) for branch in branches)
     match.memo.equate(match.expression.group, UnionAll(joined, node.columns), JOIN.name)
@@ -137,7 +143,7 @@ def _push_join(match: Match) -> bool:
 def _push_aggregate(match: Match) -> bool:
     """Groups of each part, whose values are then merged."""
     node, found = match.expression.node, _union(match)
-    if not isinstance(node, Aggregate) or found is None:
+    if not isinstance(node, Aggregate) or found is None or _is_large(match):
         return False
     if not all(is_mergeable(call, call.args) for _, call in node.calls):
         return False
@@ -159,8 +165,11 @@ def _push_aggregate(match: Match) -> bool:
 DECOMPOSE = MemoRule("PositiveAndNegativePart", Join, _decompose, _SOURCE)
 PROJECT = MemoRule("ProjectOfParts", Project, _push_project, _SOURCE, below=UnionAll)
 FILTER = MemoRule("FilterOfParts", Filter, _push_filter, _SOURCE, below=UnionAll)
-JOIN = MemoRule("JoinOfParts", Join, _push_join, _SOURCE, below=UnionAll)
-AGGREGATE = MemoRule("AggregateOfParts", Aggregate, _push_aggregate, _SOURCE, below=UnionAll)
+# These two double what is above an outer join: after all else, and only where that is not too much.
+JOIN = MemoRule("JoinOfParts", Join, _push_join, _SOURCE, below=UnionAll, priority=1)
+AGGREGATE = MemoRule(
+    "AggregateOfParts", Aggregate, _push_aggregate, _SOURCE, below=UnionAll, priority=1
+)
 _CARRIES = (DECOMPOSE, PROJECT, FILTER, JOIN)
 _PARTS = frozenset(rule.name for rule in _CARRIES)
 """By whom unions of parts are. Not AGGREGATE's: what merges them is grouped already."""

@@ -1,7 +1,7 @@
 """Golden plans of the delta rules: which rule covers what, what is kept, what the SQL is.
 
-``steps`` prints the rules that found anything, in the order in which they first did; ``rules``
-every operator with its rule or the reason why it has none; ``stages`` what run 2
+``fires`` prints how often the expected rules found anything; ``rules`` every operator with its
+rule or the reason why it has none; ``stages`` what run 2
 writes and reads with everything early that can be; ``sql`` the text of its stages.
 """
 
@@ -95,8 +95,9 @@ def run(block: Block) -> str:
     found = {name for name, count in result.trace.found.items() if count}
     assert set(block.listed("expect")) <= found, f"line {block.line}: {sorted(found)}"
     assert not set(block.listed("expect-not")) & found, f"line {block.line}: {sorted(found)}"
-    if block.directive == "steps":
-        return "\n".join(dict.fromkeys(step.rule for step in result.trace.steps)) or "none"
+    if block.directive == "fires":
+        counts = (f"{n}: {result.trace.found[n]}" for n in block.listed("expect"))
+        return "\n".join(counts) or "nothing of these"
     if block.directive == "rules":
         return "\n".join(rules(result))
     stages = result.plan.runs[int(block.options.get("run", "2")) - 1].stages
