@@ -210,11 +210,17 @@ def test_formats_of_a_plan(
     assert "Aggregate by g" in capsys.readouterr().out
     assert run([*arguments, "--format", "sql", "--method", "batch"]) == 0
     assert SQL in capsys.readouterr().out
+    assert run([*arguments, "--why-not"]) == 0
+    assert "im1 alone" in capsys.readouterr().out
+    assert run([*arguments, "--steps"]) == 0
+    assert "AggregateDelta at" in capsys.readouterr().out
     assert run([*arguments, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["plan"]["current"] == 1
     assert record["operators"][0]["depth"] == 0
     assert sum(one["chosen"] for one in record["candidates"]) == 1
+    assert {one["method"] for one in record["methods"]} >= {"im1", "im2", "cv"}
+    assert record["search"]["firings"] > 0
 
 
 def test_a_plan_does_not_change_from_one_process_to_the_next(tmp_path: Path, folder: Path) -> None:
