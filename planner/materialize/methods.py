@@ -18,11 +18,11 @@ from planner.algebra.relational import Relation
 from planner.materialize.families import Families, all_chains
 from planner.materialize.runs import Candidate, Decision, Runs, Seed
 from planner.request import PlanRequest
-from planner.rules.explore.catalog import EXPLORE
+from planner.rules.explore.catalog import EXPLORE, Moments
 from planner.rules.methods.catalog import AUTO, SINGLE
 from planner.rules.methods.method import Method
 from planner.search.exploration import Explored, Scope, explore
-from planner.temporal.figures import Figures
+from planner.temporal.figures import Figures, estimator
 from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
 
@@ -149,6 +149,7 @@ class _Search:
             retracting_sources(request),
             len(request.points),
             request.settings.speed_ups,
+            _last_moments(request),
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         self._space = Space(self._explored.memo, self._explored.root, method.keeps)
@@ -178,6 +179,16 @@ class _Search:
             self._decision,
             self._ids,
         )
+
+
+def _last_moments(request: PlanRequest) -> Moments | None:
+    """Of the day as it was forecast first: while it lasts, joins keep the orders they had. None
+    where the day has one run only."""
+    sources = request.first_sources or request.sources
+    if len(request.points) < 2:
+        return None
+    before, after = (estimator(sources, point) for point in request.points[-2:])
+    return before, after
 
 
 def _finds(explored: Explored) -> set[str]:

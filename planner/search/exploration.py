@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from planner.algebra.relational import Relation
 from planner.memo.memo import GroupId, Memo
 from planner.request import SpeedUps
-from planner.rules.explore.catalog import TreeRule
+from planner.rules.explore.catalog import Moments, Rewrite, TreeRule
 from planner.search.ablation import DIFFERENCES, merge_in_every_order
 from planner.search.explore import Search, Trace
 from planner.search.rule import MemoRule
@@ -21,12 +21,14 @@ BUDGET = 20_000
 @dataclass(frozen=True, slots=True)
 class Scope:
     """``growing``: names of sources, ``retracting`` of those among them whose deliveries take rows
-    back. ``runs``: how many the day has, of interest only where a speed-up is off."""
+    back. ``runs``: how many the day has, of interest only where a speed-up is off. ``moments``:
+    what rewrites of blocks of joins go by; without, they are not tried."""
 
     growing: frozenset[str]
     retracting: frozenset[str] = frozenset()
     runs: int = 1
     speed: SpeedUps = field(default_factory=SpeedUps)
+    moments: Moments | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Explored:
 def explore(
     relation: Relation,
     scope: Scope,
-    trees: Sequence[TreeRule],
+    rewrites: Sequence[Rewrite],
     rules: Sequence[MemoRule],
     ids: ColumnIds,
 ) -> Explored:
@@ -52,16 +54,16 @@ def explore(
     tries = expressions = 0
     if not scope.speed.symmetric:
         for _ in range(scope.runs - 1):
-            other = _step(relation, scope, trees, rules, ids.fork())
+            other = _step(relation, scope, rewrites, rules, ids.fork())
             tries, expressions = tries + other.tries, expressions + other.expressions
-    last = _step(relation, scope, trees, rules, ids)
+    last = _step(relation, scope, rewrites, rules, ids)
     return replace(last, tries=tries + last.tries, expressions=expressions + last.expressions)
 
 
 def _step(
     relation: Relation,
     scope: Scope,
-    trees: Sequence[TreeRule],
+    rewrites: Sequence[Rewrite],
     rules: Sequence[MemoRule],
     ids: ColumnIds,
 ) -> Explored:
@@ -70,16 +72,32 @@ def _step(
     root = memo.add(relation)
     tried = rules if scope.speed.pruned else (*rules, *DIFFERENCES)
     search = Search(memo, tried, ids, BUDGET)
-    form, query = relation, next(memo.alternatives(root)).id
-    for tree in trees:
-        after = tree.apply(form, ids)
-        first = len(memo.expressions)
-        found = after is not None and after != form
-        if after is not None and found:
-            memo.equate(root, after, tree.name)
-            form = after
-        search.trace.note(tree.name, query, first, len(memo.expressions), found=found)
+    _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)
     trace = search.run()
     if not scope.speed.guided:
         merge_in_every_order(memo, scope.runs, trace)
     return Explored(memo, root, trace, sum(trace.tried.values()), len(memo.expressions))
+
+
+def _rewrite(
+    memo: Memo,
+    root: GroupId,
+    relation: Relation,
+    scope: Scope,
+    rewrites: Sequence[Rewrite],
+    trace: Trace,
+    ids: ColumnIds,
+) -> None:
+    """Add other forms of the query to its memo."""
+    form, query = relation, next(memo.alternatives(root)).id
+    for rule in rewrites:
+        first = len(memo.expressions)
+        if isinstance(rule, TreeRule):
+            after = rule.apply(form, ids)
+            found = after is not None and after != form
+            if after is not None and found:
+                memo.equate(root, after, rule.name)
+                form = after
+        else:
+            found = scope.moments is not None and rule.apply(memo, scope.moments) > 0
+        trace.note(rule.name, query, first, len(memo.expressions), found=found)

@@ -8,12 +8,12 @@ fraction of left values that have a partner under containment; anti join: the ot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from planner.algebra.predicates import Condition
+from planner.algebra.predicates import Condition, equality
 from planner.algebra.relational import Join, JoinKind
-from planner.algebra.scalar import TRUE
+from planner.algebra.scalar import TRUE, Scalar
 from planner.algebra.types import ColumnId
 from planner.stats.selectivity import selectivity
 from planner.stats.values import MANY_DISTINCT, ColumnEstimate, Estimate, resized
@@ -108,3 +108,24 @@ def _of_semi_join(node: Join, condition: Condition, left: Estimate, right: Estim
         share = 1.0 - share
     rows = left.rows * share
     return Estimate(rows=rows, columns=resized(left.columns, left.rows, rows))
+
+
+def block_selectivities(
+    leaves: Sequence[Estimate], parts: Sequence[Scalar], reads: Sequence[frozenset[int]]
+) -> dict[frozenset[int], float]:
+    """Of a block of inner joins the selectivities of its conjuncts, by the leaves that they read.
+    Several equalities between the same two leaves count as one composite key: together not more
+    selective than one over the smaller leaf."""
+    columns: dict[ColumnId, ColumnEstimate] = {}
+    for estimate in leaves:
+        columns |= estimate.columns
+    factors: dict[frozenset[int], float] = {}
+    keys: dict[frozenset[int], float] = {}
+    for part, read in zip(parts, reads, strict=True):
+        share = selectivity(part, columns)
+        target = keys if equality(part) is not None and len(read) == 2 else factors
+        target[read] = target.get(read, 1.0) * share
+    for pair, share in keys.items():
+        floor = 1.0 / max(1.0, min(leaves[leaf].rows for leaf in pair))
+        factors[pair] = factors.get(pair, 1.0) * max(share, min(floor, 1.0))
+    return factors

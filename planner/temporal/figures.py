@@ -14,7 +14,7 @@ from planner.algebra.relational import Aggregate, Join, JoinKind, Scan, Version
 from planner.cost.operators import Size
 from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
 from planner.memo.reference import Reference, Stamped
-from planner.request import Observed, PlanRequest
+from planner.request import Observed, PlanRequest, Source, TimePoint
 from planner.stats.estimate import Estimator
 from planner.stats.values import ColumnEstimate, Estimate, resized
 from planner.temporal.seen import Seen, touched_groups
@@ -23,22 +23,20 @@ from planner.temporal.space import Slot
 _STATES = (View.STATES, View.LOSSES)
 
 
+def estimator(sources: Iterable[Source], point: TimePoint) -> Estimator:
+    """Of what has arrived at a time point."""
+    given = tuple(sources)
+    rows = {s.name: s.rows * (point.fraction(s.name) if s.changing else 1.0) for s in given}
+    return Estimator(given, rows)
+
+
 class Figures:
     """Estimates of the groups of a memo; run 0 is the empty beginning of the day."""
 
     def __init__(self, memo: Memo, request: PlanRequest) -> None:
         self._memo = memo
         self.runs = len(request.points)
-        self._estimators = [
-            Estimator(
-                request.sources,
-                {
-                    s.name: s.rows * (point.fraction(s.name) if s.changing else 1.0)
-                    for s in request.sources
-                },
-            )
-            for point in request.points
-        ]
+        self._estimators = [estimator(request.sources, point) for point in request.points]
         self._sources = {source.name: source for source in request.sources}
         self._fractions = [point.fraction for point in request.points]
         self._seen = Seen(memo, request)

@@ -9,6 +9,7 @@ from planner.rules.catalog import INCREMENTAL
 from planner.rules.explore.catalog import EXPLORE
 from planner.rules.methods import domain, higher_order, outer_join_views, pre_aggregation
 from planner.rules.methods.catalog import METHODS, rule_names
+from planner.rules.methods.join_block import ORDER
 from planner.rules.normalize.driver import RULE_NAMES
 from planner.search.incremental import SOURCE_DELTA
 from tests.datadriven import read_blocks
@@ -28,6 +29,7 @@ BY_ROWS = {
         SOURCE_DELTA.name,
         *(rule.name for rule in outer_join_views.OJV),
         higher_order.DELTA.name,
+        ORDER,
         pre_aggregation.RULE.name,
         *(rule.name for rule in domain.DOMAIN),
     ),

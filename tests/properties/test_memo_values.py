@@ -19,12 +19,17 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BOOLEAN, Column, ColumnId
 from planner.memo.memo import Memo
+from planner.request import Source, SourceColumn
+from planner.rules.explore.catalog import Moments
+from planner.rules.explore.join_orders import add_orders
 from planner.rules.methods import higher_order, pre_aggregation
 from planner.rules.methods.domain import DOMAIN
+from planner.rules.methods.join_block import ORDER
 from planner.rules.methods.outer_join_views import OJV
 from planner.search.explore import Search
 from planner.search.incremental import SOURCE_DELTA, TVR_GENERATING, without
 from planner.search.rule import MemoRule
+from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import SourceData
 from tests.planner.memo.invariants import check_memo
@@ -70,10 +75,19 @@ def _column(history: History, name: str):
     return next(c for c in history.columns if c.name == name)
 
 
-def checked(relation: Relation, given: list[History], rules: tuple[MemoRule, ...]) -> Memo:
-    """The explored memo, after its values were compared."""
+def checked(
+    relation: Relation,
+    given: list[History],
+    rules: tuple[MemoRule, ...],
+    moments: Moments | None = None,
+) -> Memo:
+    """The explored memo, after its values were compared; with other orders of joins, where there
+    are estimates to choose them by."""
     memo = Memo(frozenset(h.source for h in given if h.changing))
     memo.add(relation)
+    if moments is not None:
+        add_orders(memo, moments)
+        check_memo(memo)
     search = Search(memo, rules, ColumnIds(ColumnId(9000)), 5000)
     trace = search.run()
     assert not trace.spent
@@ -211,3 +225,35 @@ def test_deltas_and_views_that_are_aggregated_first(leaves: int) -> None:
             raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
         found += any(e.origin == "PreAggregation" for e in memo.expressions)
     assert found > CASES // 3
+
+
+def random_moments(rng: random.Random, given: list[History]) -> Moments:
+    """Sizes that have nothing to do with the data: any order has to be right."""
+    sources = [
+        Source(
+            name=h.source,
+            columns=tuple(SourceColumn(name=c.name, type=c.type) for c in h.columns),
+            changing=h.changing,
+            rows=10 ** rng.randrange(1, 7),
+        )
+        for h in given
+    ]
+    early = {s.name: s.rows * (rng.random() if s.changing else 1.0) for s in sources}
+    return Estimator(sources, early), Estimator(sources)
+
+
+@pytest.mark.parametrize("leaves", [3, 4, 5])
+def test_inner_joins_in_other_orders(leaves: int) -> None:
+    found = 0
+    for seed in range(CASES if leaves < 5 else CASES // 3):
+        rng = random.Random(f"orders-{leaves}-{seed}")
+        given = histories(rng, leaves)
+        kinds = (*(JoinKind.INNER,) * 5, JoinKind.LEFT)
+        relation = random_joins(rng, given, kinds, residual=0.3)
+        try:
+            rules = (*LINEAR, *only("JoinDeltaStaticRight"), *OJV, higher_order.DELTA)
+            memo = checked(relation, given, rules, random_moments(rng, given))
+        except AssertionError as error:
+            raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
+        found += any(e.origin == ORDER for e in memo.expressions)
+    assert found > CASES // 6

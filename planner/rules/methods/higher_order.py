@@ -23,7 +23,7 @@ from planner.errors import Reason
 from planner.memo.memo import Role
 from planner.rules.methods import pre_aggregation
 from planner.rules.methods.domain import DOMAIN
-from planner.rules.methods.join_block import tvr_of
+from planner.rules.methods.join_block import ORDER, tvr_of
 from planner.rules.methods.method import Method, WhyNot, changes
 from planner.rules.methods.update_chain import VIEW, InnerBlock, projected, read_inner, read_one
 from planner.search.incremental import add_delta, without
@@ -42,6 +42,8 @@ def block_of(match: Match) -> InnerBlock | None:
     memo, node = match.memo, match.expression.node
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Join) or node.kind is not JoinKind.INNER or tvr is None:
+        return None
+    if match.expression.origin == ORDER:
         return None
     block = read_inner(memo, match.expression)
     recursive = match.expression.origin == VIEW

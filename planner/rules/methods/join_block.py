@@ -21,6 +21,9 @@ from planner.errors import Reason
 from planner.memo.memo import Expression, Memo, Tvr
 from planner.memo.reference import Reference
 
+ORDER = "JoinOrders"
+"""The origin of joins that are other orders of a block. Rules that look at a block as a whole leave
+them alone: they have seen the block in the order of the query."""
 INNER = frozenset({JoinKind.INNER})
 INNER_AND_OUTER = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL})
 

@@ -12,13 +12,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.algebra.predicates import equality
 from planner.algebra.relational import Join, JoinKind, Relation
 from planner.algebra.scalar import Call, Scalar, conjunction, conjuncts, references
-from planner.algebra.types import ColumnId
 from planner.rules.normalize.rule import Context, ids_of, reordered
-from planner.stats.selectivity import selectivity
-from planner.stats.values import ColumnEstimate
+from planner.stats.joins import block_selectivities
 
 Leaves = frozenset[int]
 Rows = Callable[[Leaves], float]
@@ -142,21 +139,9 @@ def _rebuilt(block: Block, order: tuple[int, ...]) -> Relation:
 
 def _estimated_rows(block: Block, context: Context) -> Rows:
     """Rows of a set of leaves: the product of their rows and of the selectivities of the conjuncts
-    within. Several equalities between the same two leaves count as one composite key: together not
-    more selective than one over the smaller leaf. Memoized: greedy asks again and again."""
+    within. Memoized: greedy asks again and again."""
     estimates = [context.estimator.estimate(leaf) for leaf in block.leaves]
-    columns: dict[ColumnId, ColumnEstimate] = {}
-    for estimate in estimates:
-        columns |= estimate.columns
-    factors: dict[Leaves, float] = {}
-    keys: dict[Leaves, float] = {}
-    for part, read in zip(block.parts, block.reads, strict=True):
-        share = selectivity(part, columns)
-        target = keys if equality(part) is not None and len(read) == 2 else factors
-        target[read] = target.get(read, 1.0) * share
-    for pair, share in keys.items():
-        floor = 1.0 / max(1.0, min(estimates[leaf].rows for leaf in pair))
-        factors[pair] = factors.get(pair, 1.0) * max(share, min(floor, 1.0))
+    factors = block_selectivities(estimates, block.parts, block.reads)
     known: dict[Leaves, float] = {}
 
     def rows(leaves: Leaves) -> float:

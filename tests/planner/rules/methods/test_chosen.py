@@ -80,9 +80,10 @@ def last_run(result: PlanResult) -> int:
 @pytest.mark.parametrize(("number", "at_most"), [(17, 0.6), (18, 0.95), (15, 0.95)])
 def test_small_deltas_touch_only_the_groups_of_their_domain(number: int, at_most: float) -> None:
     """TPC-H Q17, Q18 and Q15, whose aggregates are joined with rows: late in the day a few of their
-    groups change. With results at every run, so that there is something to change."""
-    with_domain = tpch(number, SMALL, problem=ivm(3))
-    without = tpch(number, SMALL, problem=ivm(3), off=DOMAIN)
+    groups change. With results at every run, so that there is something to change; in the order
+    of the query, since in another one the groups of Q18 are joined late and there is no need."""
+    with_domain = tpch(number, SMALL, problem=ivm(3), off=("JoinOrders",))
+    without = tpch(number, SMALL, problem=ivm(3), off=(*DOMAIN, "JoinOrders"))
     assert chosen_rules(with_domain)["StatesOfDomain"]
     assert last_run(with_domain) <= at_most * last_run(without)
 

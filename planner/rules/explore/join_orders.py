@@ -1,0 +1,252 @@
+"""Other orders of the inner joins of a block, as alternatives in the memo.
+
+::
+
+    (A join B) join C   =   (A join C) join B   =   A join (B join C)
+
+The query comes in one order, left-deep, the best one for computing it once. Here each block is
+looked at once, as a whole: dynamic programming over its connected sets of leaves, exactly up to a
+budget of pairs of sets, over neighbours in the given order beyond it. Every join that is added to
+the memo brings its deltas and what may be kept of it, so only these trees are:
+
+* the cheapest bushy tree over all of the day's rows: what does not change is joined once;
+* the cheapest tree for the last run, where every part is kept: of ``L join R`` it then joins dL
+  with R and what was kept of L with dR, so rows that come late are joined late;
+* for each of the leaves that change most, the cheapest tree of all others, joined with it last.
+
+Right for bags: inner joins commute and associate where each conjunct is applied as soon as its
+columns are together, as it is here; conjuncts that could fail stay where they are, with the whole
+block. A group stands for one set of leaves, whichever tree it was made by, so trees share what they
+have in common. Sources: :mod:`planner.rules.explore.connected`; Tempura 5.4 on exploring only what
+can matter to the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.algebra.predicates import equality
+from planner.algebra.relational import Join, JoinKind
+from planner.algebra.scalar import Scalar, conjunction, conjuncts, references
+from planner.memo.memo import GroupId, Memo
+from planner.memo.reference import Reference
+from planner.rules.explore.connected import (
+    Bits,
+    Pair,
+    best_trees,
+    bits,
+    connected_pairs,
+    is_connected,
+    joins_of,
+    neighbouring_pairs,
+)
+from planner.rules.methods import join_block
+from planner.rules.methods.join_block import ORDER, Branch, Tree, branches, leaves, tvr_of
+from planner.rules.methods.update_chain import projected
+from planner.rules.normalize.safety import is_movable
+from planner.stats.estimate import Estimator
+from planner.stats.joins import block_selectivities
+from planner.stats.values import Estimate
+
+PAIRS = 2_000
+"""Most pairs of sets that are looked at in a block: of a chain 22 leaves, of a star 9, of a clique
+7."""
+LATEST = 2
+"""Leaves that are tried as the last one."""
+
+
+def add_orders(memo: Memo, moments: tuple[Estimator, Estimator]) -> int:
+    """Add orders to every block of three or more leaves, one of which changes; how many joins were
+    added. ``moments``: estimates as of the last run but one, and as of the last run."""
+    sizes = _Sizes(memo, moments)
+    seen: set[GroupId] = set()
+    added = 0
+    for expression in reversed(list(memo.expressions)):
+        node, group = expression.node, memo.leader(expression.group)
+        if not isinstance(node, Join) or node.kind is not JoinKind.INNER or group in seen:
+            continue
+        tree = join_block.read_block(memo, expression, join_block.INNER)
+        seen |= {memo.leader(branch.joined.group) for branch in branches(tree)}
+        if len(branches(tree)) > 1 and tvr_of(memo, tree.given).changing:
+            added += _Block(memo, tree).add_orders(sizes)
+    return added
+
+
+class _Sizes:
+    """Estimates of groups at both moments, by first expressions."""
+
+    def __init__(self, memo: Memo, moments: tuple[Estimator, Estimator]) -> None:
+        self._memo = memo
+        self._moments = moments
+        self._done: dict[GroupId, tuple[Estimate, Estimate]] = {}
+
+    def of(self, group: GroupId) -> tuple[Estimate, Estimate]:
+        group = self._memo.leader(group)
+        if group not in self._done:
+            node = next(self._memo.alternatives(group)).node
+            below = [self.of(i.group) for i in node.inputs if isinstance(i, Reference)]
+            early, late = (
+                moment.of_node(node, tuple(given[at] for given in below))
+                for at, moment in enumerate(self._moments)
+            )
+            self._done[group] = early, late
+        return self._done[group]
+
+
+class _Block:
+    """A block, with sets of leaves as bits. ``made``: the joins that the memo has of it, as pairs
+    of sets; ``reads``: the leaves of every conjunct; ``outside``: of a column the leaves with which
+    it has to be together before it may be dropped."""
+
+    def __init__(self, memo: Memo, tree: Branch) -> None:
+        self._memo = memo
+        self._tree = tree
+        self.leaves = leaves(tree)
+        self._whole = (1 << len(self.leaves)) - 1
+        parts: tuple[Tree, ...] = (*self.leaves, *branches(tree))
+        self._given = {_bits(one): one.given for one in parts}
+        self._made = {frozenset((_bits(b.left), _bits(b.right))) for b in branches(tree)}
+        columns = [(n, c) for n, leaf in enumerate(self.leaves) for c in leaf.given.columns]
+        self._columns = {c.id: c for _, c in columns}
+        self._owner = {c.id: 1 << n for n, c in columns}
+        self.is_unique = len(columns) == len(self._columns)
+        self.parts = tuple(part for one in branches(tree) for part in conjuncts(one.condition))
+        self.reads = tuple(self._read(part) for part in self.parts)
+        self._outside = dict.fromkeys(self._columns, 0)
+        for part, read in zip(self.parts, self.reads, strict=True):
+            for id_ in references(part):
+                self._outside[id_] |= read
+        for column in tree.given.columns:
+            self._outside[column.id] |= self._whole + 1
+
+    def _read(self, part: Scalar) -> Bits:
+        read = 0
+        for id_ in references(part):
+            read |= self._owner[id_]
+        return read
+
+    def add_orders(self, sizes: _Sizes) -> int:
+        """Add the trees that may matter; how many joins."""
+        neighbours = self._neighbours()
+        if not self._is_free() or not is_connected(neighbours):
+            return 0
+        pairs = connected_pairs(neighbours, PAIRS) or neighbouring_pairs(neighbours, PAIRS)
+        if pairs is None:
+            return 0
+        rows = _Rows(self, sizes)
+        wanted = dict.fromkeys(_wanted(pairs, rows, self._whole))
+        return sum(self._add(*rows.in_order(*pair)) for pair in wanted)
+
+    def _neighbours(self) -> list[Bits]:
+        found = [0 for _ in self.leaves]
+        for part, read in zip(self.parts, self.reads, strict=True):
+            if read.bit_count() == 2 and equality(part) is not None:
+                for leaf in bits(read):
+                    found[leaf] |= read & ~(1 << leaf)
+        return found
+
+    def _is_free(self) -> bool:
+        """Whether conjuncts may be applied wherever their columns are together, and are."""
+        if not self.is_unique or not all(is_movable(part) for part in self.parts):
+            return False
+        for branch in branches(self._tree):
+            left, right = _bits(branch.left), _bits(branch.right)
+            reads = [self._read(part) for part in conjuncts(branch.condition)]
+            if any(not read & ~left or not read & ~right for read in reads):
+                return False
+        return True
+
+    def _add(self, left: Bits, right: Bits) -> bool:
+        """Add a join of two sets that are made; False if there is one."""
+        split, whole = frozenset((left, right)), left | right
+        if split in self._made:
+            return False
+        self._made.add(split)
+        parts = tuple(
+            part
+            for part, read in zip(self.parts, self.reads, strict=True)
+            if not read & ~whole and read & ~left and read & ~right
+        )
+        join = Join(JoinKind.INNER, self._given[left], self._given[right], conjunction(parts))
+        known = self._given.get(whole)
+        if known is not None:
+            self._memo.equate(known.group, projected(join, known.columns), ORDER)
+            return True
+        kept = (c for c in join.columns if self._outside[c.id] & ~whole)
+        group = self._memo.add(projected(join, tuple(kept)), ORDER)
+        self._given[whole] = self._memo.reference(group)
+        return True
+
+
+class _Rows:
+    """Rows of the sets of a block at both moments, and what it takes to join them."""
+
+    def __init__(self, block: _Block, sizes: _Sizes) -> None:
+        found = [sizes.of(leaf.given.group) for leaf in block.leaves]
+        self._leaves = [tuple(estimate.rows for estimate in pair) for pair in found]
+        reads = [frozenset(bits(read)) for read in block.reads]
+        self._shares: list[tuple[Bits, float, float]] = []
+        early, late = (
+            block_selectivities([pair[at] for pair in found], block.parts, reads) for at in (0, 1)
+        )
+        for read, share in late.items():
+            self._shares.append((sum(1 << leaf for leaf in read), early[read], share))
+        self._done: dict[Bits, tuple[float, float]] = {}
+
+    def of(self, leaves: Bits) -> tuple[float, float]:
+        """Rows as of the last run but one, and as of the last run."""
+        known = self._done.get(leaves)
+        if known is None:
+            early = late = 1.0
+            for leaf in bits(leaves):
+                early *= self._leaves[leaf][0]
+                late *= self._leaves[leaf][1]
+            for read, share_early, share_late in self._shares:
+                if not read & ~leaves:
+                    early *= share_early
+                    late *= share_late
+            known = self._done[leaves] = min(early, late), late
+        return known
+
+    def change(self, leaves: Bits) -> float:
+        """Rows that come with the last run."""
+        early, late = self.of(leaves)
+        return late - early
+
+    def in_order(self, one: Bits, other: Bits) -> Pair:
+        """The side that is larger by what comes with the last run, then by rows, on the left: it is
+        joined with what there is now of the right one, and that with what there was of the left."""
+        order = sorted((one, other), key=lambda s: (-self.change(s), -self.of(s)[1], s))
+        return order[0], order[1]
+
+    def whole(self, one: Bits, other: Bits) -> float:
+        """Rows that are read and made where all is joined at once."""
+        return self.of(one)[1] + self.of(other)[1] + self.of(one | other)[1]
+
+    def last(self, one: Bits, other: Bits) -> float:
+        """Rows that the last run reads and makes where both sides are kept."""
+        left, right = self.in_order(one, other)
+        from_left, from_right = self.change(left), self.change(right)
+        if not from_left and not from_right:
+            return self.whole(one, other)
+        price = self.change(left | right) + from_left + from_right
+        price += self.of(right)[1] if from_left else 0.0
+        return price + (self.of(left)[0] if from_right else 0.0)
+
+
+def _wanted(pairs: list[Pair], rows: _Rows, whole: Bits) -> Iterator[Pair]:
+    """The joins of the trees that may matter, each after those it is made of."""
+    count = whole.bit_length()
+    yield from joins_of(best_trees(count, pairs, rows.whole), whole)
+    trees = best_trees(count, pairs, rows.last)
+    yield from joins_of(trees, whole)
+    changing = sorted(range(count), key=lambda leaf: (-rows.change(1 << leaf), leaf))
+    for leaf in changing[:LATEST]:
+        last, rest = 1 << leaf, whole & ~(1 << leaf)
+        if rows.change(last) and rest in trees:
+            yield from joins_of(trees, rest)
+            yield rest, last
+
+
+def _bits(tree: Tree) -> Bits:
+    return sum(1 << leaf.number for leaf in leaves(tree))

@@ -1,0 +1,136 @@
+"""Which orders of a block of inner joins the memo gets, and which blocks are left alone."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from planner.algebra.relational import Join, JoinKind, Relation, Scan, sources
+from planner.algebra.scalar import TRUE, conjunction, equals
+from planner.algebra.types import BIGINT, Column, ColumnId
+from planner.memo.memo import Memo
+from planner.memo.reference import Reference
+from planner.memo.tree import original
+from planner.request import Source, SourceColumn
+from planner.rules.explore.join_orders import add_orders
+from planner.rules.methods.join_block import ORDER
+from planner.stats.estimate import Estimator
+from tests.planner.memo.invariants import check_memo
+
+PLACES = 12
+
+
+def columns(name: str) -> tuple[Column, ...]:
+    number = ord(name) - ord("a") + 1
+    return tuple(Column(ColumnId(100 * number + j), f"k{j}", BIGINT) for j in range(PLACES))
+
+
+def scan(name: str) -> Scan:
+    return Scan(name, columns(name))
+
+
+def joined(edges: dict[str, str]) -> Relation:
+    """Left-deep, each leaf with the one it is a child of, by a column of its own there: a key."""
+    names = list(edges)
+    relation: Relation = scan(names[0])
+    for name in names[1:]:
+        one, other = columns(edges[name])[ord(name) - ord("a")], columns(name)[0]
+        relation = Join(JoinKind.INNER, relation, scan(name), equals(one, other))
+    return relation
+
+
+def explored(relation: Relation, rows: dict[str, int], late: dict[str, float]) -> Memo:
+    """With what comes with the last run, as shares of the rows."""
+    given = [
+        Source(
+            name=name,
+            columns=tuple(SourceColumn(name=c.name, type=c.type) for c in columns(name)),
+            rows=count,
+            keys=(("k0",),),
+        )
+        for name, count in rows.items()
+    ]
+    early = {name: count * (1 - late.get(name, 0.0)) for name, count in rows.items()}
+    memo = Memo(frozenset(late))
+    memo.add(relation)
+    add_orders(memo, (Estimator(given, early), Estimator(given)))
+    check_memo(memo)
+    return memo
+
+
+def splits(memo: Memo) -> set[frozenset[str]]:
+    """The joins that were added, as the sources of both sides."""
+    found = set()
+    for expression in memo.expressions:
+        if expression.origin == ORDER and isinstance(expression.node, Join):
+            sides = (original(memo, i.group) for i in expression.inputs)
+            found.add(frozenset("".join(sorted(sources(side))) for side in sides))
+    return found
+
+
+SNOW = {"a": "", "b": "a", "c": "b", "d": "a"}
+"""b has a parent c; a is the fact table."""
+
+
+def test_what_does_not_grow_is_joined_once() -> None:
+    memo = explored(joined(SNOW), {"a": 10**6, "b": 10**4, "c": 10, "d": 10}, {"a": 0.3})
+    assert frozenset(("b", "c")) in splits(memo)
+
+
+def test_what_comes_late_is_joined_late() -> None:
+    rows = {"a": 10**6, "b": 10**6, "c": 10**6, "d": 10**6}
+    late = {"a": 0.01, "b": 0.5, "c": 0.01, "d": 0.01}
+    chain = {"b": "", "a": "b", "c": "a", "d": "c"}
+    assert frozenset(("acd", "b")) in splits(explored(joined(chain), rows, late))
+
+
+def test_two_trees_share_the_sets_they_have_in_common() -> None:
+    rows = {"a": 10**6, "b": 10**4, "c": 10, "d": 10}
+    memo = explored(joined(SNOW), rows, {"a": 0.3, "b": 0.1})
+    made: dict[frozenset[str], set[int]] = {}
+    for expression in memo.expressions:
+        if isinstance(expression.node, Join):
+            below = frozenset(sources(original(memo, expression.group)))
+            made.setdefault(below, set()).add(memo.leader(expression.group))
+    assert frozenset("ab") in made
+    # A group of joins, and one of the projections of them that are read above.
+    read = {g for e in memo.expressions if not isinstance(e.node, Scan) for g in _groups(e.inputs)}
+    for leaves in made:
+        assert len({g for g in read if set(sources(original(memo, g))) == leaves}) <= 2, leaves
+
+
+def _groups(inputs: tuple[Reference, ...]) -> set[int]:
+    return {given.group for given in inputs}
+
+
+def test_a_large_star_is_joined_in_the_order_of_the_query() -> None:
+    """Too many sets for all of them: of neighbours there are enough pairs."""
+    star = {"a": "", **dict.fromkeys("bcdefghijkl", "a")}
+    memo = explored(joined(star), dict.fromkeys(star, 1000), {"a": 0.3})
+    assert splits(memo) == set()
+
+
+def test_a_long_chain_gets_neighbours() -> None:
+    names = "abcdefghijklmnopqrstuvwx"[:22]
+    relation: Relation = scan(names[0])
+    for one, other in pairwise(names):
+        pair = equals(columns(one)[1], columns(other)[0])
+        relation = Join(JoinKind.INNER, relation, scan(other), pair)
+    memo = explored(relation, dict.fromkeys(names, 1000), {"a": 0.5, "b": 0.2})
+    assert splits(memo)
+
+
+def test_conditions_above_their_place_are_left_where_they_are() -> None:
+    """A tree of part of the leaves would lose them."""
+    below = joined({"a": "", "b": "a"})
+    own = equals(columns("a")[5], columns("b")[5])
+    condition = conjunction((equals(columns("b")[2], columns("c")[0]), own))
+    late = Join(JoinKind.INNER, below, scan("c"), condition)
+    rows = {"a": 10**6, "b": 10**4, "c": 10}
+    assert splits(explored(late, rows, {"a": 0.3})) == set()
+    in_place = Join(JoinKind.INNER, below, scan("c"), equals(columns("b")[2], columns("c")[0]))
+    assert splits(explored(in_place, rows, {"a": 0.3})) != set()
+
+
+def test_cross_products_are_left_alone() -> None:
+    cross = Join(JoinKind.INNER, joined({"a": "", "b": "a"}), scan("c"), TRUE)
+    assert splits(explored(cross, dict.fromkeys("abc", 10), {"a": 0.3})) == set()
