@@ -126,7 +126,7 @@ class Settings:
     tries: int = 24
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
-    compare: int = 80_000
+    compare: int = 100_000
     speed_ups: SpeedUps = field(default_factory=SpeedUps)
     prices: Prices = SPARK
     session: tuple[tuple[str, str], ...] = (
