@@ -16,7 +16,9 @@ from planner.cost import constants as c
 class Prices:
     """The defaults are those of Spark. Below ``broadcast_bytes`` a side of a join is broadcast, up
     to ``hash_side_bytes`` it is hashed rather than sorted. ``partial_tasks``: by how many tasks
-    rows are grouped where they are, before the groups are moved; 0 if they never are."""
+    rows are grouped where they are, before the groups are moved; 0 if they never are.
+    ``placed_unions``: rows that are in place in every branch are so in their union. In Spark a join
+    shuffles a union of bucketed tables again."""
 
     scan_row: float = c.SCAN_ROW
     scan_byte: float = c.SCAN_BYTE
@@ -36,6 +38,7 @@ class Prices:
     broadcast_bytes: float = c.BROADCAST_BYTES
     hash_side_bytes: float = c.HASH_SIDE_BYTES
     partial_tasks: int = c.PARTIAL_TASKS
+    placed_unions: bool = False
 
 
 SPARK = Prices()

@@ -15,8 +15,8 @@ from planner.explain import methods
 from planner.explain.choice import compared, kept_of_budget, why_batch
 from planner.explain.found import MICRO, Found, reason_text
 from planner.materialize.methods import Alternative
+from planner.memo.memo import GroupId
 from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
-from planner.temporal.space import Slot
 from planner.temporal.tables import Cell, How, Kept, Place
 
 
@@ -189,8 +189,8 @@ class _Walk:
             self.add(index, parts, self.chosen.cell(index, parts), depth)
         elif cell.how is How.EXPRESSION:
             self._computed(index, place, cell, depth)
-        elif cell.kept is not None and cell.slot is not None:
-            self._kept(index, cell, cell.kept, cell.slot, depth)
+        else:
+            self._kept(index, place[0], cell, depth)
 
     def _computed(self, index: int, place: Place, cell: Cell, depth: int) -> None:
         if cell.expression is None:
@@ -221,8 +221,11 @@ class _Walk:
             return figures.step(place[0], span.base, span.run).rows
         return figures.snapshot(place[0], span.base if place[2] else span.run).rows
 
-    def _kept(self, index: int, cell: Cell, kept: Kept, slot: Slot, depth: int) -> None:
+    def _kept(self, index: int, group: GroupId, cell: Cell, depth: int) -> None:
         chosen, families = self.chosen, self.found.families
+        kept, slot = cell.kept, cell.slot
+        if kept is None or slot is None:
+            return
         until = index - 1 if cell.how is How.ADDED else index
         start = start_of(chosen, kept, until) or families.committed_start(kept)
         family = families.family(kept, start) if start is not None else None
@@ -236,10 +239,13 @@ class _Walk:
         rows = [self._rows(at, place) for at, place in zip(made, places, strict=True)]
         if cell.how is How.ADDED:
             rows.append(self._rows(index, (cell.added, (), False)))
+        what = label(self.found.families.relation(slot))
+        if cell.how is How.READ and group == slot.delta:
+            what += ", what came"
         self.found_lines.append(
             Line(
                 depth=depth,
-                operator=label(self.found.families.relation(slot)),
+                operator=what,
                 mode="kept",
                 kept=name,
                 rows=tuple(rows),

@@ -152,7 +152,12 @@ class _Search:
             _last_moments(request),
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
-        self._space = Space(self._explored.memo, self._explored.root, method.keeps)
+        self._space = Space(
+            self._explored.memo,
+            self._explored.root,
+            method.keeps,
+            placed_unions=request.settings.prices.placed_unions,
+        )
         self._figures = Figures(self._explored.memo, request)
         self._families = Families(self._space, self._figures, request, words_of(relation))
         self._figures.learn(self._families.observed())

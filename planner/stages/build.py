@@ -160,6 +160,8 @@ class StageBuilder:
             raise ValueError(f"{place} is read of no slot")
         if cell.expression is not None and isinstance(cell.expression.node, Stamped):
             return self._stamped(cell.kept, slot, cell.expression.node)
+        if cell.how is How.READ and group == slot.delta:
+            return self._read(cell.kept, slot, Version.DELTA, self._index)
         until = self._index - 1 if before or cell.how is How.ADDED else self._index
         version = Version.NEW if until == self._index else Version.OLD
         rows = self._read(cell.kept, slot, version, until)

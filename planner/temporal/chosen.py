@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from planner.memo.memo import GroupId
-from planner.memo.reference import Stamped
 from planner.temporal.space import Slot, Space
 from planner.temporal.tables import Cell, How, Kept, Partition, Place, Solution
 
@@ -111,9 +110,9 @@ class _Walk:
             places, partitions = inputs_of(cell, place, index)
             for below in places:
                 self.visit(index, cell.moved or chosen.cell(index, below), below, to)
-            stamped = cell.expression is not None and isinstance(cell.expression.node, Stamped)
+            delta = cell.how is How.READ and self._space.memo.group(place[0]).step
             for kept, until in partitions:
-                if stamped and chosen.solution.links[until][kept].start:
+                if delta and chosen.solution.links[until][kept].start:
                     chosen.appended.add((kept, until))
                 chosen.keeps = chosen.keeps or self._is_kept(kept, until, index)
                 for made_at in chain(chosen.solution, kept, until):

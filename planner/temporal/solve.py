@@ -163,10 +163,31 @@ class Solver:
             _better(best, (), Cell(parts.cost, How.SPLIT, added=step))
 
     def _fill_step(self, at: Solution, index: int, group: GroupId) -> None:
-        best = self._made(at, index, group, False)
-        cells = {(group, key, False): cell for key, cell in best.items()}
-        at.made[index].update(cells)
-        at.cells[index].update(cells)
+        made = self._made(at, index, group, False)
+        at.made[index].update({(group, key, False): cell for key, cell in made.items()})
+        best = dict(made)
+        for slot in self._space.by_delta.get(group, ()):
+            self._read_appended(at, index, slot, made, best)
+        at.cells[index].update({(group, key, False): cell for key, cell in best.items()})
+
+    def _read_appended(
+        self, at: Solution, index: int, slot: Slot, made: dict[Key, Cell], best: dict[Key, Cell]
+    ) -> None:
+        """A delta that was put in place to be kept, from this run's partition of the chain: several
+        readers need not shuffle it again."""
+        size = self._ways.size(slot.delta, False, self._spans[index])
+        read = round(operators.read(size, self._prices))
+        weight = self._weights[self._spans[index].run]
+        for key, kept in self._chains(slot):
+            change, chain = made.get(key), self._chain(at, index - 1, kept)
+            if change is None or chain is None:
+                continue
+            mine = change.cost + weight * self._write(slot.delta, self._spans[index])
+            charge = chain.charge + (0 if (kept, index) in at.shared else mine)
+            cell = Cell(
+                charge + weight * read, How.READ, read, kept=kept, placed=bool(key), slot=slot
+            )
+            _better(best, key, cell)
 
     def _made(self, at: Solution, index: int, group: GroupId, before: bool) -> dict[Key, Cell]:
         """The best cells from expressions alone."""
@@ -272,7 +293,8 @@ class Solver:
                     own = self._write(slot.delta, span)
                     mine = change.cost + weight * own
                     charge = chain.charge + (0 if (kept, index) in shared else mine)
-                    longer = Link(chain.cost + mine, charge, False, own)
+                    # What is shared of the chain is spent; starting anew would not save it.
+                    longer = Link(chain.charge + mine, charge, False, own)
                     if best is None or longer.cost < best.cost:
                         best = longer
                     else:

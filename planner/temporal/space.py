@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Aggregate, Filter, Join, Project, Relation, Version
+from planner.algebra.relational import Aggregate, Filter, Join, Project, Relation, UnionAll, Version
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column, ColumnId, DataType
 from planner.memo.memo import Expression, GroupId, Memo, Tvr, View
@@ -46,15 +46,25 @@ class Space:
     the empty one first. ``keys``: how each slot may be distributed.
     """
 
-    def __init__(self, memo: Memo, root: GroupId, keeps: frozenset[View] | None = None) -> None:
+    def __init__(
+        self,
+        memo: Memo,
+        root: GroupId,
+        keeps: frozenset[View] | None = None,
+        *,
+        placed_unions: bool = False,
+    ) -> None:
+        self._placed_unions = placed_unions
         self.memo = memo
         self.root = memo.leader(root)
         self._keeps = keeps
         self.slots = tuple(_slots(memo, keeps))
         self.by_whole: dict[GroupId, list[Slot]] = {}
         self.by_snapshot: dict[GroupId, list[Slot]] = {}
+        self.by_delta: dict[GroupId, list[Slot]] = {}
         for slot in self.slots:
             self.by_whole.setdefault(slot.whole, []).append(slot)
+            self.by_delta.setdefault(slot.delta, []).append(slot)
             if slot.weighted:
                 self.by_snapshot.setdefault(slot.snapshot, []).append(slot)
         self.splits = {
@@ -145,6 +155,10 @@ class Space:
                 yield self.memo.leader(given.group), key
         elif isinstance(node, Aggregate):
             yield self.memo.leader(inputs[0].group), aggregate_key(node)
+        elif isinstance(node, UnionAll) and self._placed_unions:
+            for key in keys:
+                for given, placed in zip(inputs, branch_keys(node, key), strict=True):
+                    yield self.memo.leader(given.group), placed
         elif isinstance(node, Filter | Project):
             for key in keys:
                 below = key_below(node, key)
@@ -160,6 +174,12 @@ def join_keys(join: Join) -> tuple[Key, Key]:
 
 def aggregate_key(node: Aggregate) -> Key:
     return tuple(sorted(key.id for key in node.keys))
+
+
+def branch_keys(union: UnionAll, key: Key) -> tuple[Key, ...]:
+    """A distribution of a union as one of each branch."""
+    places = [[column.id for column in union.columns].index(id_) for id_ in key]
+    return tuple(tuple(b.columns[place].id for place in places) for b in union.branches)
 
 
 def key_below(node: Relation, key: Key) -> Key | None:

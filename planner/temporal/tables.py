@@ -55,8 +55,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A chain up to a run: ``cost`` of all partitions, weighted; ``charge``: of those that are not
-    shared; ``start``: this run's partition is the whole; ``own``: of writing it."""
+    """A chain up to a run: ``charge``: the cost of all partitions that are not shared, weighted;
+    ``cost``: the same, as if this run's were not shared; ``start``: this run's partition is the
+    whole; ``own``: of writing it."""
 
     cost: int
     charge: int

@@ -6,14 +6,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.algebra.relational import Aggregate, Filter, Join, JoinKind, Project, Relation, Scan
+from planner.algebra.relational import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+)
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
 from planner.memo.memo import Expression, GroupId, Memo
 from planner.memo.reference import Reference
 from planner.temporal.figures import Figures
-from planner.temporal.space import Key, aggregate_key, join_keys, key_below
+from planner.temporal.space import Key, aggregate_key, branch_keys, join_keys, key_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,9 @@ class Ways:
             if below is not None:
                 return [Way(own, (Ask(asks[0].group, below, asks[0].before),), key)]
             return []
+        if isinstance(node, UnionAll) and key and self.prices.placed_unions:
+            placed = zip(asks, branch_keys(node, key), strict=True)
+            return [Way(own, tuple(replace(ask, key=below) for ask, below in placed), key)]
         return [Way(own, asks)]
 
     def _ask(self, given: Relation, key: Key, before: bool) -> Ask:
