@@ -30,8 +30,8 @@ from planner.materialize.diss import Action, Price, Program, Step
 from planner.materialize.holdings import Holdings
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Reference, Stamped
-from planner.temporal.solve import write_cost
 from planner.temporal.space import Key, Slot, Space
+from planner.temporal.store_costs import write_cost
 from planner.temporal.tables import Kept, Solution
 from planner.temporal.ways import Way, Ways
 

@@ -17,11 +17,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.cost import operators
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Stamped
 from planner.temporal.space import Key, Slot, Space
+from planner.temporal.store_costs import StoreCosts, write_cost
 from planner.temporal.tables import Cell, How, Kept, Link, Partition, Solution
 from planner.temporal.ways import Span, Way, Ways
 
@@ -64,7 +63,7 @@ class Solver:
         self._committed = committed
         self._twins = twins
         self._terms = terms
-        self._sizes: dict[tuple[int, int], Size] = {}
+        self._store = StoreCosts(ways, spans)
         self._tryable: dict[
             tuple[int, GroupId, bool], tuple[tuple[Expression, Way | None], ...]
         ] = {}
@@ -323,8 +322,8 @@ class Solver:
         """Whole from the chain; or what earlier runs kept, and this run's delta in place."""
         span = self._spans[index]
         weight = self._weights[span.run]
-        size = self._stored(slot, span.base if before else span.run)
-        extra = self._consolidation(slot, group, size)
+        size = self._store.size(slot, span.base if before else span.run)
+        extra = self._store.consolidation(slot, group, size)
         for key, kept in self._chains(slot):
             chain = self._chain(at, index - 1 if before else index, kept)
             if chain is not None:
@@ -338,54 +337,14 @@ class Solver:
             chain = self._chain(at, index - 1, kept)
             if chain is None:
                 continue
-            own = round(operators.read(self._stored(slot, span.base), self._prices)) + extra
+            own = round(operators.read(self._store.size(slot, span.base), self._prices)) + extra
             for added in (g for g in (slot.delta, slot.singles) if g is not None):
                 change = at.cells[index].get((added, (), False))
                 if change is not None:
-                    mine = own + self._more_to_merge(slot, added, span)
+                    mine = own + self._store.more_to_merge(slot, added, span)
                     cost = chain.charge + change.cost + weight * mine
                     cell = Cell(cost, How.ADDED, mine, kept=kept, slot=slot, added=added)
                     _better(best, (), cell)
-
-    def _more_to_merge(self, slot: Slot, added: GroupId, span: Span) -> int:
-        """Of merging single rows, beside the states that there would be of them."""
-        if added == slot.delta:
-            return 0
-        rows = self._ways.size(added, False, span)
-        more = Size(max(0.0, rows.rows - self._ways.size(slot.delta, False, span).rows), rows.width)
-        return round(
-            operators.group(more.rows, 0.0, (), 1, self._prices)
-            + operators.exchange(more, self._prices)
-        )
-
-    def _stored(self, slot: Slot, until: int) -> Size:
-        """Rows of a chain: more than the snapshot has, where every run left states of a group."""
-        if (slot.index, until) not in self._sizes:
-            self._sizes[slot.index, until] = self._sum(slot, until)
-        return self._sizes[slot.index, until]
-
-    def _sum(self, slot: Slot, until: int) -> Size:
-        rows, width, before = 0.0, 8.0, 0
-        for span in self._spans:
-            if span.run > until:
-                break
-            part = (
-                self._ways.size(slot.delta, False, span)
-                if span.base
-                else self._ways.size(slot.snapshot, False, span)
-            )
-            rows, width, before = rows + part.rows, part.width, span.run
-        if before < until or not rows:
-            whole = self._ways.size(slot.snapshot, False, Span(0, until))
-            return Size(max(rows, whole.rows), whole.width)
-        return Size(rows, width)
-
-    def _consolidation(self, slot: Slot, group: GroupId, size: Size) -> int:
-        """Of making plain rows of weighted ones: a grouping by all columns."""
-        if not slot.weighted or slot.whole != group:
-            return 0
-        grouped = operators.group(size.rows, size.rows, (), 1, self._prices)
-        return round(grouped + operators.exchange(size, self._prices))
 
     def _stamped(
         self,
@@ -401,15 +360,10 @@ class Solver:
                 link = at.appended(index, kept)
                 if link is None:
                     continue
-                own = round(operators.read(self._stored(slot, span.run), self._prices))
+                own = round(operators.read(self._store.size(slot, span.run), self._prices))
                 cost = link.charge + self._weights[span.run] * own
                 cell = Cell(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
                 _better(best, key, cell)
-
-
-def write_cost(size: Size, stage_cost: int, prices: Prices) -> int:
-    """Of writing a partition, not weighted."""
-    return stage_cost + round(operators.write(size, prices))
 
 
 def _better(best: dict[Key, Cell], key: Key, cell: Cell) -> None:
