@@ -85,10 +85,11 @@ class Outcome:
     early_results: int = 0
 
 
-def _tries(case: Case) -> int:
-    """A search of full length for every eighth query: it takes most of the time, and the plans that
-    it finds are made of the same parts."""
-    return Settings().tries if len(case.query.sql) % 8 == 0 else 2
+def _effort(case: Case) -> tuple[int, int]:
+    """A search of full length, and each method apart, for every eighth query: they take most of the
+    time, and the plans that are found are made of the same parts."""
+    whole = len(case.query.sql) % 8 == 0
+    return (Settings().tries, Settings().compare) if whole else (2, 0)
 
 
 def request_of(
@@ -97,6 +98,7 @@ def request_of(
     """Run ``run`` of a day with ``points`` runs."""
     weights = [0.25 + 0.75 * i / max(1, points - 1) for i in range(points)]
     weights[-1] = 1.0
+    tries, compare = _effort(case)
     return PlanRequest(
         report=case.name,
         sql=case.query.sql,
@@ -110,7 +112,8 @@ def request_of(
         method=case.method,
         settings=Settings(
             temporal="early" if early else "cost",
-            tries=_tries(case),
+            tries=tries,
+            compare=compare,
             rules_off=case.off,
             state_budget=case.state_budget,
         ),
