@@ -10,6 +10,7 @@ from planner.rules.explore.catalog import EXPLORE
 from planner.rules.methods import domain, higher_order, outer_join_views, pre_aggregation
 from planner.rules.methods.catalog import METHODS, rule_names
 from planner.rules.methods.join_block import ORDER
+from planner.rules.methods.unmatched import UNMATCHED
 from planner.rules.normalize.driver import RULE_NAMES
 from planner.search.incremental import SOURCE_DELTA
 from tests.datadriven import read_blocks
@@ -32,6 +33,7 @@ BY_ROWS = {
         ORDER,
         pre_aggregation.RULE.name,
         *(rule.name for rule in domain.DOMAIN),
+        *(rule.name for rule in UNMATCHED),
     ),
 }
 """Where rules are held against rows, and which ones."""

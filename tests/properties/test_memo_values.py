@@ -26,6 +26,7 @@ from planner.rules.methods import higher_order, pre_aggregation
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import ORDER
 from planner.rules.methods.outer_join_views import OJV
+from planner.rules.methods.unmatched import UNMATCHED
 from planner.search.explore import Search
 from planner.search.incremental import SOURCE_DELTA, TVR_GENERATING, without
 from planner.search.rule import MemoRule
@@ -174,6 +175,32 @@ def random_aggregate(rng: random.Random, given: list[History], below: Relation) 
         for place, call in enumerate(calls)
     )
     return Aggregate(below, tuple(keys), named)
+
+
+@pytest.mark.parametrize("rule", ["UnmatchedRowsOfAntiJoin", "UnmatchedRowsOfSemiJoin"])
+def test_existence_by_the_rows_that_are_still_alone(rule: str) -> None:
+    """On the left also what takes rows back; on any condition on the pair; one below another."""
+    found = 0
+    for seed in range(CASES * 2):
+        rng = random.Random(f"unmatched-{rule}-{seed}")
+        given = histories(rng, rng.choice((2, 3)))
+        last = JoinKind.ANTI if "Anti" in rule else JoinKind.SEMI
+        kinds = (JoinKind.INNER, JoinKind.LEFT, last)
+        below = random_joins(rng, given[:-1], kinds, residual=0.3)
+        columns = {column.id for column in below.columns}
+        outside = [h for h in given[:-1] if _column(h, KEY).id in columns]
+        other = given[-1]
+        parts: list[Scalar] = [equals(_column(rng.choice(outside), KEY), _column(other, KEY))]
+        if rng.random() < 0.4 and _column(outside[0], NUMBER).id in columns:
+            numbers = Ref(_column(outside[0], NUMBER)), Ref(_column(other, NUMBER))
+            parts.append(Call(rng.choice(("<", "<>")), numbers, BOOLEAN))
+        relation = Join(last, below, other.scan, conjunction(tuple(parts)))
+        try:
+            memo = checked(relation, given, (*TVR_GENERATING, *UNMATCHED))
+        except AssertionError as error:
+            raise AssertionError(f"{rule}, seed {seed}: {error}") from error
+        found += any(e.origin == rule for e in memo.expressions)
+    assert found > CASES // 3
 
 
 EXISTENCE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.INNER)

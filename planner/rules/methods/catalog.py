@@ -19,6 +19,7 @@ from planner.rules.methods import (
 )
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.method import Method, always
+from planner.rules.methods.unmatched import UNMATCHED
 from planner.rules.normalize import driver
 from planner.search.incremental import TVR_GENERATING
 from planner.search.rule import MemoRule
@@ -26,7 +27,7 @@ from planner.search.rule import MemoRule
 IM1 = Method(
     "im1",
     "IM-1: deltas of every operator from versions of its inputs, merged into what is kept",
-    (*TVR_GENERATING, *DOMAIN),
+    (*TVR_GENERATING, *DOMAIN, *UNMATCHED),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",
 )

@@ -1,0 +1,95 @@
+"""State of what has not matched yet: the left rows of a semi or anti join without a partner so far.
+
+Partners come and do not go where R is append-only. So a left row that has one is done: nothing that
+arrives later says anything new of it. With U = L anti R, the rows that are still alone::
+
+    d(L anti R)  =  dL anti R_new  -  U_old semi dR
+    d(L semi R)  =  dL semi R_new  +  U_old semi dR
+
+The other rules look up L_old, and so keep all of L; here U is kept instead, which is little where
+few rows are alone for long. How many that is (the orphan count) is estimated like any anti join, or
+was counted in earlier runs and days, and it is by the cost of keeping U, or L, that one is chosen.
+
+Why it is right: a row of L_old semi R_new that is not in L_old semi R_old has no partner in R_old,
+so it is in U_old, and its partner is in dR. That holds for any condition on the pair, since it is
+asked as a whole. Bags: rows of U have the multiplicity that they have in L. NULLs: a condition that
+is not true makes no partner, in any version. Retractions: of L, all terms are linear in it; of R
+there must be none, or a row that is done would have to come back.
+
+An inner join keeps all of L: a row that has met its partner would be done only if the key of R were
+unique. That is known of a key that an author declares, but not checked against what has arrived
+before, and a key that does not hold would lose rows without a word. So declared keys are estimates'
+business only.
+"""
+
+from __future__ import annotations
+
+from planner.algebra.relational import Join, JoinKind, Version
+from planner.algebra.scalar import is_deterministic
+from planner.memo.memo import Tvr, View
+from planner.memo.reference import Reference
+from planner.rules.incremental.join import weighted_join
+from planner.search.incremental import GroupVersions, add_delta
+from planner.search.rule import Match, MemoRule
+from planner.tvr.signed import Signed, plus, with_weight
+
+_AFTER_OTHERS = 1
+
+
+def _partners(match: Match, kind: JoinKind) -> tuple[Join, GroupVersions, GroupVersions] | None:
+    """The join and its inputs, where partners come and never go."""
+    memo, node = match.memo, match.expression.node
+    if not isinstance(node, Join) or node.kind is not kind or not is_deterministic(node.condition):
+        return None
+    inputs = [memo.tvr_of(i.group) for i in node.inputs if isinstance(i, Reference)]
+    left, right = (GroupVersions(memo, t, match.ids) for t in inputs if t is not None)
+    if not right.changing or right.tvr.weight is not None or not left.changing:
+        return None
+    return node, left, right
+
+
+def _anti(match: Match) -> bool:
+    found, tvr = _partners(match, JoinKind.ANTI), match.memo.tvr_of(match.expression.group)
+    if found is None or tvr is None or (Version.NEW, View.WEIGHTED) not in tvr.edges:
+        return False
+    join, left, right = found
+    alone = GroupVersions(match.memo, tvr, match.ids).old()
+    semi = Join(JoinKind.SEMI, join.left, join.right, join.condition)
+    gone = weighted_join(semi, alone, right.delta(), match.ids)
+    parts = (
+        weighted_join(join, left.delta(), right.new(), match.ids),
+        with_weight(gone, match.ids, sign=-1),
+    )
+    return add_delta(match, tvr, plus(parts, join.columns, match.ids), ANTI.name)
+
+
+def _semi(match: Match) -> bool:
+    found, tvr = _partners(match, JoinKind.SEMI), match.memo.tvr_of(match.expression.group)
+    if found is None or tvr is None:
+        return False
+    join, left, right = found
+    memo = match.memo
+    anti = memo.add(Join(JoinKind.ANTI, join.left, join.right, join.condition), SEMI.name)
+    alone = _of(memo.tvr_of(anti))
+    met = Join(JoinKind.SEMI, memo.reference(alone.new, before=True), join.right, join.condition)
+    parts = (
+        weighted_join(join, left.delta(), right.new(), match.ids),
+        weighted_join(met, Signed(met.left), right.delta(), match.ids),
+    )
+    return add_delta(match, tvr, plus(parts, join.columns, match.ids), SEMI.name)
+
+
+def _of(tvr: Tvr | None) -> Tvr:
+    if tvr is None:
+        raise ValueError("an anti join is a TVR")
+    return tvr
+
+
+_SOURCE = "Key-aware state: a row that found its partner leaves the state; join by EXISTS, any key"
+ANTI = MemoRule(
+    "UnmatchedRowsOfAntiJoin", Join, _anti, _SOURCE, deltas=True, priority=_AFTER_OTHERS
+)
+SEMI = MemoRule(
+    "UnmatchedRowsOfSemiJoin", Join, _semi, _SOURCE, deltas=True, priority=_AFTER_OTHERS
+)
+UNMATCHED: tuple[MemoRule, ...] = (ANTI, SEMI)
