@@ -22,11 +22,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("planner", "include", "spark_jobs", "forerun", "tests", "pyproject.toml")
 _RULES, _STAGES = "planner/rules/incremental", "planner/stages/build.py"
+_PARTS = "planner/rules/methods/positive_negative.py"
 _LAWS = "tests/properties/test_delta_laws.py"
+_VALUES = "tests/properties/test_rule_values.py"
 _DAYS = "tests/properties/test_differential.py"
 _STORED = "tests/spark/test_stored_days.py::test_every_run_of_a_stored_day_equals_batch_on_sail"
 SUITES = (
-    (_LAWS,),
+    (_LAWS, _VALUES),
     (f"{_DAYS}::test_equals_batch_without_an_engine[10000]",),
     (f"{_DAYS}::test_equals_batch_on_sail[0]",),
     (f"{_DAYS}::test_grouping_sets_equal_batch_on_sail",),
@@ -164,6 +166,19 @@ MUTATIONS = (
         "families: the bucket count chosen anew in each run", "planner/materialize/families.py",
         "            return self._stored[digest]\n        slot",
         "            pass\n        slot",
+    ),
+    Mutation(
+        "IM-2: rows without a partner of one side only of a full join", _PARTS,
+        "negative = UnionAll((negative, rest), node.columns)", "pass",
+    ),
+    Mutation(
+        "IM-2: a join of the first part only", _PARTS,
+        "joined = tuple(node.with_inputs((branch, node.right)) for branch in branches)",
+        "joined = tuple(node.with_inputs((branch, node.right)) for branch in branches[:1])",
+    ),
+    Mutation(
+        "parts: counts of parts counted", "planner/rules/explore/eager_aggregate.py",
+        '"count": "sum"', '"count": "count"',
     ),
     Mutation(
         "grouping sets: a key is shown where the set has it not", "planner/sql/grouping_sets.py",
