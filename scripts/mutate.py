@@ -21,14 +21,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("planner", "include", "spark_jobs", "forerun", "tests", "pyproject.toml")
+_METHODS = "planner/rules/methods"
 _RULES, _STAGES = "planner/rules/incremental", "planner/stages/build.py"
 _PARTS = "planner/rules/methods/positive_negative.py"
 _LAWS = "tests/properties/test_delta_laws.py"
 _VALUES = "tests/properties/test_rule_values.py"
+_JOINS = "tests/properties/test_memo_values.py"
 _DAYS = "tests/properties/test_differential.py"
 _STORED = "tests/spark/test_stored_days.py::test_every_run_of_a_stored_day_equals_batch_on_sail"
 SUITES = (
     (_LAWS, _VALUES),
+    (_JOINS,),
     (f"{_DAYS}::test_equals_batch_without_an_engine[10000]",),
     (f"{_DAYS}::test_equals_batch_on_sail[0]",),
     (f"{_DAYS}::test_grouping_sets_equal_batch_on_sail",),
@@ -50,6 +53,32 @@ class Mutation:
 
 
 MUTATIONS = (
+    Mutation(
+        "outer join views: who loses the last partner is taken back again",
+        f"{_METHODS}/outer_join_views.py", "sign=1 if after else -1", "sign=-1",
+    ),
+    Mutation(
+        "outer join views: nobody loses a partner", f"{_METHODS}/outer_join_views.py",
+        "            if after and direct.weight is None:\n", "            if after:\n",
+    ),
+    Mutation(
+        "virtual time points: the leaf counts as not yet updated", f"{_METHODS}/join_block.py",
+        "leaf.number < updated or (leaf.number == updated and not after)",
+        "leaf.number <= updated",
+    ),
+    Mutation(
+        "views: leaves of two versions in one", f"{_METHODS}/update_chain.py",
+        "olds <= {number < updated.number}", "True",
+    ),
+    Mutation(
+        "domain: the group of NULL left out", f"{_METHODS}/domain.py",
+        '        found = Call("or", (found, Call("isnull", (Ref(key),), BOOLEAN)), BOOLEAN)\n',
+        "        pass\n",
+    ),
+    Mutation(
+        "aggregated first: not by the keys of the query", f"{_METHODS}/pre_aggregation.py",
+        "keys = block.needed(side, wanted)", "keys = block.needed(side, ())",
+    ),
     Mutation(
         "inner join: L_new for L_old", f"{_RULES}/join.py",
         "parts.append(weighted_join(join, left.old(), right.delta(), ids))",

@@ -45,7 +45,7 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, references, substitute
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, references, substitute
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.errors import Reason
 from planner.memo.memo import Memo, Role, Tvr, View
@@ -336,16 +336,13 @@ def _read_from_view(memo: Memo, orphans: _Orphans) -> None:
     group = _weighted(view)
     rejected = null_rejected(branch.condition)
     theirs = [c for c in orphans.sub.given.columns if c.id in rejected]
-    mine = [c for c in orphans.other.given.columns if c.id in rejected]
-    if group is None or view.weight is None or weight is None or not theirs or not mine:
+    if group is None or view.weight is None or weight is None or not theirs:
         return
     old = memo.reference(group, before=True)
-    alone = (
-        Call("isnull", (Ref(theirs[0]),), BOOLEAN),
-        Call("isnotnull", (Ref(mine[0]),), BOOLEAN),  # FULL has rows of the other side alone too
-    )
+    # A full join has rows of T's side alone too: without columns of X, they are nobody's partner.
+    alone = Call("isnull", (Ref(theirs[0]),), BOOLEAN)
     kept = (*orphans.other.given.columns, view.weight)
-    rows = Project(Filter(old, conjunction(alone)), tuple((c, Ref(c)) for c in kept))
+    rows = Project(Filter(old, alone), tuple((c, Ref(c)) for c in kept))
     concerned = Join(JoinKind.SEMI, rows, orphans.direct.relation, branch.condition)
     items: list[tuple[Column, Scalar]] = [(c, Ref(c)) for c in orphans.other.given.columns]
     items += [(c, Literal(None, c.type)) for c in orphans.sub.given.columns]
