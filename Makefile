@@ -10,10 +10,10 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke bench-plan clean
+.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke bench-plan bench-methods clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # -- set-up: each step once, again when what it is made from changes ------------------------------
 $(STAMPS)/venv: requirements.lock pyproject.toml scripts/venv.sh scripts/uv.sh
@@ -81,6 +81,9 @@ bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: do
 
 bench-plan: setup ## planning time of TPC-H's and TPC-DS's queries (fetched): docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.planning
+
+bench-methods: setup ## estimated cost of all methods against each alone: docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.methods
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)
 	rm -rf .venv .forerun build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

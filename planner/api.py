@@ -83,7 +83,8 @@ def plan(request: PlanRequest) -> PlanResult:
             f"the method {method.name} does not apply to this query: {why_not}",
             hint="Use auto: of all methods that apply, the cheapest for each part of the query.",
         )
-    return _result(read, Compared(plan_alone(method, relation, request, read.ids)))
+    alone = plan_alone(method, relation, request, read.ids)
+    return _result(read, Compared(alone, spent=alone.spent))
 
 
 def alternatives(found: PlanResult) -> tuple[Alternative, ...]:

@@ -113,7 +113,9 @@ class Settings:
     a delta rule runs early in every run. ``run_cost`` is the fixed cost of opening one more run, in
     CPU seconds: what an application costs that does next to nothing. ``buckets`` other than 0 fixes
     the bucket count of new families. ``tries`` is the budget of the search for what is kept: how
-    many changes it looks at beside what plans use by themselves. ``rules_off`` are rules by name
+    many changes it looks at beside what plans use by themselves. ``explore`` is the budget of the
+    search for other forms of the query: tries of rules and expressions that they make (TPC-DS and
+    TPC-H need at most 4,700). ``rules_off`` are rules by name
     that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
     is planned alone to compare it with all together. ``speed_ups``: of exploration.
@@ -124,6 +126,7 @@ class Settings:
     run_cost: float = 3.0
     buckets: int = 0
     tries: int = 24
+    explore: int = 12_000
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
     compare: int = 100_000

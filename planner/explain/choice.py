@@ -35,6 +35,13 @@ def why_batch(found: Found) -> Iterator[str]:
     yield f"  no early work: at best ({_runs(best)}) {cost}, {against}"
 
 
+def budgets_spent(found: Found) -> Iterator[str]:
+    """The budgets that ended a search, by their names in the settings; nothing if none did."""
+    if found.compared.spent:
+        names = ", ".join(found.compared.spent)
+        yield f"  the best plan found within the budgets of the search; spent: {names}"
+
+
 def compared(found: Found) -> Iterator[str]:
     """What decided where plans are compared by the last run first; nothing for a weighted sum."""
     if found.plan.objective == "last-run-first":

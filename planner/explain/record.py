@@ -51,6 +51,7 @@ def _search(found: Found) -> dict[str, object]:
         "tvrs": len(memo.tvrs),
         "evaluations": max(found.decision.evaluations, found.compared.evaluations),
         "budget_spent": trace.spent,
+        "budgets_spent": list(found.compared.spent),
         "compared": list(found.compared.alone),
         "not_compared": list(found.compared.left_out),
         "by_rule": {

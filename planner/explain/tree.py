@@ -12,7 +12,7 @@ from planner.algebra.describe import label
 from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
 from planner.explain import methods
-from planner.explain.choice import compared, kept_of_budget, why_batch
+from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch
 from planner.explain.found import MICRO, Found, reason_text
 from planner.materialize.methods import Alternative
 from planner.memo.memo import GroupId
@@ -60,7 +60,9 @@ def render(found: Found, alternatives: Sequence[Alternative] = ()) -> str:
     """The tree as text, with the runs above it and what is not incremental below it; what each
     method alone would give, if that is at hand."""
     plan = found.plan
-    choice = (*compared(found), *why_batch(found), *kept_of_budget(found))
+    choice = (
+        *compared(found), *why_batch(found), *kept_of_budget(found), *budgets_spent(found),
+    )  # fmt: skip
     parts = [*_header(plan), *choice, "", *_tree_text(lines(found))]
     parts += _early_results(found)
     if plan.families:

@@ -29,7 +29,8 @@ from planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a method gives, and the space it was found in. ``ids`` go on from those of the memo."""
+    """What a method gives, and the space it was found in. ``ids`` go on from those of the memo.
+    ``spent``: the budgets that ended a search, by their names in the settings."""
 
     method: Method
     explored: Explored
@@ -38,17 +39,20 @@ class Planned:
     families: Families
     decision: Decision
     ids: ColumnIds
+    spent: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """The best plan, and what it was compared with: names of the methods that were planned alone,
-    and of those that were not, since the budget of evaluations was spent."""
+    and of those that were not, since the budget of evaluations was spent. ``spent``: the budgets
+    that ended a search, by their names in the settings: without, the plan might be better."""
 
     best: Planned
     alone: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     evaluations: int = 0
+    spent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
     spent = best.decision.evaluations
     settled = request.settings.temporal == "early" or request.settings.state_budget is not None
     if settled or not together.runs.looked_at:
-        return Compared(best, evaluations=spent)
+        return Compared(best, evaluations=spent, spent=best.spent)
     apart: list[Planned] = []
     left_out: list[str] = []
     for method in SINGLE:
@@ -107,7 +111,10 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
             best = one
     names = tuple(one.method.name for one in apart)
     spent = together.runs.evaluations + sum(one.decision.evaluations for one in apart)
-    return Compared(best, names, tuple(left_out), spent)
+    over = dict.fromkeys(name for one in (together.planned(), *apart) for name in one.spent)
+    if left_out:
+        over["compare"] = None
+    return Compared(best, names, tuple(left_out), spent, tuple(over))
 
 
 def alternatives(
@@ -150,6 +157,7 @@ class _Search:
             len(request.points),
             request.settings.speed_ups,
             _last_moments(request),
+            request.settings.explore,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         self._space = Space(
@@ -183,7 +191,14 @@ class _Search:
             self._families,
             self._decision,
             self._ids,
+            tuple(self._spent()),
         )
+
+    def _spent(self) -> Iterator[str]:
+        if self._explored.trace.spent:
+            yield "explore"
+        if self.runs.cut:
+            yield "tries"
 
 
 def _last_moments(request: PlanRequest) -> Moments | None:

@@ -105,6 +105,11 @@ class Runs:
         return bool(self._searches)
 
     @property
+    def cut(self) -> bool:
+        """Whether a search for what is kept ended with its tries."""
+        return any(search.cut for _, search in self._searches)
+
+    @property
     def evaluations(self) -> int:
         return self._of_batch + sum(search.evaluations for _, search in self._searches)
 

@@ -35,7 +35,8 @@ class _Change:
 
 class Search:
     """``tries``: the most solutions that the greedy part may ask for, counted over one search.
-    ``early``: the indices of the early runs that give the result too."""
+    ``early``: the indices of the early runs that give the result too. ``cut``: whether changes were
+    left that the tries did not last for."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Search:
         self._weights = weights
         self._tries = tries
         self._early = early
+        self.cut = False
         self._near: Solution | None = None
         self._seen: dict[tuple[_Shared, _Allowed], Chosen | None] = {}
 
@@ -78,6 +80,7 @@ class Search:
         """The cheapest plan found from another one, by one change at a time."""
         for change in (*self._with_less(best), *self._with_more(best)):
             if self._tries <= 0:
+                self.cut = True
                 break
             self._tries -= 1
             found = self._settled((best.used - change.less) | change.more)

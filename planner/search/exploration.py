@@ -7,28 +7,27 @@ from dataclasses import dataclass, field, replace
 
 from planner.algebra.relational import Relation
 from planner.memo.memo import GroupId, Memo
-from planner.request import SpeedUps
+from planner.request import Settings, SpeedUps
 from planner.rules.explore.catalog import Moments, Rewrite, TreeRule
 from planner.search.ablation import DIFFERENCES, merge_in_every_order
 from planner.search.explore import Search, Trace
 from planner.search.rule import MemoRule
 from planner.tvr.signed import ColumnIds
 
-BUDGET = 20_000
-"""Most tries of rules in one search."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """``growing``: names of sources, ``retracting`` of those among them whose deliveries take rows
     back. ``runs``: how many the day has, of interest only where a speed-up is off. ``moments``:
-    what rewrites of blocks of joins go by; without, they are not tried."""
+    what rewrites of blocks of joins go by; without, they are not tried. ``budget``: of work, in
+    each step."""
 
     growing: frozenset[str]
     retracting: frozenset[str] = frozenset()
     runs: int = 1
     speed: SpeedUps = field(default_factory=SpeedUps)
     moments: Moments | None = None
+    budget: int = Settings().explore
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def _step(
     memo = Memo(scope.growing, scope.retracting)
     root = memo.add(relation)
     tried = rules if scope.speed.pruned else (*rules, *DIFFERENCES)
-    search = Search(memo, tried, ids, BUDGET)
+    search = Search(memo, tried, ids, scope.budget)
     _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)
     trace = search.run()
     if not scope.speed.guided:

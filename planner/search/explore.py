@@ -51,7 +51,9 @@ class Trace:
 
 
 class Search:
-    """Fires rules at expressions of a memo. ``budget`` is the most tries."""
+    """Fires rules at expressions of a memo. ``budget`` is the most work: tries of rules, and the
+    expressions that they make, by which memory and the work of the temporal search grow. A rule
+    that has begun ends."""
 
     def __init__(
         self,
@@ -93,6 +95,7 @@ class Search:
             first = len(self._memo.expressions)
             found = rule.fire(Match(self._memo, matched[0], self._ids, *matched[1:]))
             end = len(self._memo.expressions)
+            self._budget -= end - first
             self.trace.note(rule.name, matched[0].id, first, end, found=found)
             if found and self._observer is not None:
                 self._observer(rule, matched[0])

@@ -235,8 +235,12 @@ def _remarks(found: Sequence[Found]) -> list[str]:
     )
     gain, best, name = dearest
     out.append(f"The highest gain is {gain:.1f} times, over {name}: {_name(best)}.")
+    most = max(found, key=lambda f: f.gain("batch"))
+    out.append(f"Over batch it is {most.gain('batch'):.1f} times: {_name(most)}.")
     batch = [f for f in found if rounded(f.auto) == rounded(f.batch)]
     out.append(f"Of {len(found)} days, {len(batch)} are batch, since nothing early repays itself.")
+    mixed = [f for f in found if f.alone and f not in batch and f.gain(f.best_alone) > 1.0005]
+    out.append(f"On {len(mixed)} days `auto` is below batch and below every single method.")
     above = [f for f in found if f.is_above]
     if not above:
         return [*out, "No single method, nor batch, is below `auto` on any day."]

@@ -127,7 +127,8 @@ class QueryCase:
 @dataclass(frozen=True)
 class Case:
     """``early``: force every delta rule to be used early, else choose by cost. ``method`` alone,
-    without the rules that are ``off``. ``state_budget``: the most bytes that may be kept."""
+    without the rules that are ``off``. ``state_budget``: the most bytes that may be kept.
+    ``effort``: budgets of the search by their names in the settings, where not the usual ones."""
 
     name: str
     tables: dict[str, TableCase]
@@ -137,6 +138,7 @@ class Case:
     method: Method = "auto"
     off: tuple[str, ...] = ()
     state_budget: int | None = None
+    effort: tuple[tuple[str, int], ...] = ()
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -182,6 +184,7 @@ def to_json(case: Case) -> str:
         "method": case.method,
         "off": case.off,
         "state_budget": case.state_budget,
+        "effort": case.effort,
         "tables": tables,
         "query": asdict(case.query),
     }
@@ -216,6 +219,7 @@ def from_json(text: str) -> Case:
         raw.get("method", "auto"),
         tuple(raw.get("off", ())),
         raw.get("state_budget"),
+        tuple((name, most) for name, most in raw.get("effort", ())),
     )
 
 

@@ -99,6 +99,7 @@ def request_of(
     weights = [0.25 + 0.75 * i / max(1, points - 1) for i in range(points)]
     weights[-1] = 1.0
     tries, compare = _effort(case)
+    effort = {"tries": tries, "compare": compare} | dict(case.effort)
     return PlanRequest(
         report=case.name,
         sql=case.query.sql,
@@ -112,10 +113,9 @@ def request_of(
         method=case.method,
         settings=Settings(
             temporal="early" if early else "cost",
-            tries=tries,
-            compare=compare,
             rules_off=case.off,
             state_budget=case.state_budget,
+            **effort,
         ),
         problem=problem,
     )
