@@ -20,7 +20,7 @@ from planner.cost import operators
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Stamped
 from planner.temporal.space import Key, Slot, Space
-from planner.temporal.store_costs import StoreCosts, write_cost
+from planner.temporal.store_costs import StoreCosts
 from planner.temporal.tables import Cell, How, Kept, Link, Partition, Solution
 from planner.temporal.ways import Span, Way, Ways
 
@@ -57,13 +57,12 @@ class Solver:
         self._space = space
         self._memo = space.memo
         self._ways = ways
-        self._prices = ways.prices
         self._spans = spans
+        self._store = StoreCosts(ways, spans, terms.stage_cost)
         self._weights = weights
         self._committed = committed
         self._twins = twins
         self._terms = terms
-        self._store = StoreCosts(ways, spans)
         self._tryable: dict[
             tuple[int, GroupId, bool], tuple[tuple[Expression, Way | None], ...]
         ] = {}
@@ -175,13 +174,13 @@ class Solver:
         """A delta that was put in place to be kept, from this run's partition of the chain: several
         readers need not shuffle it again."""
         size = self._ways.size(slot.delta, False, self._spans[index])
-        read = round(operators.read(size, self._prices))
+        read = round(operators.read(size, self._ways.prices))
         weight = self._weights[self._spans[index].run]
         for key, kept in self._chains(slot):
             change, chain = made.get(key), self._chain(at, index - 1, kept)
             if change is None or chain is None:
                 continue
-            mine = change.cost + weight * self._write(slot.delta, self._spans[index])
+            mine = change.cost + weight * self._store.written(slot.delta, index)
             charge = chain.charge + (0 if (kept, index) in at.shared else mine)
             cell = Cell(
                 charge + weight * read, How.READ, read, kept=kept, placed=bool(key), slot=slot
@@ -224,39 +223,37 @@ class Solver:
     ) -> None:
         self.evaluations += 1
         cells = at.cells[index]
-        weight = self._weights[self._spans[index].run]
         cost, own = 0, way.own
         inputs = []
         for ask in way.asks:
-            cell = cells.get((ask.group, ask.key, ask.before))
+            cell = cells.get(ask)
             if cell is None:
                 return
             inputs.append(cell)
             cost += cell.cost
         hashed = way.hashes is not None and inputs[1 - way.hashes].placed
-        own -= way.gain if hashed else 0
-        cost += weight * own
-        placed = bool(inputs) and not way.moves and all(cell.placed for cell in inputs)
-        for key in {(), way.gives}:
+        if hashed:
+            own -= way.gain
+        cost += self._weights[self._spans[index].run] * own
+        if not _is_better(best, way.gives, cost):
+            return
+        placed = way.gives != () and not way.moves and all(cell.placed for cell in inputs)
+        for key in _with_anyhow(way.gives):
             known = best.get(key)
             if known is None or cost < known.cost:
-                best[key] = Cell(
-                    cost, How.EXPRESSION, own, expression, way, hashed, None, placed and key != ()
-                )
+                in_place = placed and bool(inputs) and key != ()
+                best[key] = Cell(cost, How.EXPRESSION, own, expression, way, hashed, None, in_place)
 
     def _move(self, index: int, group: GroupId, before: bool, best: dict[Key, Cell]) -> None:
         """Shuffle where that is cheaper than what gives the distribution by itself."""
-        anyhow = best.get(())
-        if anyhow is None:
+        anyhow, wanted = best.get(()), self._space.wanted[group]
+        if anyhow is None or len(wanted) < 2:
             return
-        span = self._spans[index]
-        for key in self._space.wanted[group]:
-            if not key:
-                continue
-            own = round(operators.exchange(self._ways.size(group, before, span), self._prices))
-            cost = anyhow.cost + self._weights[span.run] * own
+        own = self._store.moved(group, index, before)
+        cost = anyhow.cost + self._weights[self._spans[index].run] * own
+        for key in wanted:
             known = best.get(key)
-            if known is None or cost < known.cost:
+            if key and (known is None or cost < known.cost):
                 best[key] = Cell(cost, How.MOVED, own, moved=anyhow)
 
     # -- what is kept -------------------------------------------------------------------------
@@ -283,13 +280,13 @@ class Solver:
                 best: Link | None = None
                 whole = at.made[index].get((slot.whole, key, False))
                 if whole is not None and (self._terms.late or index in (0, len(self._spans) - 1)):
-                    own = self._write(slot.snapshot, span)
+                    own = self._store.written(slot.snapshot, index)
                     cost = whole.cost + weight * own
                     best = Link(cost, 0 if (kept, index) in shared else cost, True, own)
                 chain = self._chain(at, index - 1, kept)
                 change = at.made[index].get((slot.delta, key, False))
                 if chain is not None and change is not None:
-                    own = self._write(slot.delta, span)
+                    own = self._store.written(slot.delta, index)
                     mine = change.cost + weight * own
                     charge = chain.charge + (0 if (kept, index) in shared else mine)
                     # What is shared of the chain is spent; starting anew would not save it.
@@ -307,9 +304,6 @@ class Solver:
             return _SPENT if kept in self._committed else None
         return at.links[index].get(kept)
 
-    def _write(self, group: GroupId, span: Span) -> int:
-        return write_cost(self._ways.size(group, False, span), self._terms.stage_cost, self._prices)
-
     def _read(
         self,
         at: Solution,
@@ -322,29 +316,26 @@ class Solver:
         """Whole from the chain; or what earlier runs kept, and this run's delta in place."""
         span = self._spans[index]
         weight = self._weights[span.run]
-        size = self._store.size(slot, span.base if before else span.run)
-        extra = self._store.consolidation(slot, group, size)
+        own, extra = self._store.read(slot, group, index, before)
+        added = () if before or not span.base else self._store.added(slot, group, index)
         for key, kept in self._chains(slot):
             chain = self._chain(at, index - 1 if before else index, kept)
-            if chain is not None:
-                own = round(operators.read(size, self._prices)) + extra
+            gives = () if extra else key
+            if chain is not None and _is_better(best, gives, chain.charge + weight * own):
                 cost = chain.charge + weight * own
                 placed = bool(key) and not extra
                 cell = Cell(cost, How.READ, own, kept=kept, placed=placed, slot=slot)
-                _better(best, () if extra else key, cell)
-            if before or not span.base:
-                continue
-            chain = self._chain(at, index - 1, kept)
+                _better(best, gives, cell)
+            chain = self._chain(at, index - 1, kept) if added else None
             if chain is None:
                 continue
-            own = round(operators.read(self._store.size(slot, span.base), self._prices)) + extra
-            for added in (g for g in (slot.delta, slot.singles) if g is not None):
-                change = at.cells[index].get((added, (), False))
-                if change is not None:
-                    mine = own + self._store.more_to_merge(slot, added, span)
-                    cost = chain.charge + change.cost + weight * mine
-                    cell = Cell(cost, How.ADDED, mine, kept=kept, slot=slot, added=added)
-                    _better(best, (), cell)
+            for change, mine in added:
+                came = at.cells[index].get((change, (), False))
+                if came is None:
+                    continue
+                cost = chain.charge + came.cost + weight * mine
+                if _is_better(best, (), cost):
+                    best[()] = Cell(cost, How.ADDED, mine, kept=kept, slot=slot, added=change)
 
     def _stamped(
         self,
@@ -360,14 +351,29 @@ class Solver:
                 link = at.appended(index, kept)
                 if link is None:
                     continue
-                own = round(operators.read(self._store.size(slot, span.run), self._prices))
+                own = self._store.stamped(slot, index)
                 cost = link.charge + self._weights[span.run] * own
                 cell = Cell(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
                 _better(best, key, cell)
 
 
+def _with_anyhow(key: Key) -> tuple[Key, ...]:
+    """What rows that are distributed by a key are good for."""
+    return ((), key) if key else ((),)
+
+
+def _is_better(best: dict[Key, Cell], key: Key, cost: int) -> bool:
+    """Whether something that costs so much is cheaper than the best one of its distribution, or
+    than the best one at all."""
+    for at in _with_anyhow(key):
+        known = best.get(at)
+        if known is None or cost < known.cost:
+            return True
+    return False
+
+
 def _better(best: dict[Key, Cell], key: Key, cell: Cell) -> None:
-    for at in {(), key}:
+    for at in _with_anyhow(key):
         known = best.get(at)
         if known is None or cell.cost < known.cost:
             best[at] = cell

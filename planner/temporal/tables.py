@@ -7,8 +7,8 @@ later run appends its delta, a *partition* of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from planner.memo.memo import Expression, GroupId
 from planner.temporal.space import Key, Slot
@@ -32,8 +32,7 @@ class How(StrEnum):
     SPLIT = "split"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """The best way to have a group. ``own``: what it adds to its parts in this run, not weighted.
     ``placed``: the rows are in place, without a shuffle in this run. ``moved``: what is shuffled.
     ``slot``: what is read of ``kept``, by the columns of this group; ``added``: the delta that is
@@ -53,8 +52,7 @@ class Cell:
     added: GroupId = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A chain up to a run: ``charge``: the cost of all partitions that are not shared, weighted;
     ``cost``: the same, as if this run's were not shared; ``start``: this run's partition is the
     whole; ``own``: of writing it."""

@@ -5,6 +5,7 @@ rows where they are or where their keys are."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from planner.algebra.relational import (
     Aggregate,
@@ -25,8 +26,7 @@ from planner.temporal.figures import Figures
 from planner.temporal.space import Key, aggregate_key, branch_keys, join_keys, key_below
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """An input: a group, as of the last run (``before``) or this one, distributed by ``key``."""
 
     group: GroupId
@@ -56,6 +56,10 @@ class Span:
     run: int
 
 
+_BY_KEY = (Join, Filter, Project, UnionAll)
+"""Operators that hand a distribution on: what they ask for depends on what is wanted of them."""
+
+
 class Ways:
     """Lists ways, each once per expression, step and wanted distribution.
 
@@ -79,6 +83,8 @@ class Ways:
 
     def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
         """The ways to have the expression's rows, those distributed by ``key`` among them."""
+        if not isinstance(expression.node, _BY_KEY):
+            key = ()
         known = (expression.id, key, before, span)
         if known not in self._done:
             ways = self._ways(expression, key, before, span)
@@ -122,7 +128,7 @@ class Ways:
             return []
         if isinstance(node, UnionAll) and key and self.prices.placed_unions:
             placed = zip(asks, branch_keys(node, key), strict=True)
-            return [Way(own, tuple(replace(ask, key=below) for ask, below in placed), key)]
+            return [Way(own, tuple(ask._replace(key=below) for ask, below in placed), key)]
         return [Way(own, asks)]
 
     def _ask(self, given: Relation, key: Key, before: bool) -> Ask:
