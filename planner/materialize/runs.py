@@ -122,12 +122,17 @@ class Runs:
         if request.method == "batch" or at_the_end:
             return Decision(batch, batch, (), self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"
-        candidates = self._candidates(early, batch)
+        candidates = self._candidates(early, None if early else batch)
         if not candidates and request.method == "progressive":
             # Nothing repays early work here, but early runs are what was asked for.
-            candidates = self._candidates(True, batch)
+            candidates = self._candidates(True, None)
         worth = [one for one in candidates if self._is_worth_it(one, batch)]
         fresh = not request.committed
+        if request.method == "auto" and self.looked_at and fresh and not early and not worth:
+            # No single change led on from what is cheapest by itself. Start from the other end:
+            # all is kept that can be, then less.
+            candidates = [*candidates, *self._candidates(True, batch)]
+            worth = [one for one in candidates if self._is_worth_it(one, batch)]
         if request.method not in ("auto", "progressive") and fresh and not early and not worth:
             # Nothing repays early work here, but a method was asked for by name.
             candidates = self._candidates(False, None) or self._candidates(True, None)
@@ -142,7 +147,7 @@ class Runs:
 
     def improve(self, decision: Decision, seeds: Sequence[Seed]) -> Decision:
         """The same, or a cheaper one that is found from what other plans keep."""
-        batch, searches = decision.batch, dict(self._searches)
+        batch, searches = decision.batch, dict(reversed(self._searches))
         best: tuple[Search, Candidate] | None = None
         for seed in seeds:
             search = searches.get(seed.opened)
@@ -174,7 +179,7 @@ class Runs:
         )
         searches: list[_Searched] = []
         for opened in self._opened_sets():
-            if batch is not None and not eager and not self._may_pay(opened, batch):
+            if batch is not None and not self._may_pay(opened, batch):
                 continue
             solver = Solver(
                 self._space,
