@@ -109,6 +109,8 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
     for one in apart:
         if one.decision.chosen.rank < best.decision.chosen.rank:
             best = one
+    if best.decision.chosen.is_batch and not request.committed:
+        best = together.from_the_other_end()
     names = tuple(one.method.name for one in apart)
     spent = together.runs.evaluations + sum(one.decision.evaluations for one in apart)
     over = dict.fromkeys(name for one in (together.planned(), *apart) for name in one.spent)
@@ -183,13 +185,21 @@ class _Search:
             self._decision = self.runs.decide()
         if seeds:
             self._decision = self.runs.improve(self._decision, seeds)
+        return self._planned(self._decision)
+
+    def from_the_other_end(self) -> Planned:
+        """The plan again, looked for from where all is kept that can be."""
+        self._decision = self.runs.from_the_other_end(self.planned().decision)
+        return self._planned(self._decision)
+
+    def _planned(self, decision: Decision) -> Planned:
         return Planned(
             self._method,
             self._explored,
             self._space,
             self._figures,
             self._families,
-            self._decision,
+            decision,
             self._ids,
             tuple(self._spent()),
         )

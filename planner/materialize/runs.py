@@ -128,11 +128,6 @@ class Runs:
             candidates = self._candidates(True, None)
         worth = [one for one in candidates if self._is_worth_it(one, batch)]
         fresh = not request.committed
-        if request.method == "auto" and self.looked_at and fresh and not early and not worth:
-            # No single change led on from what is cheapest by itself. Start from the other end:
-            # all is kept that can be, then less.
-            candidates = [*candidates, *self._candidates(True, batch)]
-            worth = [one for one in candidates if self._is_worth_it(one, batch)]
         if request.method not in ("auto", "progressive") and fresh and not early and not worth:
             # Nothing repays early work here, but a method was asked for by name.
             candidates = self._candidates(False, None) or self._candidates(True, None)
@@ -145,9 +140,19 @@ class Runs:
         rejected = tuple(one for one in seen if one is not best)
         return Decision(best, batch, rejected, self.evaluations, True, self._budget)
 
+    def from_the_other_end(self, decision: Decision) -> Decision:
+        """The same, or what is worth it of the searches that begin where all is kept that can be,
+        instead of what is cheapest by itself, from where no single change may lead on."""
+        found = self._candidates(True, decision.batch)
+        worth = [one for one in found if self._is_worth_it(one, decision.batch)]
+        best = min(worth, key=lambda one: (one.rank, one.opened), default=decision.chosen)
+        others = (decision.chosen, *decision.rejected, *found)
+        rejected = tuple(one for one in others if one is not best)
+        return replace(decision, chosen=best, rejected=rejected, evaluations=self.evaluations)
+
     def improve(self, decision: Decision, seeds: Sequence[Seed]) -> Decision:
         """The same, or a cheaper one that is found from what other plans keep."""
-        batch, searches = decision.batch, dict(reversed(self._searches))
+        batch, searches = decision.batch, dict(self._searches)
         best: tuple[Search, Candidate] | None = None
         for seed in seeds:
             search = searches.get(seed.opened)
