@@ -36,6 +36,7 @@ from planner.materialize.methods import (
 )
 from planner.materialize.runs import Candidate, Decision
 from planner.memo.memo import Memo
+from planner.memo.tree import groups_of
 from planner.request import PlanRequest
 from planner.rules.methods.catalog import SINGLE, check_rules, method_of
 from planner.rules.normalize.driver import Rewrite, normalize
@@ -339,7 +340,7 @@ def _not_incremental(
     early = _worked_early(memo, candidate)
     reasons: dict[int, Reason | None] = {}
     nodes = list(walk(relation))
-    groups = {id(node): memo.add(node) for node in nodes}
+    groups = groups_of(memo, relation)
     for node in reversed(nodes):
         tvr = memo.tvr_of(groups[id(node)])
         if tvr is None or not tvr.changing or not node.inputs:

@@ -122,8 +122,10 @@ class Project(Unary):
     __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
+        have = self.input.column_ids
         for column, scalar in self.items:
-            require_columns(f"Project item {column}", references(scalar), self.input)
+            if not references(scalar) <= have:
+                require_columns(f"Project item {column}", references(scalar), self.input)
         require_distinct("Project", self.columns)
 
     @cached_property

@@ -18,7 +18,8 @@ Anything else is a Spark function of that name with positional arguments.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from planner.algebra.types import BOOLEAN, Column, ColumnId, DataType
 
@@ -50,15 +51,27 @@ class Literal:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call:
-    """An operator or function applied to arguments."""
+    """An operator or function applied to arguments. Its hash and what it reads are asked for again
+    and again, and computed once."""
 
     name: str
     args: tuple[Scalar, ...]
     type: DataType
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    @cached_property
+    def references(self) -> frozenset[ColumnId]:
+        """Ids of the columns it reads."""
+        return frozenset(node.column.id for node in walk(self) if isinstance(node, Ref))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __post_init__(self) -> None:
+        # At once, while the arguments have theirs: depth is no limit.
+        object.__setattr__(self, "_hash", hash((self.name, self.args, self.type)))
         if self.name != self.name.lower():
             raise ValueError(f"call names are lower case, not {self.name!r}")
         if self.name in INFIX and len(self.args) != 2:
@@ -69,6 +82,7 @@ class Call:
 
 Scalar = Ref | Literal | Call
 
+_NOTHING: frozenset[ColumnId] = frozenset()
 TRUE = Literal("true", BOOLEAN)
 FALSE = Literal("false", BOOLEAN)
 
@@ -85,7 +99,9 @@ def walk(expression: Scalar) -> Iterator[Scalar]:
 
 def references(expression: Scalar) -> frozenset[ColumnId]:
     """Ids of the columns an expression reads."""
-    return frozenset(node.column.id for node in walk(expression) if isinstance(node, Ref))
+    if isinstance(expression, Call):
+        return expression.references
+    return frozenset((expression.column.id,)) if isinstance(expression, Ref) else _NOTHING
 
 
 def substitute(expression: Scalar, by: Mapping[ColumnId, Scalar]) -> Scalar:

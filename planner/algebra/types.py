@@ -106,5 +106,8 @@ class Column:
     name: str
     type: DataType
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     def __str__(self) -> str:
         return f"{self.name}#{self.id}"

@@ -120,6 +120,7 @@ class Memo:
         self.expressions: list[Expression] = []
         self.tvrs: list[Tvr] = []
         self._interned: dict[Relation, ExprId] = {}
+        self._references: dict[tuple[GroupId, bool], Reference] = {}
         self._new_expressions: list[ExprId] = []
         self._new_edges: list[tuple[TvrId, Version | Role]] = []
 
@@ -147,8 +148,12 @@ class Memo:
         return None if tvr is None else self.tvrs[tvr]
 
     def reference(self, group: GroupId, *, before: bool = False) -> Reference:
-        found = self.group(group)
-        return Reference(found.id, found.columns, before)
+        leader = self.leader(group)
+        known = self._references.get((leader, before))
+        if known is None:
+            known = Reference(leader, self.groups[leader].columns, before)
+            self._references[leader, before] = known
+        return known
 
     def live_groups(self) -> Iterator[Group]:
         return (group for group in self.groups if group.merged_into is None)
@@ -224,12 +229,18 @@ class Memo:
     # -- inside -------------------------------------------------------------------------------
 
     def _over_references(self, relation: Relation, origin: str, part: bool) -> Relation:
-        inputs = tuple(self._as_input(child, origin, part) for child in relation.inputs)
-        return relation.with_inputs(inputs) if inputs else relation
+        given = relation.inputs
+        inputs = tuple(self._as_input(child, origin, part) for child in given)
+        if all(one is other for one, other in zip(inputs, given, strict=True)):
+            return relation
+        return relation.with_inputs(inputs)
 
     def _as_input(self, child: Relation, origin: str, part: bool) -> Relation:
         if isinstance(child, Reference):
-            return Reference(self.leader(child.group), child.given, child.before)
+            leader = self.leader(child.group)
+            if leader == child.group:
+                return child
+            return Reference(leader, child.given, child.before)
         return self.reference(self.add(child, origin, part=part))
 
     def _is_step(self, node: Relation) -> bool:

@@ -20,7 +20,9 @@ class Reference(Relation):
     group: int
     given: tuple[Column, ...]
     before: bool = False
-    __hash__ = Relation.__hash__
+
+    def __hash__(self) -> int:
+        return hash((self.group, self.before))
 
     @property
     def columns(self) -> tuple[Column, ...]:

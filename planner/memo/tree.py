@@ -1,8 +1,8 @@
-"""From groups back to trees."""
+"""From trees to groups, and back."""
 
 from __future__ import annotations
 
-from planner.algebra.relational import Relation
+from planner.algebra.relational import Relation, fold
 from planner.memo.memo import GroupId, Memo
 from planner.memo.reference import Reference
 
@@ -23,3 +23,16 @@ def original(memo: Memo, group: GroupId) -> Relation:
         inputs = tuple(done[g] for g in below)
         done[current] = node.with_inputs(inputs) if inputs else node
     return done[memo.leader(group)]
+
+
+def groups_of(memo: Memo, relation: Relation) -> dict[int, GroupId]:
+    """The group of every node of a tree, by the node's identity."""
+    found: dict[int, GroupId] = {}
+
+    def of_node(node: Relation, inputs: tuple[GroupId, ...]) -> GroupId:
+        below = tuple(memo.reference(group) for group in inputs)
+        found[id(node)] = memo.add(node.with_inputs(below) if below else node)
+        return found[id(node)]
+
+    fold(relation, of_node)
+    return found
