@@ -4,14 +4,14 @@ A set of leaves is an integer, one bit a leaf. An edge is an equality that joins
 that no edge joins are never paired, so no tree has a cross product. Exact enumeration: Moerkotte
 and Neumann, "Analysis of two existing and one new dynamic programming algorithm for the generation
 of optimal bushy join trees without cross products", VLDB 2006 (DPccp). For large blocks, the trees
-that join neighbours of one order: Neumann and Radke, "Adaptive optimization of very large join
-queries", SIGMOD 2018.
+that join neighbours of one order (:mod:`planner.rules.explore.linear_order`): Neumann and Radke,
+"Adaptive optimization of very large join queries", SIGMOD 2018.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 
 Bits = int
 Pair = tuple[Bits, Bits]
@@ -87,24 +87,41 @@ def _larger(neighbours: Sequence[Bits], leaves: Bits, closed: Bits) -> Iterator[
         added = (added - free) & free
 
 
-def neighbouring_pairs(neighbours: Sequence[Bits], most: int) -> list[Pair] | None:
-    """The same for intervals of the leaves in the order that they are given in. None if more than
-    ``most`` would have to be looked at."""
-    count = len(neighbours)
-    if (count**3 - count) // 6 > most:
-        return None
+def neighbouring_pairs(neighbours: Sequence[Bits], order: Sequence[int], most: int) -> list[Pair]:
+    """The same for intervals of the leaves in an order. If there would be more than ``most`` to
+    look at, only the widest intervals for which there are not, each with its neighbour or with all
+    that stands before it; never less than the order itself, one leaf after another, and pairs of
+    its leaves."""
+    count = len(order)
+    width = _width(count, most)
+    before = list(accumulate((1 << leaf for leaf in order), initial=0))
     found: list[Pair] = []
-    made = {1 << leaf for leaf in range(count)}
+    made = {1 << leaf for leaf in order}
     for length in range(2, count + 1):
-        for start in range(count - length + 1):
-            whole = ((1 << length) - 1) << start
-            for cut in range(1, length):
-                one = ((1 << cut) - 1) << start
-                other = whole ^ one
+        for start in range(count - length + 1 if length <= 2 * width else 1):
+            first = max(1, length - width)
+            last = length if start == 0 else min(length, width + 1)
+            for cut in range(first, last):
+                one = before[start + cut] - before[start]
+                other = before[start + length] - before[start + cut]
                 if one in made and other in made and around(neighbours, one) & other:
                     found.append((one, other))
-                    made.add(whole)
+                    made.add(one | other)
     return found
+
+
+def _width(count: int, most: int) -> int:
+    """Of the intervals that are looked at: all, if that is at most ``most`` pairs."""
+    return next((width for width in range(count - 1, 1, -1) if _work(count, width) <= most), 1)
+
+
+def _work(count: int, width: int) -> int:
+    """Pairs of neighbouring intervals of at most some width, or of a beginning with one of them."""
+    looked = 0
+    for cut in range(1, count):
+        right = min(width, count - cut)
+        looked += right * (min(width, cut) + (cut > width))
+    return looked
 
 
 def best_trees(count: int, pairs: Sequence[Pair], price: Price) -> Trees:

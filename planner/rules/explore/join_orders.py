@@ -6,8 +6,8 @@
 
 The query comes in one order, left-deep, the best one for computing it once. Here each block is
 looked at once, as a whole: dynamic programming over its connected sets of leaves, exactly up to a
-budget of pairs of sets, over neighbours in the given order beyond it. Every join that is added to
-the memo brings its deltas and what may be kept of it, so only these trees are:
+budget of pairs of sets, over neighbours in the best linear order beyond it. Every join that is
+added to the memo brings its deltas and what may be kept of it, so only these trees are:
 
 * the cheapest bushy tree over all of the day's rows: what does not change is joined once;
 * the cheapest tree for the last run, where every part is kept: of ``L join R`` it then joins dL
@@ -40,6 +40,7 @@ from planner.rules.explore.connected import (
     joins_of,
     neighbouring_pairs,
 )
+from planner.rules.explore.linear_order import Edge, linear_order
 from planner.rules.methods import join_block
 from planner.rules.methods.join_block import ORDER, Branch, Tree, branches, leaves, tvr_of
 from planner.rules.methods.update_chain import projected
@@ -130,10 +131,11 @@ class _Block:
         neighbours = self._neighbours()
         if not self._is_free() or not is_connected(neighbours):
             return 0
-        pairs = connected_pairs(neighbours, PAIRS) or neighbouring_pairs(neighbours, PAIRS)
-        if pairs is None:
-            return 0
         rows = _Rows(self, sizes)
+        pairs = connected_pairs(neighbours, PAIRS)
+        if pairs is None:
+            order = linear_order(*rows.graph(neighbours))
+            pairs = neighbouring_pairs(neighbours, order, PAIRS)
         wanted = dict.fromkeys(_wanted(pairs, rows, self._whole))
         return sum(self._add(*rows.in_order(*pair)) for pair in wanted)
 
@@ -207,6 +209,16 @@ class _Rows:
                     late *= share_late
             known = self._done[leaves] = min(early, late), late
         return known
+
+    def graph(self, neighbours: list[Bits]) -> tuple[list[float], dict[Edge, float]]:
+        """Rows of the leaves as of the last run, and the selectivities of edges."""
+        edges = {}
+        for read, _, share in self._shares:
+            if read.bit_count() == 2:
+                one, other = bits(read)
+                if neighbours[one] >> other & 1:
+                    edges[one, other] = share
+        return [late for _, late in self._leaves], edges
 
     def change(self, leaves: Bits) -> float:
         """Rows that come with the last run."""

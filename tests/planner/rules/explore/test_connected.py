@@ -14,6 +14,7 @@ from planner.rules.explore.connected import (
     joins_of,
     neighbouring_pairs,
 )
+from planner.rules.explore.linear_order import linear_order
 
 GRAPHS = 200
 
@@ -109,16 +110,38 @@ def test_the_best_tree_is_the_cheapest_of_all() -> None:
 
 def test_intervals_of_a_chain_are_all_of_its_connected_sets() -> None:
     for count in range(2, 9):
-        linear = neighbouring_pairs(chain(count), 10_000)
-        assert linear is not None
+        linear = neighbouring_pairs(chain(count), range(count), 10_000)
         assert {frozenset(pair) for pair in linear} == all_pairs(chain(count))
-        trees = best_trees(count, linear, lambda one, other: float(one | other))
-        assert (1 << count) - 1 in trees
+        assert len(linear) == len(all_pairs(chain(count)))
 
 
-def test_the_work_on_neighbours_is_counted_too() -> None:
-    assert neighbouring_pairs(chain(20), (20**3 - 20) // 6) is not None
-    assert neighbouring_pairs(chain(20), (20**3 - 20) // 6 - 1) is None
+def test_pairs_of_neighbours_are_made_of_pairs_before_them_and_counted() -> None:
+    for seed in range(GRAPHS):
+        rng = random.Random(f"order-{seed}")
+        count = rng.randrange(2, 40)
+        graph = random_graph(rng, count)
+        most = rng.choice((10, 100, 1000, 10_000))
+        order = linear_order([1.0] * count, dict.fromkeys(edges_of(graph), 0.5))
+        pairs = neighbouring_pairs(graph, order, most)
+        assert len(pairs) <= max(most, 2 * count)
+        made = {1 << leaf for leaf in range(count)}
+        for one, other in pairs:
+            assert {one, other} <= made
+            made.add(one | other)
+        assert (1 << count) - 1 in made, "at least the order itself is a tree"
+
+
+def test_wider_intervals_where_there_is_work_for_them() -> None:
+    budgets = (0, 200, 500, 10_000)
+    sizes = [len(neighbouring_pairs(chain(30), range(30), most)) for most in budgets]
+    assert sizes[0] == 29 + 28
+    assert sizes == sorted(set(sizes))
+    assert sizes[-1] == (30**3 - 30) // 6
+
+
+def edges_of(graph: list[Bits]) -> list[tuple[int, int]]:
+    count = len(graph)
+    return [(a, b) for a in range(count) for b in range(a + 1, count) if graph[a] >> b & 1]
 
 
 def test_large_graphs_give_up_early() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from planner.algebra.relational import Join, JoinKind, Relation, Scan, sources
-from planner.algebra.scalar import TRUE, conjunction, equals
-from planner.algebra.types import BIGINT, Column, ColumnId
+import pytest
+
+from planner.algebra.relational import Filter, Join, JoinKind, Relation, Scan, rewrite, sources
+from planner.algebra.scalar import TRUE, Call, Literal, Ref, conjunction, equals
+from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 from planner.memo.tree import original
@@ -102,21 +104,39 @@ def _groups(inputs: tuple[Reference, ...]) -> set[int]:
     return {given.group for given in inputs}
 
 
-def test_a_large_star_is_joined_in_the_order_of_the_query() -> None:
-    """Too many sets for all of them: of neighbours there are enough pairs."""
+def test_a_large_star_is_joined_in_the_best_linear_order() -> None:
+    """Too many sets for all of them: where all dimensions are alike, the order of the query is as
+    good as any; a selective one comes first, wherever the query has it."""
     star = {"a": "", **dict.fromkeys("bcdefghijkl", "a")}
-    memo = explored(joined(star), dict.fromkeys(star, 1000), {"a": 0.3})
-    assert splits(memo) == set()
+    assert splits(explored(joined(star), dict.fromkeys(star, 1000), {"a": 0.3})) == set()
+    found = explored(filtered(joined(star), "l"), dict.fromkeys(star, 1000), {"a": 0.3})
+    assert frozenset(("a", "l")) in splits(found)
 
 
-def test_a_long_chain_gets_neighbours() -> None:
-    names = "abcdefghijklmnopqrstuvwx"[:22]
+def filtered(relation: Relation, name: str) -> Relation:
+    """With few rows left of a source."""
+    test = Call("<", (Ref(columns(name)[7]), Literal("1", BIGINT)), BOOLEAN)
+
+    def below(node: Relation) -> Relation:
+        return Filter(node, test) if isinstance(node, Scan) and node.source == name else node
+
+    return rewrite(relation, below)
+
+
+def long_chain(count: int) -> tuple[list[str], Relation]:
+    names = [chr(ord("a") + n) for n in range(count)]
     relation: Relation = scan(names[0])
     for one, other in pairwise(names):
         pair = equals(columns(one)[1], columns(other)[0])
         relation = Join(JoinKind.INNER, relation, scan(other), pair)
-    memo = explored(relation, dict.fromkeys(names, 1000), {"a": 0.5, "b": 0.2})
-    assert splits(memo)
+    return names, relation
+
+
+@pytest.mark.parametrize("count", [22, 40, 90])
+def test_a_long_chain_gets_neighbours(count: int) -> None:
+    names, relation = long_chain(count)
+    late = {names[0]: 0.5, names[1]: 0.2}
+    assert splits(explored(relation, dict.fromkeys(names, 1000), late))
 
 
 def test_conditions_above_their_place_are_left_where_they_are() -> None:
