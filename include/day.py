@@ -21,11 +21,13 @@ from include.pins import pin_source
 from include.publishing import (
     FailedCheck,
     NotPublishedError,
+    OvertakenError,
     publish_result,
     read_findings,
     read_pointer,
 )
 from include.report import ReportSpec, SourceSpec
+from include.run_policy import RunPolicy
 from include.sizes import parse_bytes
 from include.state.commits import read_chain, read_commit
 from include.state.layout import Generation, day_folder
@@ -46,7 +48,6 @@ from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
 from planner.errors import ForerunError, RequestError
 from planner.request import (
-    PDW,
     Committed,
     Method,
     PlanRequest,
@@ -54,12 +55,14 @@ from planner.request import (
     Settings,
     Source,
     TimePoint,
+    ivm,
 )
 
 __all__ = [
     "DayClosedError",
     "FailedCheck",
     "NotPublishedError",
+    "OvertakenError",
     "PreparedRun",
     "latest_generation",
     "open_generation",
@@ -159,13 +162,13 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
     method: Method = "auto",
     points: Sequence[TimePoint] | None = None,
     settings: Settings | None = None,
-    problem: Problem = PDW,
+    problem: Problem | None = None,
 ) -> PreparedRun:
     """Pin the sources, plan run ``run`` with what is committed, store manifest and plan.
 
     A retry gets the first manifest, hence the same pins and base. ``points`` replaces the forecast
-    of what arrives when. Raises :class:`DayClosedError` after a later run was committed, and what
-    pinning and planning raise.
+    of what arrives when, ``problem`` that of the report. Raises :class:`DayClosedError`
+    after a later run was committed, and what pinning and planning raise.
     """
     store = open_store(store_uri)
     at = Generation(spec.name, day.isoformat(), generation)
@@ -196,7 +199,7 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
         observed=observed(read_history(store, spec.name)),
         method=method,
         settings=_within_budget(spec, settings or Settings()),
-        problem=problem,
+        problem=problem or _problem(spec.policy),
     )
     tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
     return _planned(store, at, request, tiny=tiny)
@@ -350,6 +353,13 @@ def _within_budget(spec: ReportSpec, settings: Settings) -> Settings:
     if not spec.state_budget:
         return settings
     return replace(settings, state_budget=parse_bytes(spec.state_budget, "state_budget"))
+
+
+def _problem(policy: RunPolicy) -> Problem:
+    """Where the report wants results, and what its plans are compared by."""
+    if policy.problem == "ivm":
+        return ivm(len(policy.runs))
+    return Problem(results_at=policy.early_results)
 
 
 def _bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:

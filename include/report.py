@@ -8,34 +8,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import typing
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from itertools import pairwise
 from typing import Literal
 from zoneinfo import ZoneInfo
 
 from include.clock import parse_time, parse_zone
 from include.expectations import Expectation
+from include.run_policy import RunPolicy as RunPolicy  # noqa: PLC0414 - a report is made of it
+from include.run_policy import RunTime as RunTime  # noqa: PLC0414 - the same
+from include.run_policy import SpecError as SpecError  # noqa: PLC0414 - the same
 from include.sizes import parse_bytes
 from planner.algebra.types import parse_type
 from planner.contract.codec import from_json, to_json
 from planner.contract.plan_v1 import ColumnSpec
-from planner.errors import ContractError, ForerunError
+from planner.errors import ContractError
 
 SPEC_VERSION = 1
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _ON_INCOMPLETE = ("wait", "publish_with_warning", "fail")
-
-
-class SpecError(ForerunError):
-    """A report that cannot be run as it is written."""
-
-    code = "report"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,57 +101,6 @@ class SourceSpec:
             "dd": f"{day.day:02d}",
         }
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTime:
-    """A run: when (see :mod:`include.clock`) and the price of compute then, relative to others."""
-
-    at: str
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPolicy:
-    """The runs of a day in order; the last one is the final run.
-
-    ``reserve`` is the least time to keep free before the deadline; the latest safe start of the
-    final run is then, or earlier if its forecast says so (:mod:`include.safe_start`). For that,
-    ``retries`` is how often it is tried again after a failure, ``cores`` how many Spark has for it.
-    """
-
-    runs: tuple[RunTime, ...]
-    reserve: str = "+01:00"
-    retries: int = 1
-    cores: int = 2
-
-    def __post_init__(self) -> None:
-        if not self.runs:
-            raise SpecError("the run policy has no run", hint="Give at least the final run.")
-        for run in self.runs:
-            if not (math.isfinite(run.weight) and run.weight > 0):
-                raise SpecError(
-                    f"the run at {run.at} has weight {run.weight:g}",
-                    hint="A weight is the price of compute then: a number above 0, such as 0.25.",
-                )
-        times = [parse_time(run.at, "the time of a run").seconds for run in self.runs]
-        for index, (before, after) in enumerate(pairwise(times), start=2):
-            if after <= before:
-                raise SpecError(
-                    f"run {index} at {self.runs[index - 1].at} is not after "
-                    f"run {index - 1} at {self.runs[index - 2].at}",
-                    hint="List the runs in order of time; hours go on past 24:00.",
-                )
-        if not parse_time(self.reserve, "the reserve").elapsed:
-            raise SpecError(
-                f"the reserve {self.reserve!r} is a clock time",
-                hint="It is a length of time: write +01:00 for one hour.",
-            )
-        if self.retries < 0 or self.cores < 1:
-            raise SpecError(
-                f"the run policy has {self.retries} retries on {self.cores} cores",
-                hint="Give retries of 0 or more, and at least 1 core.",
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,6 +245,12 @@ def _check_report(spec: ReportSpec) -> None:
         _check_name(spec.sink.column, f"report {spec.name}: the sink's partition column")
         if not spec.sink.path:
             raise SpecError(f"report {spec.name}: the sink has no path", hint="Name the folder.")
+        if spec.policy.early_results:
+            raise SpecError(
+                f"report {spec.name} has early results, and a partition folder for its sink",
+                hint="Who reads a table cannot tell a part of a day from the whole. Use "
+                "VersionedFolder: its pointer says which of the two a version is.",
+            )
 
 
 def _check_source(source: SourceSpec) -> None:

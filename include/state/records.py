@@ -228,7 +228,9 @@ class Pointer:
     """Which version of a report is published, and exactly its files.
 
     ``folder`` is the URI that readers read. A day's generations are ordered by number: an older
-    one never replaces a newer one.
+    one never replaces a newer one. ``early``: the result of an early run, over what had arrived
+    when its sources were pinned (``as_of``, empty if not early): by forecast the fraction
+    ``fraction`` of the day, and exactly ``arrived`` rows by source.
     """
 
     report: str
@@ -240,6 +242,10 @@ class Pointer:
     files: tuple[ArtifactFile, ...]
     rows: int
     published_at: str
+    early: bool = False
+    as_of: str = ""
+    fraction: float = 1.0
+    arrived: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,6 +53,12 @@ def report_asset(name: str) -> Asset:
     return Asset(name=f"forerun_report_{name}", uri=f"forerun://report/{name}")
 
 
+def early_asset(name: str) -> Asset:
+    """What an early result of a report updates: another asset, for who waits for the report must
+    not take a part of the day for it."""
+    return Asset(name=f"forerun_early_{name}", uri=f"forerun://report/{name}/early")
+
+
 def add_report_tasks(
     spec: ReportSpec,
     *,
@@ -64,12 +70,12 @@ def add_report_tasks(
 ) -> None:
     """Add the tasks of a report to the DAG or task group that is open.
 
-    They are ``open_day``, per run ``wait``, ``plan`` and ``run``, then ``check`` and ``publish``.
-    The last is the only leaf, so it alone decides about the DAG run. ``conn_id`` names the Spark
-    connection, ``spark_conf`` adds to the configuration of every run, ``engine`` ``sail`` is the
-    small engine for tests, ``before_run`` makes a task that comes before the wait of run i (the
-    demo lets data arrive there), ``poll`` is the number of seconds between looks for complete
-    sources.
+    They are ``open_day``, per run ``wait``, ``plan`` and ``run``, then ``check`` and ``publish``,
+    which an early run that gives a result has, too. The last is the only leaf, so it alone decides
+    about the DAG run. ``conn_id`` names the Spark connection, ``spark_conf`` adds to the
+    configuration of every run, ``engine`` ``sail`` is the small engine for tests, ``before_run``
+    makes a task that comes before the wait of run i (the demo lets data arrive there), ``poll`` is
+    the number of seconds between looks for complete sources.
     """
     opened = OpenDay(task_id="open_day", spec=spec)
     before: BaseOperator = opened
@@ -95,14 +101,27 @@ def add_report_tasks(
                 engine=engine,
                 spark_conf=spark_conf,
             )
-            chain(wait, plan, submit)
+            steps: list[BaseOperator] = [wait, plan, submit]
+            if run in spec.policy.early_results:
+                steps += _publishing(spec, run, opened, wait)
+            chain(*steps)
         chain(before, *([before_run(run)] if before_run else []), wait)
-        before = submit
+        # Also after an early result: were its tasks leaves, one that fails would fail the DAG run.
+        before = steps[-1]
+    chain(before, *_publishing(spec, spec.runs, opened, wait))
+
+
+def _publishing(
+    spec: ReportSpec, run: int, opened: BaseOperator, wait: BaseOperator
+) -> list[BaseOperator]:
+    """The tasks after a run that gives the result."""
+    final = run == spec.runs
     check = CheckResult(
         task_id="check",
         spec=spec,
         day_task=opened.task_id,
-        # A final run that was committed already is skipped, and its result is checked again.
+        run=run,
+        # A run that was committed already is skipped, and its result is checked again.
         trigger_rule=TriggerRule.NONE_FAILED,
     )
     publish = PublishReport(
@@ -110,9 +129,10 @@ def add_report_tasks(
         spec=spec,
         day_task=opened.task_id,
         wait_task=wait.task_id,
-        outlets=[report_asset(spec.name)],
+        run=run,
+        outlets=[report_asset(spec.name) if final else early_asset(spec.name)],
     )
-    chain(before, check, publish)
+    return [check, publish]
 
 
 def _asset_inlets(spec: ReportSpec) -> list[Asset]:
@@ -199,11 +219,13 @@ def progressive_dag(
 
 def _document(spec: ReportSpec) -> str:
     """The DAG's page. The digest makes an edited report a new version of the DAG."""
+    gives = {*spec.policy.early_results, spec.runs}
     runs = "\n".join(
-        f"| {i} | {run.at} | {run.weight:g} |" for i, run in enumerate(spec.policy.runs, start=1)
+        f"| {i} | {run.at} | {run.weight:g} | {'yes' if i in gives else ''} |"
+        for i, run in enumerate(spec.policy.runs, start=1)
     )
     return (
         f"{spec.description}\n\nDue at {spec.deadline} ({spec.timezone}).\n\n"
-        f"| run | at | weight |\n|---|---|---|\n{runs}\n\n"
+        f"| run | at | weight | publishes |\n|---|---|---|---|\n{runs}\n\n"
         f"```sql\n{spec.sql.strip()}\n```\n\nspec {spec.digest}"
     )

@@ -1,4 +1,4 @@
-"""After the final run: the expectations decide, then the pointer moves."""
+"""After a run that gives the result: the expectations decide, then the pointer moves."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from typing import Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.day import explained, opened_day, store_uri, utc_now
+from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
 from include.report import ReportSpec
 
 
 class CheckResult(BaseOperator):
-    """Reads the outcome of all expectations of the day. A critical one that does not hold fails
-    the task for good, with the expectation, what was observed and sample rows; nothing is
-    published then. A warning is logged. Returns the warnings."""
+    """Reads the outcome of all expectations of the day up to run ``run``. A critical one that does
+    not hold fails the task for good, with the expectation, what was observed and sample rows;
+    nothing is published then. A warning is logged. Returns the warnings.
+
+    After an early run these are the expectations on deliveries: those of the result are meant for
+    the whole day."""
 
     ui_color = "#f3eef7"
 
-    def __init__(self, *, spec: ReportSpec, day_task: str, **kwargs: Any) -> None:
+    def __init__(self, *, spec: ReportSpec, day_task: str, run: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.day_task = day_task
+        self.run = run
 
     def execute(self, context: Any) -> list[str]:
         from include.day import read_findings
@@ -30,8 +34,9 @@ class CheckResult(BaseOperator):
         if opened.dry_run:
             raise AirflowSkipException("a dry run has no result")
         with explained():
+            self._skip_without_result(opened)
             findings = read_findings(
-                store_uri(self.spec), self.spec, opened.date, opened.generation
+                store_uri(self.spec), self.spec, opened.date, opened.generation, self.run
             )
         warnings = [finding.text for finding in findings if finding.severity == "warning"]
         for text in warnings:
@@ -44,30 +49,54 @@ class CheckResult(BaseOperator):
             )
         return warnings
 
+    def _skip_without_result(self, opened: OpenedDay) -> None:
+        """An early run may have been skipped; the final one must be there."""
+        from include.state.commits import read_commit
+        from include.state.layout import Generation
+        from include.state.opening import open_store
+
+        at = Generation(self.spec.name, opened.day, opened.generation)
+        store = open_store(store_uri(self.spec))
+        if self.run < self.spec.runs and read_commit(store, at, self.run) is None:
+            raise AirflowSkipException(f"run {self.run} was skipped: there is no early result")
+
 
 class PublishReport(BaseOperator):
-    """Moves the report's pointer to this result, at once and for good.
+    """Moves the report's pointer to the result of run ``run``, at once and for good.
 
-    The asset event carries the day, the version, its rows, and what was not complete.
+    The asset event carries the day, the version, its rows, and what was not complete. An early
+    result says instead how much had arrived; it is skipped where readers have a later one.
+    ``wait_task`` is that of the run.
     """
 
     ui_color = "#f3eef7"
 
-    def __init__(self, *, spec: ReportSpec, day_task: str, wait_task: str, **kwargs: Any) -> None:
+    def __init__(
+        self, *, spec: ReportSpec, day_task: str, wait_task: str, run: int, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.day_task = day_task
         self.wait_task = wait_task
+        self.run = run
         self.result_uri = ""
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.day import publish_result
+        from include.day import OvertakenError, publish_result
 
         opened = opened_day(context, self.day_task)
         with explained():
-            pointer = publish_result(
-                store_uri(self.spec), self.spec, opened.date, opened.generation, now=utc_now()
-            )
+            try:
+                pointer = publish_result(
+                    store_uri(self.spec),
+                    self.spec,
+                    opened.date,
+                    opened.generation,
+                    now=utc_now(),
+                    run=self.run,
+                )
+            except OvertakenError as error:
+                raise AirflowSkipException(error.message) from None
         missing = context["ti"].xcom_pull(task_ids=self.wait_task) or []
         for text in missing:
             self.log.warning("published although not complete: %s", text)
@@ -77,8 +106,12 @@ class PublishReport(BaseOperator):
             "version": pointer.version,
             "folder": pointer.folder,
             "rows": pointer.rows,
-            "incomplete": list(missing),
         }
+        if pointer.early:
+            so_far = {"as_of": pointer.as_of, "fraction": pointer.fraction}
+            record |= {"run": pointer.run, **so_far, "arrived": dict(pointer.arrived)}
+        else:
+            record["incomplete"] = list(missing)
         for asset in self.outlets:
             context["outlet_events"][asset].extra = record
         self.log.info("published %s rows at %s", pointer.rows, pointer.folder)

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -54,6 +55,21 @@ def test_publish_is_the_only_leaf_and_early_failures_do_not_block():
     assert {rules[f"run_{i}.wait"] for i in (1, 2, 3)} == {"all_done"}
     assert rules["check"] == "none_failed"
     assert {rules[t] for t in rules if t.endswith((".plan", ".run"))} == {"all_success"}
+
+
+def test_a_run_with_an_early_result_publishes_before_the_next_one():
+    policy = replace(sales_report().policy, results_at=(2,))
+    dag = progressive_dag(sales_report(policy=policy), start_date=START)
+    order = FLOW.replace("run_2.run\n", "run_2.run\nrun_2.check\nrun_2.publish\n").split()
+    expected = {a: [b] for a, b in zip(order, [*order[1:], ""], strict=True)}
+    assert _edges(dag) == {**expected, "publish": []}
+    assert [leaf.task_id for leaf in dag.leaves] == ["publish"]
+    assert dag.get_task("run_3.wait").trigger_rule.value == "all_done"
+    early, final = dag.get_task("run_2.publish"), dag.get_task("publish")
+    assert (early.run, early.wait_task) == (2, "run_2.wait")
+    assert (final.run, final.wait_task) == (3, "run_3.wait")
+    assert [asset.uri for asset in early.outlets] == ["forerun://report/revenue/early"]
+    assert "| 2 | 16:00 | 0.3 | yes |" in dag.doc_md
 
 
 def test_a_task_group_in_a_dag_of_one_s_own():

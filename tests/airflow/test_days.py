@@ -50,8 +50,12 @@ class Days:
         path = self.root / "store" / "results" / dag_id / day / "pointer.json"
         return json.loads(path.read_text()) if path.exists() else None
 
-    def result(self, dag_id, day=DAY):
-        pointer = self.pointer(dag_id, day)
+    def seen(self, dag_id, run, day=DAY):
+        """What readers found published just before what run ``run`` reads arrived."""
+        return json.loads((self.root / dag_id / "seen" / f"{day}-{run}.json").read_text())
+
+    def result(self, dag_id, day=DAY, pointer=None):
+        pointer = pointer or self.pointer(dag_id, day)
         folder = Path(pointer["folder"].removeprefix("file://"))
         rows = [
             row
@@ -115,6 +119,48 @@ def test_an_early_run_that_fails_does_not_block_the_day(days):
     assert 2 not in commits
     assert commits[3]["base"] == max((i for i in commits if i < 3), default=0)
     assert days.result("broken_early") == EXPECTED
+
+
+FIRST = {"apple": (10, 1), "pear": (3, 1), None: (1, 1)}
+SECOND = {**FIRST, "apple": (15, 2), "plum": (7, 1)}
+
+
+def test_early_results_are_there_during_the_day(days):
+    states = days.test("early", run_conf={"mode": "progressive"})
+    assert set(states.values()) == {"success"}, states
+    assert days.seen("early", 1) is None
+    for run, expected in ((1, FIRST), (2, SECOND)):
+        pointer = days.seen("early", run + 1)
+        assert (pointer["early"], pointer["run"]) == (True, run)
+        assert pointer["arrived"] == [["sales", sum(n for _, n in expected.values())]]
+        assert days.result("early", pointer=pointer) == expected
+    assert days.pointer("early")["early"] is False
+    assert days.result("early") == EXPECTED
+    events = _events("forerun://report/early/early")
+    assert [(e["run"], e["arrived"]) for e in events] == [(1, {"sales": 3}), (2, {"sales": 5})]
+    (final,) = _events("forerun://report/early")
+    assert final["version"] == days.pointer("early")["version"]
+
+
+def test_an_early_result_that_fails_blocks_nothing(days):
+    states = days.test("early_broken", run_conf={"mode": "progressive"})
+    assert (states["run_2.run"], states["run_2.check"], states["run_2.publish"]) == (
+        "failed",
+        "upstream_failed",
+        "upstream_failed",
+    )
+    assert (states["publish"], states["dag"]) == ("success", "success")
+    assert days.seen("early_broken", 3)["run"] == 1
+    assert days.result("early_broken") == EXPECTED
+
+
+def test_a_late_day_has_no_early_results(days):
+    states = days.test("early_late")
+    assert states["dag"] == "success"
+    assert {states[f"run_{run}.{task}"] for run in (1, 2) for task in ("check", "publish")} == {
+        "skipped"
+    }
+    assert days.result("early_late") == EXPECTED
 
 
 def test_a_run_by_hand_has_no_logical_date(days):
@@ -200,6 +246,22 @@ def test_a_warning_is_logged_and_published(days, capfd):
     assert days.test("warned")["dag"] == "success"
     assert days.result("warned") == EXPECTED
     assert "does not hold (warning): run 3, result" in "".join(capfd.readouterr())
+
+
+def _events(uri):
+    """What the events of an asset say, oldest first."""
+    from airflow.models.asset import AssetEvent, AssetModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    with create_session() as session:
+        query = (
+            select(AssetEvent)
+            .join(AssetModel, AssetModel.id == AssetEvent.asset_id)
+            .where(AssetModel.uri == uri)
+            .order_by(AssetEvent.id)
+        )
+        return [event.extra for event in session.scalars(query)]
 
 
 def _rerun(days, dag_id, logical_date):

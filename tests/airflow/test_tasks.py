@@ -121,8 +121,8 @@ def test_publishing_before_the_final_run(place):
     spec = report(place)
     opening(spec)
     for task in (
-        CheckResult(task_id="check", spec=spec, day_task="open_day"),
-        PublishReport(task_id="publish", spec=spec, day_task="open_day", wait_task="w"),
+        CheckResult(task_id="check", spec=spec, day_task="open_day", run=3),
+        PublishReport(task_id="publish", spec=spec, day_task="open_day", wait_task="w", run=3),
     ):
         with pytest.raises(AirflowFailException, match="has not made a result"):
             task.execute(context({"open_day": OPENED}))
@@ -138,7 +138,7 @@ def test_a_dry_run_is_neither_checked_nor_submitted(place):
     with pytest.raises(AirflowSkipException, match="dry run"):
         submitting().execute(context({"run_1.plan": planned}))
     with pytest.raises(AirflowSkipException, match="dry run"):
-        CheckResult(task_id="check", spec=spec, day_task="open_day").execute(
+        CheckResult(task_id="check", spec=spec, day_task="open_day", run=3).execute(
             context({"open_day": dry})
         )
 

@@ -38,6 +38,8 @@ class DayCase:
     folder: Path
     store_uri: str
     runs: int = 2
+    results_at: tuple[int, ...] = ()
+    problem: str = "pdw"
     sink: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -51,7 +53,9 @@ class DayCase:
     @property
     def spec(self) -> ReportSpec:
         policy = RunPolicy(
-            runs=tuple(RunTime(at=f"{12 + 6 * i}:00", weight=0.25 + i) for i in range(self.runs))
+            runs=tuple(RunTime(at=f"{12 + 4 * i}:00", weight=0.25 + i) for i in range(self.runs)),
+            results_at=self.results_at,
+            problem=self.problem,
         )
         orders = SourceSpec(
             name="orders", path=str(self.orders), columns=COLUMNS, complete_when=ClockTime()

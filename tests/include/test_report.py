@@ -72,6 +72,25 @@ def _runs(*runs):
     return RunPolicy(runs=tuple(RunTime(at=at, weight=w) for at, w in runs))
 
 
+def _results(**more):
+    return RunPolicy(runs=tuple(RunTime(at=at) for at in ("10:00", "16:00", "24:00")), **more)
+
+
+@pytest.mark.parametrize(
+    ("policy", "early"),
+    [
+        (_results(), ()),
+        (_results(results_at=(3, 1)), (1,)),
+        (_results(problem="ivm"), (1, 2)),
+        (RunPolicy(runs=(RunTime(at="24:00"),), problem="ivm"), ()),
+    ],
+)
+def test_which_early_runs_publish(policy, early):
+    assert policy.early_results == early
+    spec = sales_report(policy=policy)
+    assert decode_report(encode_report(spec)) == spec
+
+
 @pytest.mark.parametrize(
     ("build", "part"),
     [
@@ -83,6 +102,17 @@ def _runs(*runs):
         (lambda: _runs(("10:00", 1), ("10:00", 1)), "not after"),
         (lambda: _runs(("noon", 1)), "is not a time"),
         (lambda: RunPolicy(runs=(RunTime(at="10:00"),), reserve="01:00"), "is a clock time"),
+        (lambda: _results(results_at=(4,)), "run 4 of a day of 3 runs"),
+        (lambda: _results(results_at=(0,)), "run 0 of a day of 3 runs"),
+        (lambda: _results(results_at=(1, 1)), "run 1 twice"),
+        (lambda: _results(results_at=(1,), problem="ivm"), "both results_at and the problem ivm"),
+        (lambda: _results(problem="oltp"), "problem 'oltp'"),
+        (
+            lambda: sales_report(
+                policy=_results(results_at=(1,)), sink=PartitionFolder(path="/warehouse")
+            ),
+            "early results, and a partition folder",
+        ),
         (lambda: sales_report(deadline="23:00"), "before the last run"),
         (lambda: sales_report(deadline="24:00"), "before the last run"),
         (lambda: sales_report(timezone="Mars/Base"), "time zone"),

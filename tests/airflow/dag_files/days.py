@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -55,7 +56,29 @@ class Arrive(BaseOperator):
             store.put_if_absent(f"{folder}/_SUCCESS", b"")
 
 
-def build(name, *, expectations=(), deliveries=(), sink=None, **options):
+class LookAndArrive(Arrive):
+    """Writes down what readers find published before the delivery comes."""
+
+    def execute(self, context: Any) -> None:
+        opened = context["ti"].xcom_pull(task_ids="open_day")
+        store = open_store(f"{ROOT}/store")
+        name = self.data.rpartition("/")[2]
+        found = store.find(f"results/{name}/{opened['day']}/pointer.json")
+        seen = found.data if found else b"null"
+        open_store(self.data).put_if_absent(f"seen/{opened['day']}-{self.run}.json", seen)
+        super().execute(context)
+
+
+def build(
+    name,
+    *,
+    expectations=(),
+    deliveries=(),
+    sink=None,
+    results_at=(),
+    arriving=Arrive,
+    **options,
+):
     data = f"{ROOT}/{name}"
     spec = sales_report(
         store=f"{ROOT}/store",
@@ -63,10 +86,11 @@ def build(name, *, expectations=(), deliveries=(), sink=None, **options):
         sources=(sales_source(data, complete_when=MarkerFile(), expectations=deliveries),),
         expectations=expectations,
         sink=sink or VersionedFolder(),
+        policy=replace(sales_report().policy, results_at=results_at),
     )
 
     def before_run(run):
-        return Arrive(task_id=f"arrive_{run}", data=data, run=run, trigger_rule="all_done")
+        return arriving(task_id=f"arrive_{run}", data=data, run=run, trigger_rule="all_done")
 
     options = {"engine": "sail", "before_run": before_run, **options}
     return progressive_dag(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), poll=0.5, **options)
@@ -80,6 +104,10 @@ cleared = build("cleared")
 partitioned = build("partitioned", sink=PartitionFolder(path=f"{ROOT}/warehouse/revenue"))
 backfilled = build("backfilled")
 dry = build("dry")
+early = build("early", results_at=(1, 2), arriving=LookAndArrive)
+early_broken = build("early_broken", results_at=(1, 2), arriving=LookAndArrive)
+early_broken.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}
+early_late = build("early_late", results_at=(1, 2))
 broken_early = build("broken_early")
 # The JVM of run 2 cannot start.
 broken_early.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}
