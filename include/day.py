@@ -295,8 +295,8 @@ def _manifest(
 
 
 def _check_sources(spec: ReportSpec, manifest: Manifest) -> None:
-    declared = {source.name: source.columns for source in spec.sources}
-    if declared != {source.name: source.columns for source in manifest.sources}:
+    declared = {source.name: (source.columns, source.change) for source in spec.sources}
+    if declared != {s.name: (s.columns, s.change) for s in manifest.sources}:
         raise RequestError(
             f"the sources of {spec.name} were edited after run {manifest.run} was pinned",
             hint="Clear the day: a new generation starts with the report as it is now.",
@@ -325,6 +325,7 @@ def _pinned(
         base_pin=base_pin,
         columns=source.columns,
         changing=growing,
+        change=source.change,
         format=source.format,
         expectations=source.expectations,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from include.changelog import check_weights
 from include.pinned import read_pin
 from include.report import SourceSpec
 from include.source_files import SourcePathError, locate
@@ -32,8 +33,9 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     """Pin what is there now; return the pin and its key.
 
     Raises :class:`SourcePathError` if nothing is there and the source may not be empty,
-    :class:`include.footers.SourceFileError` for a file that is not Parquet, and
-    :class:`SchemaDriftError` for one that has not the declared columns.
+    :class:`include.footers.SourceFileError` for a file that is not Parquet,
+    :class:`SchemaDriftError` for one that has not the declared columns, and
+    :class:`include.changelog.ChangelogError` for one of a changelog with NULL in ``__w``.
     """
     path = source.path_on(day)
     name = source_id(source.name, source.path, source.format)
@@ -49,7 +51,9 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
                 hint="Correct its path, deliver a file (one without rows will do), or declare "
                 "allow_empty.",
             )
-        check_schema(source.name, source.columns, files)
+        check_schema(source.name, source.file_columns, files)
+        if source.change == "changelog":
+            check_weights(source.name, files)
         if last is not None and last.files == files:
             return pin_key(name, at, last.number), last
         number = last.number + 1 if last else 1

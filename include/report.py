@@ -15,6 +15,7 @@ from datetime import date, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from include.changelog import Change, in_files
 from include.clock import parse_time, parse_zone
 from include.expectations import Expectation
 from include.run_policy import RunPolicy as RunPolicy  # noqa: PLC0414 - a report is made of it
@@ -73,8 +74,10 @@ class SourceSpec:
     is the report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files
     below it that have the format's suffix, and whose name does not start with ``_`` or ``.``, are
     data. ``columns`` is the declared schema in Spark's types; ``key`` columns that are together
-    unique, if any. A ``growing`` source must say when its day is complete; a ``static`` one is
-    there before the first run. ``allow_empty``: no file at all is a day without rows.
+    unique, if any. ``change``: a ``changelog``'s files have one column more, ``__w BIGINT``: how
+    often the row comes (positive) or is taken back (negative). A ``growing`` source must say when
+    its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
+    all is a day without rows.
     """
 
     name: str
@@ -82,7 +85,7 @@ class SourceSpec:
     columns: tuple[ColumnSpec, ...]
     format: str = "parquet"
     key: tuple[str, ...] = ()
-    change: Literal["append_only", "changelog"] = "append_only"
+    change: Change = "append_only"
     arrival: Literal["growing", "static"] = "growing"
     complete_when: MarkerFile | AssetEvent | ExpectedCount | ClockTime | None = None
     allow_empty: bool = False
@@ -90,6 +93,11 @@ class SourceSpec:
 
     def __post_init__(self) -> None:
         _check_source(self)
+
+    @property
+    def file_columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns of the source's files."""
+        return in_files(self.columns, self.change)
 
     def path_on(self, day: date) -> str:
         """The folder of ``day``."""
@@ -261,10 +269,9 @@ def _check_source(source: SourceSpec) -> None:
             f"{label}: format {source.format!r} is not supported yet",
             hint="Deliver Parquet files.",
         )
-    if source.change != "append_only":
+    if source.change not in ("append_only", "changelog"):
         raise SpecError(
-            f"{label}: {source.change!r} is not supported yet",
-            hint="Only append_only sources can be planned now; deliver new rows as new files.",
+            f"{label}: change {source.change!r} is unknown", hint="Use append_only or changelog."
         )
     unknown = [p for p in _PLACEHOLDER.findall(source.path) if p not in _PLACEHOLDERS]
     if unknown or not source.path:
@@ -283,7 +290,7 @@ _PLACEHOLDERS = ("ds", "ds_nodash", "yyyy", "mm", "dd")
 def _check_columns(source: SourceSpec, label: str) -> None:
     if not source.columns:
         raise SpecError(f"{label} declares no columns", hint="List them with Spark's types.")
-    _check_unique([column.name.lower() for column in source.columns], f"{label}: column")
+    _check_unique([column.name.lower() for column in source.file_columns], f"{label}: column")
     for column in source.columns:
         try:
             known = parse_type(column.type).name in _SPARK_TYPES or "<" in column.type
@@ -294,6 +301,13 @@ def _check_columns(source: SourceSpec, label: str) -> None:
                 f"{label}: column {column.name} has the unknown type {column.type!r}",
                 hint="Use a Spark SQL type such as BIGINT, DECIMAL(12,2), STRING or DATE.",
             )
+    if source.change == "changelog":
+        for column in source.columns:
+            if "map<" in column.type.lower():
+                raise SpecError(
+                    f"{label}: column {column.name} is a map, by which rows cannot be compared",
+                    hint="Leave the column out of the changelog, or make it an array of structs.",
+                )
     names = {column.name for column in source.columns}
     if missing := [column for column in source.key if column not in names]:
         raise SpecError(

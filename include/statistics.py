@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from include.changelog import taken_back
 from include.report import SourceSpec
 from include.state.records import LedgerEntry, Pin, PinnedFile
 from planner.algebra.types import DataType, parse_type
@@ -25,11 +26,15 @@ def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
         SourceColumn(name=c.name, type=parse_type(c.type), nullable=c.nullable)
         for c in source.columns
     )
+    gone = taken_back(pin.files) if source.change == "changelog" else 0.0
+    rows = max(0.0, pin.rows - 2 * gone)  # what came, less what was taken back of it
     return Source(
         name=source.name,
         columns=columns,
         changing=changing,
-        rows=round(pin.rows / share),
+        change=source.change if changing else "append_only",  # a static one never changes again
+        retracted=gone / rows if rows and changing else 0.0,
+        rows=round(rows / share),
         bytes=round(pin.bytes / share),
         keys=(source.key,) if source.key else (),
         stats=tuple((c.name, column_stats(pin.files, c.name, c.type)) for c in columns)

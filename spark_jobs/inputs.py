@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from include.changelog import in_files, only_adds
 from include.pinned import delivery, read_pin, verify_pin
 from include.state.commits import check_buckets, read_chain, verify_partition
 from include.state.layout import Generation
@@ -31,6 +32,7 @@ from planner.contract import (
     Stage,
 )
 from planner.errors import ContractError
+from spark_jobs.changelog import consolidated
 from spark_jobs.engine import Engine, Partition
 
 
@@ -116,8 +118,10 @@ def verify_sources(inputs: Inputs) -> None:
 def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Make every view and family of the run readable in SQL under the names of the contract."""
     for view in inputs.sources():
-        columns = inputs.manifest.source(view.source).columns
-        rows = engine.read([file.uri for file in inputs.files(view)], columns)
+        source, files = inputs.manifest.source(view.source), inputs.files(view)
+        rows = engine.read([file.uri for file in files], in_files(source.columns, source.change))
+        if source.change == "changelog" and view.version == "snapshot":
+            rows = consolidated(source, rows, once=only_adds(files))
         engine.bind_view(view.view, rows)
     for family in inputs.families():
         engine.open_family(family, store.uri(f"{inputs.at.artifacts}/{family.id}"))

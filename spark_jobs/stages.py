@@ -71,7 +71,8 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
     for item in stage.inputs:
         if isinstance(item, SourceInput):
             files = [(f.uri, f.size, f.identity) for f in inputs.files(item)]
-            parts.append((item.view, inputs.manifest.source(item.source).columns, files))
+            source = inputs.manifest.source(item.source)
+            parts.append((item.view, source.columns, source.change, files))
         else:
             own = [done[item.family]] if item.family in done else []
             parts.append([(p.folder, p.files) for p in (*inputs.partitions(item.family), *own)])

@@ -92,6 +92,7 @@ class ManifestSource:
     base_pin: str
     columns: tuple[ColumnSpec, ...]
     changing: bool
+    change: str = "append_only"
     format: str = "parquet"
     expectations: tuple[Expectation, ...] = ()
 

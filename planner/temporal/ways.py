@@ -108,11 +108,7 @@ class Ways:
         if isinstance(node, Scan):
             if before:
                 return []  # what a source was is not to be had any more
-            return [
-                Way(
-                    round(operators.read(self.size(expression.group, False, span), self.prices)), ()
-                )
-            ]
+            return [Way(round(self._scan(expression, node, span)), ())]
         output = self.size(expression.group, before, span)
         asks = tuple(self._ask(i, (), before) for i in node.inputs)
         sizes = tuple(self.size(ask.group, ask.before, span) for ask in asks)
@@ -130,6 +126,15 @@ class Ways:
             placed = zip(asks, branch_keys(node, key), strict=True)
             return [Way(own, tuple(ask._replace(key=below) for ask, below in placed), key)]
         return [Way(own, asks)]
+
+    def _scan(self, expression: Expression, node: Scan, span: Span) -> float:
+        size = self.size(expression.group, False, span)
+        cost = operators.read(size, self.prices)
+        if node.source in self._memo.retracting and not self._memo.group(expression.group).step:
+            # What is there of a changelog has to be added up, by whole rows.
+            cost += operators.exchange(size, self.prices)
+            cost += operators.group(size.rows, size.rows, (), 1, self.prices)
+        return cost
 
     def _ask(self, given: Relation, key: Key, before: bool) -> Ask:
         if not isinstance(given, Reference):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import decimal
 import threading
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from include import footers
+from include.changelog import ChangelogError
 from include.footers import SourceFileError
 from include.pinned import SourceChangedError, delivery, read_pin, verify_pin
 from include.pins import SchemaDriftError, arrived_rows, pin_source
@@ -280,3 +282,20 @@ def test_small_dictionaries_tell_how_many_values_there_are(local):
     assert 2 <= few.distinct <= 20
     assert many.distinct == 0
     assert some.distinct == 0  # a small dictionary, but of values that hardly come again
+
+
+def test_a_changelog_says_of_each_row_how_often_it_comes(store, local: Lake):
+    source = dataclasses.replace(local.spec, change="changelog")
+    local.deliver("a.parquet", table((1, 2)).append_column("__w", pa.array([1], pa.int64())))
+    pin_source(store, source, DAY, NOW)
+    local.deliver("b.parquet", table((1, 2)))
+    with pytest.raises(SchemaDriftError, match="column __w: expected BIGINT, found no such"):
+        pin_source(store, source, DAY, NOW)
+    local.deliver("b.parquet", table((1, 2)).append_column("__w", pa.array([1], pa.int32())))
+    with pytest.raises(SchemaDriftError, match="column __w: expected BIGINT, found INT"):
+        pin_source(store, source, DAY, NOW)
+    local.deliver("b.parquet", table((1, 2)).append_column("__w", pa.array([None], pa.int64())))
+    with pytest.raises(ChangelogError, match=r"b\.parquet has NULL in __w"):
+        pin_source(store, source, DAY, NOW)
+    with pytest.raises(SchemaDriftError, match="column __w: expected no such column"):
+        pin_source(store, local.spec, DAY, NOW)

@@ -68,6 +68,10 @@ def test_reading_what_is_no_json():
         decode_report("[]")
 
 
+def _changelog(*columns):
+    return sales_source("/d", change="changelog", columns=columns)
+
+
 def _runs(*runs):
     return RunPolicy(runs=tuple(RunTime(at=at, weight=w) for at, w in runs))
 
@@ -125,7 +129,9 @@ def test_which_early_runs_publish(policy, early):
         (lambda: sales_report(state_budget="x"), "state_budget"),
         (lambda: sales_report(sources=(sales_source("/"), sales_source("/"))), "given twice"),
         (lambda: sales_source("/d", format="csv"), "not supported yet"),
-        (lambda: sales_source("/d", change="changelog"), "not supported yet"),
+        (lambda: sales_source("/d", change="upserts"), "append_only or changelog"),
+        (lambda: _changelog(ColumnSpec(name="__W", type="BIGINT")), "__w is given twice"),
+        (lambda: _changelog(ColumnSpec(name="m", type="map<int,int>")), "m is a map"),
         (lambda: sales_source("/d", path="/x/{hour}"), "placeholder {hour}"),
         (lambda: sales_source("/d", path=""), "empty"),
         (lambda: sales_source("/d", columns=()), "no columns"),
@@ -146,6 +152,12 @@ def test_bad_input_says_what_is_wrong_and_what_to_do(build, part):
         build()
     assert isinstance(caught.value, SpecError | TimeError | ExpectationError | SizeError)
     assert caught.value.code != "forerun"
+
+
+def test_the_files_of_a_changelog_have_a_column_more():
+    source = _changelog(ColumnSpec(name="a", type="INT"))
+    assert [(c.name, c.type) for c in source.file_columns] == [("a", "INT"), ("__w", "BIGINT")]
+    assert decode_report(encode_report(sales_report(sources=(source,)))).sources == (source,)
 
 
 def test_path_of_a_day():

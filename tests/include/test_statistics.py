@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,22 @@ def test_rows_and_bytes_are_of_the_whole_day():
     static = SourceSpec(name="s", path="/x", columns=SPEC.columns, arrival="static")
     assert to_source(static, pin(file(50)), 0.25).rows == 50
     assert to_source(SPEC, pin(), 0.0).rows == 0
+
+
+def signed(rows: int, minimum: str, maximum: str) -> PinnedFile:
+    weights = ColumnFooter(name="__w", type="BIGINT", minimum=minimum, maximum=maximum)
+    return replace(file(rows), columns=(*file(rows).columns, weights))
+
+
+def test_rows_of_a_changelog_are_those_that_are_left():
+    spec = replace(SPEC, change="changelog")
+    adds = to_source(spec, pin(signed(100, "1", "1")), 0.5)
+    assert (adds.change, adds.rows, adds.retracted) == ("changelog", 200, 0.0)
+    both = to_source(spec, pin(signed(100, "1", "1"), signed(50, "-1", "1")), 0.5)
+    assert (both.rows, both.retracted) == (260, pytest.approx(10 / 130))
+    assert to_source(spec, pin(signed(50, "-1", "-1")), 1.0).rows >= 0
+    still = replace(spec, arrival="static", complete_when=None)
+    assert to_source(still, pin(signed(50, "-1", "1")), 1.0).change == "append_only"
 
 
 def test_bounds_are_compared_as_numbers_and_known_only_if_every_file_has_them():

@@ -85,8 +85,13 @@ def _row(rng: random.Random, keys: int, nulls: float, *, hot: bool) -> Row:
 
 def without_nan(table: TableCase) -> TableCase:
     """The same table with a number in place of every NaN."""
-    deliveries = tuple(
-        tuple(tuple(7.5 if value != value else value for value in row) for row in delivery)
-        for delivery in table.deliveries
+    return replace(
+        table, deliveries=_numbers(table.deliveries), withdrawn=_numbers(table.withdrawn)
     )
-    return replace(table, deliveries=deliveries)
+
+
+def _numbers(parts: tuple[tuple[Row, ...], ...]) -> tuple[tuple[Row, ...], ...]:
+    return tuple(
+        tuple(tuple(7.5 if value != value else value for value in row) for row in part)
+        for part in parts
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.properties.cases import Case, JoinClause, QueryCase, Select
-from tests.properties.data import random_tables, without_nan
+from tests.properties.data import random_tables, with_withdrawals, without_nan
 
 NUMBERS, ALL = ("k", "n", "m", "x"), ("k", "g", "n", "m", "x", "d")
 EXACT = ("k", "g", "n", "m", "d")
@@ -34,6 +34,16 @@ def random_case(seed: int, family: str = "", *, for_sail: bool = False) -> Case:
         if "min(" in query.sql or "max(" in query.sql:
             tables = {name: without_nan(table) for name, table in tables.items()}
     return Case(f"{kind}-{seed}", tables, query, runs, early=rng.random() < 0.5)
+
+
+def changelog_case(seed: int, *, for_sail: bool = False) -> Case:
+    """A random case in which one of the tables that grow takes rows back, or all of them do."""
+    case = random_case(seed, for_sail=for_sail)
+    rng = random.Random(f"withdrawals-{seed}")
+    growing = sorted(name for name, table in case.tables.items() if table.changing)
+    chosen = growing if rng.random() < 0.5 else [rng.choice(growing)]
+    changed = {name: with_withdrawals(rng, case.tables[name]) for name in chosen}
+    return replace(case, name=f"changelog-{case.name}", tables=case.tables | changed)
 
 
 def _value(rng: random.Random, alias: str) -> str:

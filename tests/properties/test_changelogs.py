@@ -6,7 +6,6 @@ written to ``regressions/``.
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -17,25 +16,14 @@ from planner.rules.methods.catalog import SINGLE
 from planner.rules.methods.method import Method
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case
-from tests.properties.data import with_withdrawals
 from tests.properties.engines import InterpreterEngine, SessionEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
-from tests.properties.generate import random_case
+from tests.properties.generate import changelog_case
 from tests.properties.sessions import sail_session
 from tests.properties.test_differential import saved
 
 CHUNK = 60
 DAYS = 30
-
-
-def changelog_case(seed: int, *, for_sail: bool = False) -> Case:
-    """A random case in which one of the tables that grow takes rows back, or all of them do."""
-    case = random_case(seed, for_sail=for_sail)
-    rng = random.Random(f"withdrawals-{seed}")
-    growing = sorted(name for name, table in case.tables.items() if table.changing)
-    chosen = growing if rng.random() < 0.5 else [rng.choice(growing)]
-    changed = {name: with_withdrawals(rng, case.tables[name]) for name in chosen}
-    return replace(case, name=f"changelog-{case.name}", tables=case.tables | changed)
 
 
 def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> Outcome | None:

@@ -143,6 +143,7 @@ class StoredDay:
             columns=tuple(
                 ColumnSpec(name=n, type=parse_type(type_).sql) for n, type_ in table.columns
             ),
+            change="changelog" if table.withdrawn else "append_only",
             arrival="growing" if table.changing else "static",
             complete_when=ClockTime() if table.changing else None,
             allow_empty=True,
@@ -154,7 +155,7 @@ class StoredDay:
         for name, table in self.case.tables.items():
             if run > len(table.deliveries):
                 continue
-            rows = table.deliveries[run - 1]
+            rows = _signed(table, run) if table.withdrawn else table.deliveries[run - 1]
             folder = self.folder / "in" / name
             folder.mkdir(parents=True, exist_ok=True)
             cuts = (rows[:3], rows[3:]) if len(rows) > 4 else (rows,)
@@ -166,10 +167,20 @@ class StoredDay:
 def _write(path: Path, table: TableCase, rows: tuple[Row, ...]) -> None:
     """Without statistics of doubles: Arrow leaves NaN out of them, and Spark believes them and
     skips files in which ``x = NaN`` or ``x <> 0`` holds."""
-    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in table.columns])
+    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in _in_file(table)])
     arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
     counted = [field.name for field in schema if not pa.types.is_floating(field.type)]
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path, write_statistics=counted)
+
+
+def _in_file(table: TableCase) -> tuple[tuple[str, str], ...]:
+    return (*table.columns, ("__w", "BIGINT")) if table.withdrawn else table.columns
+
+
+def _signed(table: TableCase, run: int) -> tuple[Row, ...]:
+    """The rows of a delivery with how often they come; a file of it may take back a row of
+    another, or one that an earlier delivery brought."""
+    return tuple(table.delta(run - 1, run))
 
 
 def _pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:

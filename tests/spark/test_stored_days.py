@@ -14,11 +14,12 @@ from tests.properties.cases import Case
 from tests.properties.data import without_nan
 from tests.properties.engines import SessionEngine
 from tests.properties.execute import Outcome, RefusedError
-from tests.properties.generate import random_case
+from tests.properties.generate import changelog_case, random_case
 from tests.properties.sessions import SESSION, sail_session
 from tests.spark.stored_days import StoredDay
 
 ON_SPARK, ON_SAIL, CHUNK = 50, 20, 10
+CHANGELOGS = 62_000
 # Compiling a stage takes longer than running it over a dozen rows.
 OPTIONS = {
     **SESSION,
@@ -74,6 +75,24 @@ def test_every_run_of_a_stored_day_equals_batch_on_sail(
     """Without NaN, which Sail leaves out of the statistics of the files that it writes, and then
     takes a column whose least and greatest value are equal for a constant."""
     cases = [random_case(seed) for seed in range(start, start + CHUNK)]
+    known = [
+        replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
+        for case in cases
+    ]
+    check_days(known, tmp_path, sail, SessionEngine(sail_session()))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_every_run_of_a_day_that_takes_rows_back_equals_batch(sessions, tmp_path: Path):
+    cases = [changelog_case(seed) for seed in range(CHANGELOGS, CHANGELOGS + CHUNK)]
+    check_days(cases, tmp_path, *sessions)
+
+
+def test_every_run_of_a_day_that_takes_rows_back_equals_batch_on_sail(
+    sail: ConnectEngine, tmp_path: Path
+):
+    cases = [changelog_case(seed, for_sail=True) for seed in range(CHANGELOGS, CHANGELOGS + CHUNK)]
     known = [
         replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
         for case in cases

@@ -1,0 +1,64 @@
+"""Sources whose deliveries take rows back, too: their files have one column more, ``__w BIGINT``.
+
+``__w`` says how often the row comes (positive) or is taken back (negative). A row that is updated
+is taken back with its old values and comes with its new ones. What a source holds is every row as
+often as its ``__w`` add up to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from include.state.records import ColumnFooter, PinnedFile
+from planner.contract import ColumnSpec
+from planner.contract.plan_v1 import WEIGHT_COLUMN
+from planner.errors import ForerunError
+
+Change = Literal["append_only", "changelog"]
+_WEIGHT = ColumnSpec(name=WEIGHT_COLUMN, type="BIGINT", nullable=False)
+_SHARE = 0.2
+"""Of the rows of a file that takes some back, how many do: one row in ten is updated. A guess."""
+
+
+class ChangelogError(ForerunError):
+    """A file of a changelog does not say of each row how often it comes or goes."""
+
+    code = "changelog"
+
+
+def in_files(columns: Sequence[ColumnSpec], change: str) -> tuple[ColumnSpec, ...]:
+    """The columns of the files of a source with these columns."""
+    return (*columns, _WEIGHT) if change == "changelog" else tuple(columns)
+
+
+def check_weights(source: str, files: Sequence[PinnedFile]) -> None:
+    """Refuse NULL in ``__w``: such a row would neither come nor go. From the footers."""
+    for file in files:
+        if (_weights(file).nulls or 0) > 0:
+            raise ChangelogError(
+                f"source {source}: {file.uri} has NULL in {WEIGHT_COLUMN}",
+                hint="Deliver 1 for a row that comes and -1 for a row that is taken back.",
+            )
+
+
+def only_adds(files: Sequence[PinnedFile]) -> bool:
+    """Whether, by the footers, every row of these files comes exactly once."""
+    bounds = ((_weights(file).minimum, _weights(file).maximum) for file in files if file.rows)
+    return all(bound == ("1", "1") for bound in bounds)
+
+
+def taken_back(files: Sequence[PinnedFile]) -> float:
+    """How many rows of these files take one back, by estimate: footers tell only if any does."""
+    return sum(_SHARE * file.rows for file in files if _takes_back(_weights(file)))
+
+
+def _takes_back(weights: ColumnFooter) -> bool:
+    return weights.minimum is None or int(weights.minimum) < 0
+
+
+def _weights(file: PinnedFile) -> ColumnFooter:
+    for column in file.columns:
+        if column.name.lower() == WEIGHT_COLUMN:
+            return column
+    return ColumnFooter(name=WEIGHT_COLUMN, type=_WEIGHT.type)

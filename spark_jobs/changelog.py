@@ -1,0 +1,36 @@
+"""What a changelog holds: each row as often as its ``__w`` add up to (:mod:`include.changelog`)."""
+
+from __future__ import annotations
+
+from include.state.records import ManifestSource
+from planner.contract.plan_v1 import WEIGHT_COLUMN
+from spark_jobs.engine import Frame, quoted
+
+_W = quoted(WEIGHT_COLUMN)
+
+
+def consolidated(source: ManifestSource, rows: Frame, *, once: bool) -> Frame:
+    """The rows that are there. ``once``: each row comes exactly once and none is taken back, so
+    nothing has to be added up.
+
+    A row that was taken back more often than it came fails the query: what the source says is
+    wrong, and any result would be.
+    """
+    columns = [quoted(column.name) for column in source.columns]
+    if once:
+        return rows.select(*columns)
+    total, copy = quoted(f"sum({WEIGHT_COLUMN})"), quoted("__copy")
+    wrong = (
+        f"source {source.name}: a row is taken back more often than it came. Deliver a negative "
+        f"{WEIGHT_COLUMN} only for rows that are there, with the values that they came with."
+    )
+    times = f"CASE WHEN {total} < 0 THEN raise_error('{wrong}') ELSE CAST({total} AS INT) END"
+    there = rows.groupBy(*columns).sum(WEIGHT_COLUMN)
+    return there.selectExpr(*columns, f"explode(array_repeat(1, {times})) AS {copy}").select(
+        *columns
+    )
+
+
+def coming(source: ManifestSource, rows: Frame) -> Frame:
+    """The rows that come, without those that are taken back."""
+    return rows.where(f"{_W} > 0").select(*(quoted(column.name) for column in source.columns))

@@ -1,0 +1,67 @@
+"""What a changelog holds, on the small engine; whole days are in ``test_stored_days.py``."""
+
+from __future__ import annotations
+
+import pytest
+
+from include.changelog import only_adds
+from include.state.records import ColumnFooter, ManifestSource, PinnedFile
+from planner.contract import ColumnSpec
+from spark_jobs.changelog import coming, consolidated
+from spark_jobs.connect import ConnectEngine
+
+SOURCE = ManifestSource(
+    name="prices",
+    pin="",
+    base_pin="",
+    columns=(ColumnSpec(name="k", type="BIGINT"), ColumnSpec(name="copy", type="STRING")),
+    changing=True,
+    change="changelog",
+)
+
+
+def changes(sail: ConnectEngine, *rows: tuple[str, str, int]):
+    values = ", ".join(f"(CAST({k} AS BIGINT), {text}, CAST({w} AS BIGINT))" for k, text, w in rows)
+    return sail.session.sql(f"SELECT * FROM VALUES {values} AS v(`k`, `copy`, `__w`)")
+
+
+def found(frame) -> list[tuple]:
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def test_each_row_is_there_as_often_as_its_weights_add_up_to(sail: ConnectEngine) -> None:
+    rows = changes(
+        sail,
+        ("1", "'a'", 2), ("1", "'a'", 1), ("1", "'a'", -1), ("1", "'b'", 1), ("1", "'b'", -1),
+        ("NULL", "NULL", 1), ("NULL", "NULL", 1), ("2", "'c'", 0),
+    )  # fmt: skip
+    there = consolidated(SOURCE, rows, once=False)
+    assert there.columns == ["k", "copy"]
+    assert found(there) == [(1, "a"), (1, "a"), (None, None), (None, None)]
+
+
+def test_a_row_that_was_not_there_cannot_be_taken_back(sail: ConnectEngine) -> None:
+    rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", -2))
+    with pytest.raises(Exception, match="source prices: a row is taken back more often than it"):
+        consolidated(SOURCE, rows, once=False).collect()
+
+
+def test_only_rows_that_come_are_checked(sail: ConnectEngine) -> None:
+    rows = changes(sail, ("1", "'a'", 1), ("2", "'b'", -1), ("3", "'c'", 2))
+    assert found(coming(SOURCE, rows)) == [(1, "a"), (3, "c")]
+
+
+def test_nothing_is_added_up_where_each_row_comes_once(sail: ConnectEngine) -> None:
+    rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", 1))
+    assert found(consolidated(SOURCE, rows, once=True)) == [(1, "a"), (1, "a")]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "rows", "adds"),
+    [("1", "1", 5, True), ("-1", "1", 5, False), ("1", "2", 5, False), (None, None, 5, False),
+     ("-1", "1", 0, True)],
+)  # fmt: skip
+def test_footers_tell_whether_files_only_add(minimum, maximum, rows, adds) -> None:
+    weights = ColumnFooter(name="__w", type="BIGINT", minimum=minimum, maximum=maximum)
+    file = PinnedFile(uri="f", size=1, identity="1", rows=rows, columns=(weights,))
+    assert only_adds((file,)) is adds
