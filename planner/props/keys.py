@@ -51,7 +51,9 @@ def keys(relation: Relation, source_keys: NamedKeys, state_keys: NamedKeys | Non
     """
 
     def of_any(node: Relation, inputs: tuple[Keys, ...]) -> Keys:
-        return _of_node(node, inputs) if inputs else _of_leaf(node, source_keys, state_keys or {})
+        if inputs:
+            return keys_of_node(node, inputs)
+        return keys_of_leaf(node, source_keys, state_keys or {})
 
     return fold(relation, of_any)
 
@@ -62,7 +64,8 @@ def is_key(columns: Iterable[ColumnId], of: Keys) -> bool:
     return any(key <= given for key in of)
 
 
-def _of_leaf(node: Relation, sources: NamedKeys, states: NamedKeys) -> Keys:
+def keys_of_leaf(node: Relation, sources: NamedKeys, states: NamedKeys) -> Keys:
+    """Keys of what has no inputs."""
     if isinstance(node, Scan):
         names = {column.name: column.id for column in node.scanned}
         return _named(sources.get(node.source, ()), names)
@@ -74,16 +77,20 @@ def _of_leaf(node: Relation, sources: NamedKeys, states: NamedKeys) -> Keys:
     return NO_KEYS
 
 
-def _of_node(node: Relation, inputs: tuple[Keys, ...]) -> Keys:
+def keys_of_node(
+    node: Relation, inputs: tuple[Keys, ...], unique: tuple[bool, bool] | None = None
+) -> Keys:
+    """Keys of a node from those of its inputs. ``unique``: of a join, whether its equalities are
+    known to tell the rows of the left side apart, and those of the right side."""
     if isinstance(node, Filter):
         return _reduced(inputs[0], node.predicate)
     if isinstance(node, Project):
         return _of_project(node, inputs[0])
     if isinstance(node, Join):
-        return _of_join(node, *inputs)
+        return _of_join(node, inputs[0], inputs[1], unique)
     if isinstance(node, Aggregate):
         grouped = frozenset(key.id for key in node.keys)
-        return _minimal([grouped, *(key for key in inputs[0] if key <= grouped)])
+        return minimal([grouped, *(key for key in inputs[0] if key <= grouped)])
     if isinstance(node, Limit):
         return ONE_ROW if node.count is not None and node.count <= 1 else inputs[0]
     if isinstance(node, Repeat):
@@ -98,7 +105,7 @@ def _of_node(node: Relation, inputs: tuple[Keys, ...]) -> Keys:
     return inputs[0] if len(inputs) == 1 and node.columns == node.inputs[0].columns else NO_KEYS
 
 
-def _minimal(found: Iterable[Key]) -> Keys:
+def minimal(found: Iterable[Key]) -> Keys:
     """The keys that contain no other, the first few by size and ids (so the cut is stable)."""
     kept: list[Key] = []
     for key in sorted(set(found), key=lambda k: (len(k), sorted(k))):
@@ -108,7 +115,7 @@ def _minimal(found: Iterable[Key]) -> Keys:
 
 
 def _named(declared: Sequence[Sequence[str]], columns: Mapping[str, ColumnId]) -> Keys:
-    return _minimal(
+    return minimal(
         frozenset(columns[name] for name in names)
         for names in declared
         if names and all(name in columns for name in names)
@@ -120,30 +127,34 @@ def _reduced(before: Keys, predicate: Scalar) -> Keys:
     of the key, adds nothing to a key."""
     result = set(before)
     for part in conjuncts(predicate):
-        if (constant := _constant_column(part)) is not None:
+        if (constant := constant_column(part)) is not None:
             result |= {key - {constant} for key in result}
-        elif (pair := equality(part)) is not None and _same(pair[0].type, pair[1].type):
+        elif (pair := equality(part)) is not None and same_values(pair[0].type, pair[1].type):
             one, other = pair[0].id, pair[1].id
             result |= {key - {other} for key in result if one in key}
             result |= {(key - {other}) | {one} for key in result if other in key}
             result |= {(key - {one}) | {other} for key in result if one in key}
-    return _minimal(result)
+    return minimal(result)
 
 
-def _constant_column(part: Scalar) -> ColumnId | None:
+def constant_column(part: Scalar) -> ColumnId | None:
     """The column of ``column = literal`` or ``column is null``."""
     if isinstance(part, Call) and part.name in ("=", "<=>"):
         one, other = part.args
         if isinstance(one, Literal):
             one, other = other, one
-        if isinstance(one, Ref) and isinstance(other, Literal) and _same(one.type, other.type):
+        if (
+            isinstance(one, Ref)
+            and isinstance(other, Literal)
+            and same_values(one.type, other.type)
+        ):
             return one.column.id
     if isinstance(part, Call) and part.name == "isnull" and isinstance(part.args[0], Ref):
         return part.args[0].column.id
     return None
 
 
-def _same(one: DataType, other: DataType) -> bool:
+def same_values(one: DataType, other: DataType) -> bool:
     """True if values that compare as equal are one value. A string that is compared with a number
     is cast, and a BIGINT that is compared with a DOUBLE is rounded: many values equal one then."""
     exact = (one.is_integer or one.name == "DECIMAL") and (
@@ -157,19 +168,21 @@ def _of_project(node: Project, before: Keys) -> Keys:
     for column, scalar in node.items:
         if isinstance(scalar, Ref):
             outputs.setdefault(scalar.column.id, column.id)
-    return _minimal(
+    return minimal(
         frozenset(outputs[part] for part in key)
         for key in before
         if all(part in outputs for part in key)
     )
 
 
-def _of_join(node: Join, left: Keys, right: Keys) -> Keys:
+def _of_join(node: Join, left: Keys, right: Keys, unique: tuple[bool, bool] | None) -> Keys:
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE):
         return left
     condition = split_condition(node)
-    one_right = is_key((column.id for column in condition.right), right)
-    one_left = is_key((column.id for column in condition.left), left)
+    one_left, one_right = unique or (
+        is_key((column.id for column in condition.left), left),
+        is_key((column.id for column in condition.right), right),
+    )
     found: list[Key] = []
     if node.kind in (JoinKind.INNER, JoinKind.LEFT) and one_right:
         found.extend(left)
@@ -180,14 +193,19 @@ def _of_join(node: Join, left: Keys, right: Keys) -> Keys:
         # of both sides may look the same when the keys are NULL.
         found.extend(a | b for a in left for b in right)
     if node.kind is JoinKind.INNER:
-        return _reduced(_minimal(found), node.condition)
-    return _minimal(found)
+        return _reduced(minimal(found), node.condition)
+    return minimal(found)
 
 
 def _renamed(node: Relation, side: int, found: Keys) -> Keys:
+    """Of a branch. Where its values are cast to the type of the other one, several may be one."""
     pairs = zip(node.inputs[side].columns, node.columns, strict=True)
-    names = {inner.id: outer.id for inner, outer in pairs}
-    return _minimal(frozenset(names[part] for part in key) for key in found)
+    names = {inner.id: outer.id for inner, outer in pairs if inner.type == outer.type}
+    return minimal(
+        frozenset(names[part] for part in key)
+        for key in found
+        if all(part in names for part in key)
+    )
 
 
 def _of_set_operation(node: SetOperation, left: Keys, right: Keys) -> Keys:
@@ -196,7 +214,7 @@ def _of_set_operation(node: SetOperation, left: Keys, right: Keys) -> Keys:
         found.extend(_renamed(node, 1, right))
     if not node.all:
         found.append(frozenset(column.id for column in node.merged))
-    return _minimal(found)
+    return minimal(found)
 
 
 def _of_window(node: Window, before: Keys) -> Keys:
@@ -205,4 +223,4 @@ def _of_window(node: Window, before: Keys) -> Keys:
         for column, call in node.calls
         if call.name == "row_number"
     )
-    return _minimal([*before, *numbered])
+    return minimal([*before, *numbered])

@@ -51,11 +51,11 @@ def not_null(
     ``state_not_null``: per family the stored names that are. Conservative: a column that is not
     in the answer may still be free of NULLs.
     """
-    known = _Known(source_not_null, state_not_null or {}, ansi)
+    known = Nullability(source_not_null, state_not_null or {}, ansi)
     return fold(relation, known.of_node)
 
 
-class _Known:
+class Nullability:
     """The rules per node, given what its inputs guarantee."""
 
     def __init__(

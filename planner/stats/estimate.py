@@ -1,8 +1,8 @@
 """Cardinality: rows, bytes and distinct values of every node, bottom up.
 
 Formulas, per node: Filter: selectivity (selectivity.py), distinct counts after it by Yao. Joins:
-see joins.py. Aggregate: the product of the keys' distinct counts, as far as the rows hit them
-(Cardenas).
+see joins.py. Aggregate: the product of the distinct counts of the keys that no others determine, as
+far as the rows hit it (Cardenas).
 
 Pure and deterministic; an estimate is memoized by node.
 """
@@ -33,6 +33,7 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
 from planner.algebra.types import Column, ColumnId, DataType
 from planner.request import ColumnStats, Source
+from planner.stats.determined import Determined
 from planner.stats.joins import join_estimate
 from planner.stats.selectivity import selectivity
 from planner.stats.values import (
@@ -50,13 +51,20 @@ from planner.stats.values import (
 class Estimator:
     """Estimates for relations over these sources.
 
-    ``rows``: how many rows of a source there are at this instant (default: the whole day's). A
-    source that is not known is an error (KeyError): the caller names all. So is a relation over
-    families, whose rows are counted and not estimated.
+    ``rows``: how many rows of a source there are at this instant (default: the whole day's).
+    ``determined``: what columns determine others, which is the same at any instant. A source that
+    is not known is an error (KeyError): the caller names all. So is a relation over families, whose
+    rows are counted and not estimated.
     """
 
-    def __init__(self, sources: Iterable[Source], rows: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        rows: Mapping[str, float] | None = None,
+        determined: Determined | None = None,
+    ) -> None:
         self._sources = {source.name: source for source in sources}
+        self._determined = determined or Determined(self._sources.values())
         self._rows = dict(rows or {})
         # By identity: structural hashing of a deep tree costs more than the estimate. The node is
         # kept with its estimate, so its identity is not used again.
@@ -100,6 +108,8 @@ class Estimator:
             return _of_union(node, inputs)
         if isinstance(node, SetOperation):
             return _of_set_operation(node, *inputs)
+        if isinstance(node, Aggregate):
+            return _of_aggregate(node, inputs[0], self._determined)
         return _of_unary(node, inputs[0])
 
     def _of_scan(self, node: Scan) -> Estimate:
@@ -133,8 +143,6 @@ def _of_unary(node: Relation, below: Estimate) -> Estimate:
     if isinstance(node, Project):
         columns = {column.id: _of_item(scalar, column, below) for column, scalar in node.items}
         return Estimate(rows=below.rows, columns=columns)
-    if isinstance(node, Aggregate):
-        return _of_aggregate(node, below)
     if isinstance(node, Limit):
         rows = max(0.0, below.rows - node.offset)
         rows = rows if node.count is None else min(rows, float(node.count))
@@ -200,12 +208,8 @@ def _is_monotone_cast(scalar: Scalar) -> bool:
     return isinstance(scalar, Call) and scalar.name == "cast" and isinstance(scalar.args[0], Ref)
 
 
-def _of_aggregate(node: Aggregate, below: Estimate) -> Estimate:
-    values = 1.0
-    for key in node.keys:
-        grouped = below.columns[key.id]
-        values = min(MANY_DISTINCT, values * (grouped.distinct + (1.0 if grouped.nulls else 0.0)))
-    rows = drawn(max(1.0, values), below.rows) if node.keys else 1.0
+def _of_aggregate(node: Aggregate, below: Estimate, determined: Determined) -> Estimate:
+    rows = _groups(node, below, determined) if node.keys else 1.0
     columns: dict[ColumnId, ColumnEstimate] = {
         key.id: replace(
             below.columns[key.id], distinct=min(below.columns[key.id].distinct, max(rows, 1.0))
@@ -225,6 +229,18 @@ def _of_aggregate(node: Aggregate, below: Estimate) -> Estimate:
             mean=_mean_of_group(call, below, rows),
         )
     return Estimate(rows=rows, columns=columns)
+
+
+def _groups(node: Aggregate, below: Estimate, determined: Determined) -> float:
+    """The product of the values of those keys that no others determine, as far as rows hit it."""
+    grouped_by, unique = determined.grouped_by(node, below.rows, below.columns)
+    if unique:
+        return below.rows
+    values = 1.0
+    for key in grouped_by:
+        grouped = below.columns[key]
+        values = min(MANY_DISTINCT, values * (grouped.distinct + (1.0 if grouped.nulls else 0.0)))
+    return drawn(max(1.0, values), below.rows)
 
 
 def _mean_of_group(call: AggregateCall, below: Estimate, groups: float) -> float | None:

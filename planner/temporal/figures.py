@@ -10,11 +10,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from planner.algebra.relational import Aggregate, Join, JoinKind, Scan, Version
+from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
 from planner.cost.operators import Size
 from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
-from planner.memo.reference import Reference, Stamped
+from planner.memo.reference import Between, Reference, Stamped
 from planner.request import Observed, PlanRequest, Source, TimePoint
+from planner.stats.determined import Determined
 from planner.stats.estimate import Estimator
 from planner.stats.values import ColumnEstimate, Estimate, resized
 from planner.temporal.seen import Seen, touched_groups
@@ -23,11 +24,13 @@ from planner.temporal.space import Slot
 _STATES = (View.STATES, View.LOSSES)
 
 
-def estimator(sources: Iterable[Source], point: TimePoint) -> Estimator:
+def estimator(
+    sources: Iterable[Source], point: TimePoint, determined: Determined | None = None
+) -> Estimator:
     """Of what has arrived at a time point."""
     given = tuple(sources)
     rows = {s.name: s.rows * (point.fraction(s.name) if s.changing else 1.0) for s in given}
-    return Estimator(given, rows)
+    return Estimator(given, rows, determined)
 
 
 class Figures:
@@ -36,7 +39,8 @@ class Figures:
     def __init__(self, memo: Memo, request: PlanRequest) -> None:
         self._memo = memo
         self.runs = len(request.points)
-        self._estimators = [estimator(request.sources, point) for point in request.points]
+        determined = Determined(request.sources, self._stands_for)
+        self._estimators = [estimator(request.sources, p, determined) for p in request.points]
         self._sources = {source.name: source for source in request.sources}
         self._fractions = [point.fraction for point in request.points]
         self._seen = Seen(memo, request)
@@ -156,6 +160,16 @@ class Figures:
         if not isinstance(given, Reference):
             raise TypeError(f"{given} is no reference")
         return self._memo.leader(given.group)
+
+    def _stands_for(self, leaf: Relation) -> Relation | None:
+        """The operator of a group; of a delta, that of the relation it is a part of."""
+        if not isinstance(leaf, Reference | Stamped | Between):
+            return None
+        group = self._memo.leader(leaf.group)
+        version = self._versions.get(group)
+        if version is not None and version[2] is Version.DELTA and version[1] is View.ROWS:
+            group = self._memo.leader(version[0].new)
+        return next(self._memo.alternatives(group)).node
 
     def _empty(self, group: GroupId) -> Estimate:
         columns = {c.id: ColumnEstimate(distinct=0.0) for c in self._memo.group(group).columns}

@@ -6,7 +6,8 @@ from collections import Counter
 
 from planner.algebra.relational import Aggregate, Project, Relation
 from planner.algebra.scalar import Call, Ref, is_deterministic, substitute, walk
-from planner.props.keys import is_key, keys
+from planner.props.dependencies import facts
+from planner.props.keys import is_key
 from planner.rules.normalize.rule import Context, Rule
 
 
@@ -46,7 +47,7 @@ def _drop_distinct(node: Relation, _: Context) -> Relation | None:
     if not isinstance(node, Aggregate) or node.calls or not node.keys:
         return None
     grouped = frozenset(key.id for key in node.keys)
-    if not is_key(grouped, keys(node.input, {})):
+    if not is_key(grouped, facts(node.input, {}, {}).keys):
         return None
     return Project(node.input, tuple((key, Ref(key)) for key in node.keys))
 
