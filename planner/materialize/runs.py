@@ -16,7 +16,8 @@ from planner.materialize.search import Search
 from planner.request import PlanRequest
 from planner.temporal.chosen import Chosen, choose
 from planner.temporal.figures import Figures
-from planner.temporal.solve import Solver, Terms
+from planner.temporal.fill import Terms
+from planner.temporal.solve import Solver
 from planner.temporal.space import Space
 from planner.temporal.tables import Partition
 from planner.temporal.ways import Span, Ways
@@ -95,7 +96,7 @@ class Runs:
         committed = sum(run.bytes for run in request.committed)
         self._holdings = Holdings(space, figures, committed)
         self._budget = request.settings.state_budget
-        self._prices = request.settings.prices
+        self._ways = Ways(space, figures, prices=request.settings.prices)
         self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
         self._of_batch = 0
         self._searches: list[tuple[tuple[int, ...], Search]] = []
@@ -177,7 +178,7 @@ class Runs:
         best of them is then improved. ``eager``: whatever can be kept is, rather than computed
         again. ``batch``: only sets of runs that may be worth opening, beside it."""
         dear = self._space.makeable_by_step() if eager else frozenset()
-        ways = Ways(self._space.memo, self._figures, dear, self._prices)
+        ways = self._ways.eagerly(dear)
         terms = Terms(
             late=self._request.method != "progressive",  # each of its early runs has work
             stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
@@ -268,12 +269,11 @@ class Runs:
     def _batch(self) -> Candidate:
         """Every wanted result by itself from the sources, as Spark would do the user's own text."""
         opened = (*self._goal.early_results, self._last)
-        ways = Ways(self._space.memo, self._figures, prices=self._prices)
         costs = []
         for run in opened:
             solver = Solver(
                 self._space,
-                ways,
+                self._ways,
                 (Span(0, run),),
                 self._weights,
                 frozenset(),

@@ -15,6 +15,14 @@ from planner.memo.reference import Stamped
 Key = tuple[ColumnId, ...]
 """Columns by whose hash rows are distributed, in order; empty: anyhow."""
 
+Dated = int
+"""A group as of this run; or, inverted (``~group``), as of the last one."""
+
+
+def dated(group: GroupId, before: bool) -> Dated:
+    """The group as of this run, or (``before``) as of the last one."""
+    return ~group if before else group
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -90,6 +98,11 @@ class Space:
         if self._keeps is not None:
             found |= {self.memo.leader(tvr.new) for tvr in self.memo.tvrs if tvr.has_delta}
         return frozenset(found)
+
+    def is_below(self, part: GroupId, group: GroupId) -> bool:
+        """Whether a group comes before another one in the order."""
+        place = self.place.get(part)
+        return place is not None and place < self.place[group]
 
     def place_of(self, slot: Slot) -> int:
         """When in the order a slot can be made; after all else if it is of no use."""

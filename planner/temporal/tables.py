@@ -6,12 +6,12 @@ later run appends its delta, a *partition* of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 from planner.memo.memo import Expression, GroupId
-from planner.temporal.space import Key, Slot
+from planner.temporal.space import Dated, Key, Slot, dated
 from planner.temporal.ways import Span, Way
 
 Kept = tuple[int, Key]
@@ -67,8 +67,30 @@ Place = tuple[GroupId, Key, bool]
 """A group, its distribution, and whether it is as of the last run."""
 
 
+class Table(Mapping[Place, Cell]):
+    """The cells of one run. They are found, and taken over from one solution by the next, by
+    dated group: ``of``."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Mapping[Dated, dict[Key, Cell]] | None = None) -> None:
+        self.of: dict[Dated, dict[Key, Cell]] = dict(of or {})
+
+    def __getitem__(self, place: Place) -> Cell:
+        return self.of[dated(place[0], place[2])][place[1]]
+
+    def __iter__(self) -> Iterator[Place]:
+        for version, cells in self.of.items():
+            for key in cells:
+                yield (~version, key, True) if version < 0 else (version, key, False)
+
+    def __len__(self) -> int:
+        return sum(len(cells) for cells in self.of.values())
+
+
 class Solution:
-    """Tables of one search: cells by run index and (group, key, before), chains by run index.
+    """Tables of one search: cells by run index and (group, key, before), those that are ``made`` of
+    expressions apart; chains by run index.
     ``shared``: the partitions that it takes for made; ``allowed``: the chains it may keep, None for
     any. ``longer``: where a chain had better start anew, the best one that goes on, for readers
     that ask for what a run has appended."""
@@ -82,8 +104,8 @@ class Solution:
         self.spans = spans
         self.shared = shared
         self.allowed = allowed
-        self.cells: list[dict[Place, Cell]] = [{} for _ in spans]
-        self.made: list[dict[Place, Cell]] = [{} for _ in spans]
+        self.cells = [Table() for _ in spans]
+        self.made = [Table() for _ in spans]
         self.links: list[dict[Kept, Link]] = [{} for _ in spans]
         self.longer: list[dict[Kept, Link]] = [{} for _ in spans]
 

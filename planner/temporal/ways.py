@@ -4,6 +4,8 @@ rows where they are or where their keys are."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,10 +22,19 @@ from planner.algebra.relational import (
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
-from planner.memo.memo import Expression, GroupId, Memo
-from planner.memo.reference import Reference
+from planner.memo.memo import Expression, GroupId
+from planner.memo.reference import Reference, Stamped
 from planner.temporal.figures import Figures
-from planner.temporal.space import Key, aggregate_key, branch_keys, join_keys, key_below
+from planner.temporal.space import (
+    Dated,
+    Key,
+    Space,
+    aggregate_key,
+    branch_keys,
+    dated,
+    join_keys,
+    key_below,
+)
 
 
 class Ask(NamedTuple):
@@ -47,21 +58,42 @@ class Way:
     gain: int = 0
     moves: bool = False
 
+    def __hash__(self) -> int:
+        return hash((self.own, self.asks))
 
-@dataclass(frozen=True, slots=True)
-class Span:
+
+class Span(NamedTuple):
     """One step: from the run ``base`` (0: the day begins) to the run ``run``."""
 
     base: int
     run: int
 
 
-_BY_KEY = (Join, Filter, Project, UnionAll)
+_HANDS_ON = (Join, Filter, Project, UnionAll)
 """Operators that hand a distribution on: what they ask for depends on what is wanted of them."""
 
 
+class Try(NamedTuple):
+    """A way, and the cells that it asks for."""
+
+    way: Way
+    expression: Expression
+    asks: tuple[tuple[Dated, Key], ...]
+
+
+class _Plain(NamedTuple):
+    """What all ways of an expression at a moment have in common: what they ask for, how much that
+    is, and what the operator costs over it where nothing is moved."""
+
+    asks: tuple[Ask, ...]
+    sizes: tuple[Size, ...]
+    output: Size
+    own: int
+
+
 class Ways:
-    """Lists ways, each once per expression, step and wanted distribution.
+    """Lists ways, each once per expression, moment and wanted distribution. The moment of a
+    snapshot is one instant, whatever span it is the end or the beginning of.
 
     ``eager``: groups that are made dear to compute whole after the first run, so that they are
     rather kept, and their deltas added: early work that was asked for, whatever it repays.
@@ -69,39 +101,91 @@ class Ways:
 
     def __init__(
         self,
-        memo: Memo,
+        space: Space,
         figures: Figures,
         eager: frozenset[GroupId] = frozenset(),
         prices: Prices = SPARK,
     ) -> None:
         self.prices = prices
-        self._memo = memo
+        self._space = space
+        self._memo = space.memo
         self._figures = figures
-        self._eager = eager
-        self._sizes: dict[tuple[GroupId, bool, Span], Size] = {}
-        self._done: dict[tuple[int, Key, bool, Span], tuple[Way, ...]] = {}
+        self.eager = eager
+        self._sizes: dict[tuple[GroupId, int, int], Size] = {}
+        self._plain: dict[tuple[int, bool, int, int], _Plain] = {}
+        self._keys: dict[int, tuple[Key, Key]] = {}
+        self._done: dict[tuple[int, Key, bool, int, int], tuple[Way, ...]] = {}
+        self._tries: dict[tuple[Dated, int, int, bool, bool], tuple[Try, ...]] = {}
+
+    def eagerly(self, eager: frozenset[GroupId]) -> Ways:
+        """The same ways, with these groups dear; what one has listed the other one knows."""
+        other = copy.copy(self)
+        other.eager = eager
+        return other
 
     def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
         """The ways to have the expression's rows, those distributed by ``key`` among them."""
-        if not isinstance(expression.node, _BY_KEY):
+        if not isinstance(expression.node, _HANDS_ON):
             key = ()
-        known = (expression.id, key, before, span)
-        if known not in self._done:
-            ways = self._ways(expression, key, before, span)
-            if span.base and self._memo.leader(expression.group) in self._eager:
-                ways = [replace(way, own=DEAR + way.own) for way in ways]
-            self._done[known] = tuple(ways)
-        return self._done[known]
+        known = (expression.id, key, before, *self.moment(expression.group, before, span))
+        ways = self._done.get(known)
+        if ways is None:
+            ways = self._done[known] = tuple(self._ways(expression, key, before, span))
+        if self._is_dear(expression.group, span):
+            return tuple(replace(way, own=DEAR + way.own) for way in ways)
+        return ways
+
+    def tries(
+        self, group: GroupId, before: bool, span: Span, *, keeping: bool = True
+    ) -> tuple[Try, ...]:
+        """All ways to compute a group from others that come before it in the order of the space.
+        ``keeping``: not only the query's own expressions."""
+        moment, dear = self.moment(group, before, span), self._is_dear(group, span)
+        known = (dated(group, before), *moment, dear, keeping)
+        tries = self._tries.get(known)
+        if tries is None:
+            found: list[Try] = []
+            for expression in self._memo.alternatives(group):
+                if (keeping or not expression.origin) and not isinstance(expression.node, Stamped):
+                    found += self._of_expression(expression, group, before, span)
+            tries = self._tries[known] = tuple(found)
+        return tries
+
+    def _of_expression(
+        self, expression: Expression, group: GroupId, before: bool, span: Span
+    ) -> Iterator[Try]:
+        """Each way once. One that asks for what comes later is left out: it is never there yet."""
+        below = self._space.is_below
+        wanted = self._space.wanted[group] if isinstance(expression.node, _HANDS_ON) else ((),)
+        ways: dict[Way, None] = {}
+        for key in wanted:
+            ways |= dict.fromkeys(self.of(expression, key, before, span))
+        for way in ways:
+            if all(below(ask.group, group) for ask in way.asks):
+                asks = tuple((dated(ask.group, ask.before), ask.key) for ask in way.asks)
+                yield Try(way, expression, asks)
 
     def size(self, group: GroupId, before: bool, span: Span) -> Size:
-        known = (group, before, span)
-        if known not in self._sizes:
+        """How much there is of a group."""
+        known = (group, *self.moment(group, before, span))
+        size = self._sizes.get(known)
+        if size is None:
             if self._memo.group(group).step:
-                self._sizes[known] = self._figures.step(group, span.base, span.run)
+                size = self._figures.step(group, span.base, span.run)
             else:
-                run = span.base if before else span.run
-                self._sizes[known] = self._figures.snapshot(group, run)
-        return self._sizes[known]
+                size = self._figures.snapshot(group, span.base if before else span.run)
+            self._sizes[known] = size
+        return size
+
+    def moment(self, group: GroupId, before: bool, span: Span) -> tuple[int, int]:
+        """What the ways and the size of a group depend on: of a step its span, of a snapshot the
+        run it is as of, after a -1."""
+        if self._memo.group(group).step:
+            return span.base, span.run
+        return -1, span.base if before else span.run
+
+    def _is_dear(self, group: GroupId, span: Span) -> bool:
+        return bool(span.base and self.eager) and self._memo.leader(group) in self.eager
 
     def _ways(self, expression: Expression, key: Key, before: bool, span: Span) -> list[Way]:
         node = expression.node
@@ -109,12 +193,12 @@ class Ways:
             if before:
                 return []  # what a source was is not to be had any more
             return [Way(round(self._scan(expression, node, span)), ())]
-        output = self.size(expression.group, before, span)
-        asks = tuple(self._ask(i, (), before) for i in node.inputs)
-        sizes = tuple(self.size(ask.group, ask.before, span) for ask in asks)
+        plain = self._in_common(expression, before, span)
+        asks, sizes, output, own = plain
         if isinstance(node, Join):
-            return _join(node, asks, sizes, output, key, self.prices)
-        own = round(operators.plain(node, sizes, output, self.prices))
+            if expression.id not in self._keys:
+                self._keys[expression.id] = join_keys(node)
+            return _join(node, plain, self._keys[expression.id], key, self.prices)
         if isinstance(node, Aggregate) and node.keys:
             return _aggregate(node, asks, sizes, output, own, self.prices)
         if isinstance(node, Filter | Project) and key:
@@ -136,6 +220,17 @@ class Ways:
             cost += operators.group(size.rows, size.rows, (), 1, self.prices)
         return cost
 
+    def _in_common(self, expression: Expression, before: bool, span: Span) -> _Plain:
+        known = (expression.id, before, *self.moment(expression.group, before, span))
+        plain = self._plain.get(known)
+        if plain is None:
+            output = self.size(expression.group, before, span)
+            asks = tuple(self._ask(i, (), before) for i in expression.node.inputs)
+            sizes = tuple(self.size(ask.group, ask.before, span) for ask in asks)
+            own = round(operators.plain(expression.node, sizes, output, self.prices))
+            plain = self._plain[known] = _Plain(asks, sizes, output, own)
+        return plain
+
     def _ask(self, given: Relation, key: Key, before: bool) -> Ask:
         if not isinstance(given, Reference):
             raise TypeError(f"{given} is no reference")
@@ -145,19 +240,12 @@ class Ways:
         return Ask(group.id, key, (given.before or before) and not group.step and not static)
 
 
-def _join(
-    node: Join,
-    asks: tuple[Ask, ...],
-    sizes: tuple[Size, ...],
-    output: Size,
-    key: Key,
-    prices: Prices,
-) -> list[Way]:
-    left, right = join_keys(node)
+def _join(node: Join, plain: _Plain, keys: tuple[Key, Key], key: Key, prices: Prices) -> list[Way]:
+    asks, sizes, output, own = plain
+    left, right = keys
     ways = []
     small = operators.broadcast_side(node, sizes[0], sizes[1], prices)
     if small is not None or not left:
-        own = round(operators.plain(node, sizes, output, prices))
         ways.append(Way(own, asks))
         probe = None if small is None else 1 - small
         columns = {c.id for c in node.inputs[probe].columns} if probe is not None else set()

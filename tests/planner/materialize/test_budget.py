@@ -30,7 +30,8 @@ from planner.request import (
     TimePoint,
     ivm,
 )
-from planner.temporal.solve import Solver, Terms
+from planner.temporal.fill import Terms
+from planner.temporal.solve import Solver
 from planner.temporal.ways import Span, Ways
 from tests.planner.sql.tpch import SOURCES
 
@@ -156,7 +157,7 @@ class Small:
         self.space, twins = found.space, found.families.twins
         self.weights = {run: round(p.weight * 1e6) for run, p in enumerate(points, 1)}
         spans = tuple(Span(run, run + 1) for run in range(runs))
-        ways = Ways(self.space.memo, found.figures)
+        ways = Ways(self.space, found.figures)
         terms = Terms(stage_cost=450_000)
         self.solver = Solver(self.space, ways, spans, self.weights, frozenset(), twins, terms)
         self.holdings = Holdings(self.space, found.figures, 0)

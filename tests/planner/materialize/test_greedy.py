@@ -17,7 +17,8 @@ from planner.materialize.search import Search
 from planner.memo.memo import Expression, GroupId
 from planner.request import PlanRequest, TimePoint
 from planner.temporal.chosen import choose
-from planner.temporal.solve import Solver, Terms
+from planner.temporal.fill import Terms
+from planner.temporal.solve import Solver
 from planner.temporal.space import Key, Space
 from planner.temporal.tables import Kept, Partition
 from planner.temporal.ways import Span, Way, Ways
@@ -70,7 +71,7 @@ def random_sets(seed: int) -> Sets | None:
     found = plan(PlanRequest(report="r", sql=sql, sources=sources, points=tuple(points)))
     spans = tuple(Span(i, i + 1) for i in range(len(weights)))
     by_run = {run: round(1e6 * weight) for run, weight in enumerate(weights, 1)}
-    ways, twins = Ways(found.space.memo, found.figures), found.families.twins
+    ways, twins = Ways(found.space, found.figures), found.families.twins
     terms = Terms(stage_cost=rng.choice((0, 10_000, 150_000)))
     sets = Sets(
         found.space,
@@ -132,7 +133,7 @@ class SameEveryRun(Ways):
     may also be computed as a step, from what was there and what came."""
 
     def __init__(self, found: PlanResult, seed: int) -> None:
-        super().__init__(found.space.memo, found.figures, prices=replace(FREE, write_row=1.0))
+        super().__init__(found.space, found.figures, prices=replace(FREE, write_row=1.0))
         self._seed = seed
 
     def size(self, group: GroupId, before: bool, span: Span) -> Size:

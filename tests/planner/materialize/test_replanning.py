@@ -16,7 +16,8 @@ from planner.materialize.objective import MICRO
 from planner.memo.memo import Expression
 from planner.request import ColumnStats, Committed, PlanRequest, Source, SourceColumn, TimePoint
 from planner.temporal.chosen import Chosen, choose
-from planner.temporal.solve import Solver, Terms
+from planner.temporal.fill import Terms
+from planner.temporal.solve import Solver
 from planner.temporal.space import Key
 from planner.temporal.tables import How
 from planner.temporal.ways import Span, Way, Ways
@@ -107,7 +108,7 @@ class WorkOf(Ways):
     """Only the operators that a plan has, however it is best to execute them now."""
 
     def __init__(self, now: PlanResult, then: Chosen) -> None:
-        super().__init__(now.space.memo, now.figures)
+        super().__init__(now.space, now.figures)
         worked = {group for index, group in then.worked if index > 0}
         self._then = {
             cell.expression.id

@@ -25,7 +25,8 @@ from planner.materialize.objective import ABOVE_ALL_COSTS
 from planner.memo.memo import Expression, GroupId
 from planner.request import PlanRequest, Source, SourceColumn, TimePoint
 from planner.temporal.chosen import choose
-from planner.temporal.solve import Solver, Terms
+from planner.temporal.fill import Terms
+from planner.temporal.solve import Solver
 from planner.temporal.space import Key, Space
 from planner.temporal.tables import Kept
 from planner.temporal.ways import Span, Way, Ways
@@ -68,13 +69,16 @@ class RandomWays(Ways):
 
     def __init__(self, found: PlanResult, seed: str, there: float) -> None:
         prices = replace(FREE, scan_row=1.0, write_row=1.0, exchange_row=1.0)
-        super().__init__(found.space.memo, found.figures, prices=prices)
+        super().__init__(found.space, found.figures, prices=prices)
         self._seed = seed
         self._there = there
 
     def size(self, group: GroupId, before: bool, span: Span) -> Size:
         rng = random.Random(f"{self._seed} {group} {before} {span}")
         return Size(float(rng.randint(0, 1)), 0.0)
+
+    def moment(self, group: GroupId, before: bool, span: Span) -> tuple[int, int]:
+        return 2 * span.base + before, span.run
 
     def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
         ways = []
@@ -175,7 +179,7 @@ class JoinOfTen(Ways):
     """A join of one row that costs 10 wherever it is computed whole; all else is free."""
 
     def __init__(self, found: PlanResult, prices: Prices) -> None:
-        super().__init__(found.space.memo, found.figures, prices=prices)
+        super().__init__(found.space, found.figures, prices=prices)
         self._join = found.space.root
 
     def size(self, group: GroupId, before: bool, span: Span) -> Size:

@@ -12,7 +12,8 @@ import pytest
 from planner.api import plan
 from planner.request import PlanRequest, TimePoint
 from planner.temporal.chosen import choose
-from planner.temporal.solve import Solver, Terms
+from planner.temporal.fill import Terms
+from planner.temporal.solve import Solver
 from planner.temporal.tables import Partition
 from planner.temporal.ways import Span, Ways
 from tests.planner.sql.tpch import SOURCES
@@ -27,7 +28,7 @@ def solver_of(path: Path) -> Solver:
     growing = ("orders", "lineitem", "customer", "partsupp")
     sources = tuple(replace(s, changing=s.name in growing, rows=10**6) for s in SOURCES)
     found = plan(PlanRequest(report="r", sql=path.read_text(), sources=sources, points=POINTS))
-    ways = Ways(found.space.memo, found.figures)
+    ways = Ways(found.space, found.figures)
     twins = found.families.twins
     return Solver(found.space, ways, SPANS, WEIGHTS, frozenset(), twins, Terms())
 
