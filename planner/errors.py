@@ -69,7 +69,7 @@ class Reason(StrEnum):
     NULLS_MATCH = "join-condition-accepts-nulls"
     UNKNOWN_TYPE = "type-not-known"
     NOT_DETERMINISTIC = "not-deterministic"
-    FLOAT_IN_COMPARISON = "float-feeds-comparison"
+    ROUNDED = "float-is-rounded"
     LIMIT = "order-and-limit-need-all-rows"
     STATE_NOT_KEPT = "state-was-not-kept"
     COST = "dearer-early-than-late"

@@ -32,6 +32,8 @@ from planner.algebra.relational import Project, Relation, Version
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column
 from planner.memo.reference import Between, Reference, Stamped
+from planner.props import repeatable
+from planner.props.repeatable import Repeats
 
 GroupId = int
 ExprId = int
@@ -95,11 +97,13 @@ class Group:
 class Tvr:
     """``changing``: it reads a source that grows. ``weight``: the column of its signed delta; None
     if it takes nothing back, or has no delta (yet). ``roles``: what others are of it, some only
-    with a view to the update of one relation."""
+    with a view to the update of one relation. ``repeats``: whether it is the same where it is
+    computed again."""
 
     id: TvrId
     new: GroupId
     changing: bool
+    repeats: Repeats = Repeats.ALWAYS
     weight: Column | None = None
     edges: dict[tuple[Version, View], GroupId] = field(default_factory=dict)
     roles: dict[tuple[Role, TvrId | None], tuple[TvrId, ...]] = field(default_factory=dict)
@@ -175,7 +179,7 @@ class Memo:
         else:
             group = self.group(self.expressions[known].group)
         if not part and not group.step and group.tvr is None:
-            tvr = Tvr(len(self.tvrs), group.id, self._is_changing(node))
+            tvr = Tvr(len(self.tvrs), group.id, self._is_changing(node), self._repeats(node))
             tvr.edges[Version.NEW, View.ROWS] = group.id
             group.tvr = tvr.id
             self.tvrs.append(tvr)
@@ -257,6 +261,13 @@ class Memo:
             return source in self.changing
         below = (self.tvr_of(i.group) for i in node.inputs if isinstance(i, Reference))
         return any(tvr is not None and tvr.changing for tvr in below)
+
+    def _repeats(self, node: Relation) -> Repeats:
+        given = [i for i in node.inputs if isinstance(i, Reference)]
+        below = [tvr.repeats for i in given if (tvr := self.tvr_of(i.group)) is not None]
+        return repeatable.of_node(
+            node, below, [next(self.alternatives(i.group)).node for i in given]
+        )
 
     def _new_group(self, node: Relation) -> Group:
         group = Group(len(self.groups), node.columns, self._is_step(node))

@@ -23,6 +23,7 @@ from planner.algebra.relational import (
 )
 from planner.memo.memo import Memo, Tvr, View
 from planner.memo.reference import Between
+from planner.props.repeatable import Repeats
 from planner.search.explore import Trace
 from planner.search.incremental import add_delta
 from planner.search.rule import Match, MemoRule
@@ -38,6 +39,8 @@ def _difference(match: Match) -> bool:
     tvr = memo.tvr_of(match.expression.group)
     if tvr is None or not tvr.changing or not tvr.has_delta:
         return False
+    if tvr.repeats is not Repeats.ALWAYS:
+        return False  # what has not changed would not cancel
     group = tvr.edges[Version.DELTA, View.ROWS]
     if any(one.origin == _NAME for one in memo.alternatives(group)):
         return False

@@ -10,13 +10,23 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, UnionAll, Version
+from planner.algebra.relational import (
+    Aggregate,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Version,
+)
 from planner.algebra.scalar import Ref
 from planner.algebra.types import INT, Column
 from planner.contract.plan_v1 import RUN_COLUMN
 from planner.errors import Reason
 from planner.memo.memo import Memo, Tvr, View
 from planner.memo.reference import Reference, Stamped
+from planner.props.repeatable import Repeats
 from planner.rules import catalog
 from planner.rules.incremental.join import LEFT_LINEAR
 from planner.rules.incremental.rule import THIS_RUN, Applies, Input, Rule, Versions
@@ -100,8 +110,12 @@ def memo_rule(rule: Rule) -> MemoRule:
 
 def add_delta(match: Match, tvr: Tvr, delta: Signed, origin: str) -> bool:
     """One more way to have a TVR's delta. The first one decides whether it is signed; one that is
-    less sure (signed, where it is known that nothing is taken back) is left out."""
+    less sure (signed, where it is known that nothing is taken back) is left out. Rows that are not
+    the same when they are computed again have none; if only rounding makes them others, what takes
+    nothing back may still be added."""
     memo, ids = match.memo, match.ids
+    if tvr.repeats is Repeats.CHOSEN or (tvr.repeats is Repeats.ROUNDED and delta.weight):
+        return False
     known = tvr.edges.get((Version.DELTA, View.ROWS))
     if known is None:
         tvr.weight = delta.weight
@@ -190,6 +204,8 @@ def _split_join(match: Match) -> bool:
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Join) or tvr is None or node.kind not in LEFT_LINEAR:
         return False
+    if tvr.repeats is Repeats.CHOSEN:
+        return False  # the other side would be computed twice
     found = False
     for side in (0, 1) if node.kind is JoinKind.INNER else (0,):
         given = _tvr(memo, match.expression.inputs[side])
@@ -241,6 +257,17 @@ def reason(memo: Memo, node: Relation, in_use: Container[str]) -> Reason | None:
     if isinstance(found, Reason):
         return found
     below = (memo.tvr_of(i.group) for i in given)
-    if all(tvr is None or not tvr.changing or tvr.has_delta for tvr in below):
-        return None if found[0].name in in_use else Reason.NOT_IN_USE
-    return None
+    if not all(tvr is None or not tvr.changing or tvr.has_delta for tvr in below):
+        return None
+    return _held_back(memo, node) if found[0].name in in_use else Reason.NOT_IN_USE
+
+
+def _held_back(memo: Memo, node: Relation) -> Reason | None:
+    """Why what a rule covers has no delta all the same."""
+    tvr = memo.tvr_of(memo.add(node))
+    if tvr is None or tvr.has_delta:
+        return None
+    if tvr.repeats is Repeats.ALWAYS:
+        return Reason.RETRACTING_INPUT if isinstance(node, Aggregate) else None
+    rounded = tvr.repeats is Repeats.ROUNDED
+    return Reason.ROUNDED if rounded else Reason.NOT_DETERMINISTIC

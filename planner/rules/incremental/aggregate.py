@@ -268,7 +268,7 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
 def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
     node = _as_aggregate(node)
     if not inputs[0].signed or not node.keys:
-        return Reason.RETRACTING_INPUT
+        return Reason.OPERATOR  # AggregateDelta says why, where it does not cover it
     states = _states(node, signed=False)
     if isinstance(states, Reason):
         return states

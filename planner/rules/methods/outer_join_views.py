@@ -50,6 +50,7 @@ from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.errors import Reason
 from planner.memo.memo import Memo, Role, Tvr, View
 from planner.memo.reference import Reference
+from planner.props.repeatable import Repeats
 from planner.rules.incremental.join import weighted_join
 from planner.rules.methods import join_block
 from planner.rules.methods.domain import DOMAIN
@@ -251,7 +252,7 @@ def _decompose(match: Match) -> bool:
     memo, tvr = match.memo, match.memo.tvr_of(match.expression.group)
     if not _is_outer(match) or tvr is None or not tvr.changing:
         return False
-    if match.expression.origin:
+    if match.expression.origin or tvr.repeats is Repeats.CHOSEN:
         return False  # the parts of parts, and of other forms of the query, have no new meaning
     root = join_block.read_block(memo, match.expression)
     if join_block.reason_against(root) is not None:

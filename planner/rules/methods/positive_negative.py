@@ -34,6 +34,7 @@ from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic, subst
 from planner.algebra.types import Column, ColumnId
 from planner.errors import Reason
 from planner.memo.memo import Role
+from planner.props.repeatable import Repeats
 from planner.rules.explore.eager_aggregate import MERGED_BY, is_mergeable, settled
 from planner.rules.incremental.join import LEFT_LINEAR
 from planner.rules.methods.method import Method, WhyNot, changes
@@ -57,8 +58,8 @@ def _decompose(match: Match) -> bool:
     left, right = (memo.tvr_of(given.group) for given in match.expression.inputs)
     grows = [side is not None and side.changing for side in (left, right)]
     needed = grows[1] or (node.kind is JoinKind.FULL and grows[0])
-    if not needed or not is_deterministic(node.condition):
-        return False
+    if not needed or tvr.repeats is Repeats.CHOSEN:
+        return False  # both parts have to be of the same rows
     positive = Join(JoinKind.INNER, node.left, node.right, node.condition)
     negative: Relation = _alone(node, node.left, node.right)
     if node.kind is JoinKind.FULL:
@@ -133,8 +134,11 @@ def _push_join(match: Match) -> bool:
     if not isinstance(node, Join) or found is None or node.kind not in LEFT_LINEAR:
         return False
     branches = found[1]
-    if len(branches) > MOST_PARTS or _is_large(match) or not is_deterministic(node.condition):
+    tvr = match.memo.tvr_of(match.expression.group)
+    if len(branches) > MOST_PARTS or _is_large(match):
         return False
+    if tvr is None or tvr.repeats is Repeats.CHOSEN:
+        return False  # the right side would be computed twice
     joined = tuple(node.with_inputs((branch, node.right)) for branch in branches)
     match.memo.equate(match.expression.group, UnionAll(joined, node.columns), JOIN.name)
     return True
