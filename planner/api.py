@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from planner.algebra.describe import label
 from planner.algebra.relational import Relation, sources, walk
+from planner.collection import seldom_collecting
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ColumnSpec,
@@ -71,6 +72,7 @@ class PlanResult:
     rewrites: tuple[Rewrite, ...]
 
 
+@seldom_collecting()
 def plan(request: PlanRequest) -> PlanResult:
     """Plan the rest of a day. Raises :class:`planner.errors.ForerunError` with what to do."""
     read = _read(request)
@@ -88,6 +90,7 @@ def plan(request: PlanRequest) -> PlanResult:
     return _result(read, Compared(alone, spent=alone.spent))
 
 
+@seldom_collecting()
 def alternatives(found: PlanResult) -> tuple[Alternative, ...]:
     """What each method alone gives for a request that has been planned, as :func:`plan` would."""
     return methods.alternatives(found.relation, found.request, found.ids)
