@@ -35,7 +35,7 @@ SUITES = (
     (f"{_DAYS}::test_equals_batch_without_an_engine[10000]",),
     (f"{_DAYS}::test_equals_batch_on_sail[0]",),
     (f"{_DAYS}::test_grouping_sets_equal_batch_on_sail",),
-    (f"{_STORED}[61000]",),
+    (f"{_STORED}[61000]", "tests/spark/test_changelog.py"),
     (f"{_DAYS}::test_equals_batch_without_an_engine[10100]",),
     (f"{_DAYS}::test_equals_batch_on_sail[100]", f"{_STORED}[61010]"),
 )
@@ -241,6 +241,14 @@ MUTATIONS = (
     Mutation(
         "day: a run goes on from the run before it, committed or not", "include/day.py",
         "    base = chain[-1].run if chain else 0\n    before", "    base = run - 1\n    before",
+    ),
+    Mutation(
+        "changelogs: rows that are taken back stay", "spark_jobs/changelog.py",
+        "ELSE CAST({total} AS INT) END", "ELSE 1 END",
+    ),
+    Mutation(
+        "changelogs: files that take rows back are believed to add only", "include/changelog.py",
+        'all(bound == ("1", "1") for bound in bounds)', "bool(files)",
     ),
 )  # fmt: skip
 
