@@ -14,10 +14,11 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from include.clock import parse_time
+from include.generations import generations, latest_generation
 from include.history import read_history, record_history
+from include.manifests import manifest_of, pins_of
 from include.observed import observed
-from include.pinned import delivery, read_pin, verify_pin
-from include.pins import pin_source
+from include.pinned import read_pin
 from include.publishing import (
     FailedCheck,
     NotPublishedError,
@@ -26,23 +27,21 @@ from include.publishing import (
     read_findings,
     read_pointer,
 )
-from include.report import ReportSpec, SourceSpec
+from include.report import ReportSpec
 from include.run_policy import RunPolicy
+from include.sharing import find_shared
 from include.sizes import parse_bytes
 from include.state.commits import read_chain, read_commit
-from include.state.layout import Generation, day_folder
+from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.probe import probe
 from include.state.records import (
     GenerationRecord,
-    Manifest,
-    ManifestSource,
     Pin,
     RunCommit,
-    decode,
     encode,
 )
-from include.state.store import Store, StoreReader, put_or_get
+from include.state.store import Store, StoreReader
 from include.statistics import forecast, time_points, to_source
 from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
@@ -112,7 +111,7 @@ def open_generation(
     store = open_store(store_uri)
     probe(store)
     while True:
-        known = _generations(store, spec.name, day)
+        known = generations(store, spec.name, day)
         for at, record in known:
             if record.trigger == trigger:
                 return at.generation
@@ -131,26 +130,6 @@ def open_generation(
             return at.generation
 
 
-def latest_generation(store: StoreReader, report: str, day: date) -> Generation | None:
-    """The newest generation of a day, None if it was never started."""
-    known = _generations(store, report, day)
-    return known[0][0] if known else None
-
-
-def _generations(
-    store: StoreReader, report: str, day: date
-) -> list[tuple[Generation, GenerationRecord]]:
-    """The generations of a day that have a record, newest first. A folder without one is what a
-    kill left, before or while it was opened or deleted."""
-    found = []
-    for name in store.folders(day_folder(report, day.isoformat())):
-        at = Generation(report, day.isoformat(), name)
-        stored = store.find(at.record) if name.isdigit() else None
-        if stored is not None:
-            found.append((at, decode(GenerationRecord, stored.data, at.record)))
-    return sorted(found, key=lambda item: item[1].number, reverse=True)
-
-
 def prepare_run(  # noqa: PLR0913 - the last three are for simulations
     store_uri: str,
     spec: ReportSpec,
@@ -163,12 +142,14 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
     points: Sequence[TimePoint] | None = None,
     settings: Settings | None = None,
     problem: Problem | None = None,
+    share: bool = True,
 ) -> PreparedRun:
     """Pin the sources, plan run ``run`` with what is committed, store manifest and plan.
 
     A retry gets the first manifest, hence the same pins and base. ``points`` replaces the forecast
-    of what arrives when, ``problem`` that of the report. Raises :class:`DayClosedError`
-    after a later run was committed, and what pinning and planning raise.
+    of what arrives when, ``problem`` that of the report; without ``share`` nothing that other
+    reports keep is read. Raises :class:`DayClosedError` after a later run was committed, and what
+    pinning and planning raise.
     """
     store = open_store(store_uri)
     at = Generation(spec.name, day.isoformat(), generation)
@@ -184,7 +165,7 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
             plan_uri=f"{store.root}/{done.plan}",
             skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
         )
-    manifest, pins = _manifest(store, spec, day, at, run, now)
+    manifest, pins = manifest_of(store, spec, day, at, run, now)
     chain = read_chain(store, at, tip=manifest.base)
     record_history(store, at, chain)
     times = tuple(points) if points is not None else _forecast(store, spec, day)
@@ -197,6 +178,7 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
         observed=observed(read_history(store, spec.name)),
+        shared=find_shared(store, manifest) if share and manifest.share else (),
         method=method,
         settings=_within_budget(spec, settings or Settings()),
         problem=problem or _problem(spec.policy),
@@ -244,7 +226,7 @@ def _first_sources(
     if not chain:
         return ()
     first = chain[0].run
-    then = {name: read_pin(store, key) for name, key in _pins_of(store, at, first).items()}
+    then = {name: read_pin(store, key) for name, key in pins_of(store, at, first).items()}
     return _sources(spec, {**pins, **then}, times[first - 1])
 
 
@@ -259,76 +241,6 @@ def _committed_before(store: Store, at: Generation, run: int) -> RunCommit | Non
             "day again, clear it: a new generation starts.",
         )
     return done
-
-
-def _manifest(
-    store: Store, spec: ReportSpec, day: date, at: Generation, run: int, now: datetime
-) -> tuple[Manifest, dict[str, Pin]]:
-    """The manifest of the run and its pins by source; a retry gets those of the first try."""
-    key = at.manifest(run)
-    found = store.find(key)
-    if found is not None:
-        manifest = decode(Manifest, found.data, key)
-        pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
-        _check_sources(spec, manifest)
-        for pin in pins.values():
-            verify_pin(pin)
-        return manifest, pins
-    chain = read_chain(store, at)
-    base = chain[-1].run if chain else 0
-    before = _pins_of(store, at, base)
-    sources = tuple(_pinned(store, source, day, now, before) for source in spec.sources)
-    manifest = Manifest(
-        report=at.report,
-        day=at.day,
-        generation=at.generation,
-        run=run,
-        base=base,
-        final=run == spec.runs,
-        created_at=now.astimezone(UTC).isoformat(),
-        sources=sources,
-        expectations=spec.expectations,
-    )
-    data, _ = put_or_get(store, key, encode(manifest))
-    manifest = decode(Manifest, data, key)
-    return manifest, {s.name: read_pin(store, s.pin) for s in manifest.sources}
-
-
-def _check_sources(spec: ReportSpec, manifest: Manifest) -> None:
-    declared = {source.name: (source.columns, source.change) for source in spec.sources}
-    if declared != {s.name: (s.columns, s.change) for s in manifest.sources}:
-        raise RequestError(
-            f"the sources of {spec.name} were edited after run {manifest.run} was pinned",
-            hint="Clear the day: a new generation starts with the report as it is now.",
-        )
-
-
-def _pins_of(store: Store, at: Generation, run: int) -> dict[str, str]:
-    """The keys of the pins that a committed run has read."""
-    if not run:
-        return {}
-    manifest = decode(Manifest, store.get(at.manifest(run)), at.manifest(run))
-    return {source.name: source.pin for source in manifest.sources}
-
-
-def _pinned(
-    store: Store, source: SourceSpec, day: date, now: datetime, before: dict[str, str]
-) -> ManifestSource:
-    key, pin = pin_source(store, source, day, now)
-    growing = source.arrival == "growing"
-    base_pin = before.get(source.name, "")
-    if base_pin:
-        delivery(pin, read_pin(store, base_pin), growing=growing)
-    return ManifestSource(
-        name=source.name,
-        pin=key,
-        base_pin=base_pin,
-        columns=source.columns,
-        changing=growing,
-        change=source.change,
-        format=source.format,
-        expectations=source.expectations,
-    )
 
 
 def _forecast(store: StoreReader, spec: ReportSpec, day: date) -> tuple[TimePoint, ...]:

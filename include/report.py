@@ -133,6 +133,8 @@ class ReportSpec:
     if a source is not complete: ``wait`` on, publish what is there ``publish_with_warning``, or
     ``fail``. ``store``: the URI of the state store; empty for the environment's default.
     ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
+    ``share``: what this report keeps is offered to other reports of the store, and what they keep
+    over the very same files is read where that is cheaper than computing it again.
     """
 
     name: str
@@ -147,6 +149,7 @@ class ReportSpec:
     expectations: tuple[Expectation, ...] = ()
     store: str = ""
     state_budget: str = ""
+    share: bool = True
     owner: str = "forerun"
     description: str = ""
 

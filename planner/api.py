@@ -150,6 +150,11 @@ def _result(read: _Read, compared: Compared) -> PlanResult:
         batch_cost=round(decision.batch.total),
         not_incremental=_not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
+        shared=tuple(
+            replace(offer.origin, family=offer.view.id)
+            for offer in request.shared
+            if offer.view.id in {family.id for family in used}
+        ),
     )
     return PlanResult(
         result,
@@ -214,6 +219,12 @@ def check(request: PlanRequest) -> None:
         raise RequestError(
             f"a result is wanted at run {unknown[0]} of a day of {len(runs)} runs",
             hint="Runs are counted from 1; the last one always gives the result.",
+        )
+    base = request.committed[-1].index if request.committed else 0
+    if any(offer.run not in (base, request.current) or not offer.run for offer in request.shared):
+        raise RequestError(
+            "what another report keeps is of another run than this one and its base",
+            hint="Offer only what is over the pins of one of the two.",
         )
     if any(run.index >= request.current for run in request.committed):
         raise RequestError(

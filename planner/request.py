@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from planner.algebra.types import DataType
-from planner.contract.plan_v1 import Family, Objective
+from planner.contract.plan_v1 import Family, Objective, SharedFrom
 from planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
@@ -80,6 +80,26 @@ class Committed:
     index: int
     families: tuple[Family, ...]
     bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFamily:
+    """What another report keeps, over exactly the data of this one: a free view (Tempura 7).
+
+    ``family`` is its definition there, ``origin`` where it lies; ``run`` is the run of *this* day
+    as of whose pins it is, and no other. ``bytes``: of its partitions in the store.
+    """
+
+    family: Family
+    origin: SharedFrom
+    run: int
+    bytes: int = 0
+
+    @property
+    def view(self) -> Family:
+        """The family by its name in the plan of who reads it, where one of the same rows may be
+        written, too."""
+        return replace(self.family, id=f"v_{self.family.fingerprint[:12]}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +191,8 @@ class PlanRequest:
     ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
     the order they had then, so that what is kept still fits the query. ``observed``: what is known
     of the size of families; it beats estimates, and of two of one family the later one counts.
+    ``shared``: what other reports keep over the same pins; it is read where that is cheapest, and
+    never written or counted among what this day keeps.
     """
 
     report: str
@@ -181,6 +203,7 @@ class PlanRequest:
     committed: tuple[Committed, ...] = ()
     first_sources: tuple[Source, ...] = ()
     observed: tuple[Observed, ...] = ()
+    shared: tuple[SharedFamily, ...] = ()
     method: Method = "auto"
     problem: Problem = PDW
     settings: Settings = field(default_factory=Settings)

@@ -12,9 +12,10 @@ from include.process import Meter
 from include.state.commits import commit_run, read_commit
 from include.state.layout import RESULT_FAMILY, Generation
 from include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
+from include.state.shared import offer_kept
 from include.state.store import Store
 from planner.contract import Plan
-from planner.errors import ContractError
+from planner.errors import ContractError, ForerunError
 from spark_jobs.checks import check_deliveries, check_result
 from spark_jobs.engine import Engine
 from spark_jobs.failures import StageError, explained
@@ -23,6 +24,7 @@ from spark_jobs.inputs import (
     bound,
     load_inputs,
     verify_inputs,
+    verify_shared,
     verify_sources,
 )
 from spark_jobs.metrics import run_metrics
@@ -79,7 +81,19 @@ def execute(
     )
     winner = commit_run(store, at, commit)
     progress(_verdict(winner, attempt, commit.checks))
+    _offer(work, winner, progress)
     return winner
+
+
+def _offer(work: Work, winner: RunCommit, progress: Progress) -> None:
+    """Say what is kept now. The run is committed: that nobody hears of it fails nothing."""
+    inputs = work.inputs
+    if winner.attempt != work.attempt:
+        return
+    try:
+        offer_kept(work.store, inputs.at, inputs.plan, inputs.manifest, winner)
+    except ForerunError as error:
+        progress(f"other reports are not told what is kept: {error.message}")
 
 
 def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
@@ -91,7 +105,9 @@ def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
         try:
             record = run_stage(work, stage, done)
         except StageError:
-            verify_sources(work.inputs)  # a file that vanished meanwhile is the better explanation
+            # What vanished meanwhile is the better explanation.
+            verify_sources(work.inputs)
+            verify_shared(work.engine, work.store, work.inputs)
             raise
         records.append(record)
         output = record.output

@@ -6,12 +6,12 @@ source files, the commits name the artifact files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from include.changelog import in_files, only_adds
 from include.pinned import delivery, read_pin, verify_pin
-from include.state.commits import check_buckets, read_chain, verify_partition
+from include.state.commits import ArtifactError, check_buckets, read_chain, verify_partition
 from include.state.layout import Generation
 from include.state.records import (
     ArtifactPartition,
@@ -21,6 +21,7 @@ from include.state.records import (
     RunCommit,
     decode,
 )
+from include.state.shared import lost, shared_partitions
 from include.state.store import StoreReader
 from planner.contract import (
     ArtifactOutput,
@@ -39,7 +40,8 @@ from spark_jobs.engine import Engine, Partition
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """One run's inputs. ``pins`` and ``base_pins`` are by source name; a source that the base run
-    did not have is not in ``base_pins``."""
+    did not have is not in ``base_pins``. ``shared``: partitions that other reports keep, by the
+    name of the family in this plan."""
 
     at: Generation
     plan: Plan
@@ -47,6 +49,7 @@ class Inputs:
     pins: dict[str, Pin]
     base_pins: dict[str, Pin]
     chain: tuple[RunCommit, ...]
+    shared: Mapping[str, tuple[ArtifactPartition, ...]] = field(default_factory=dict)
 
     def files(self, source: SourceInput) -> tuple[PinnedFile, ...]:
         """The files of a snapshot, or of a delivery: what the pin has over the base's pin."""
@@ -57,6 +60,8 @@ class Inputs:
 
     def partitions(self, family: str) -> tuple[ArtifactPartition, ...]:
         """The committed partitions of a family, oldest first."""
+        if family in self.shared:
+            return self.shared[family]
         return tuple(a for commit in self.chain for a in commit.artifacts if a.family == family)
 
     def sources(self) -> tuple[SourceInput, ...]:
@@ -96,17 +101,33 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
     pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
     base_pins = {s.name: read_pin(store, s.base_pin) for s in manifest.sources if s.base_pin}
     chain = tuple(read_chain(store, at, tip=manifest.base))
-    return Inputs(at, plan, manifest, pins, base_pins, chain)
+    shared = shared_partitions(store, at, plan)
+    return Inputs(at, plan, manifest, pins, base_pins, chain, shared)
 
 
 def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Prove that every source file and every artifact that the run reads is unchanged, and was
     written the way this engine reads it."""
     verify_sources(inputs)
+    verify_shared(engine, store, inputs)
     for family in inputs.families():
+        if family.id not in inputs.shared:
+            for partition in inputs.partitions(family.id):
+                check_family(partition, family, buckets=engine.has_buckets)
+                verify_partition(store, partition)
+
+
+def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
+    """The same of what is read of other reports. What is not as it was raises
+    :class:`include.state.shared.SharedLostError`: the run can be planned without it."""
+    for origin in inputs.plan.shared:
+        family = inputs.plan.family(origin.family)
         for partition in inputs.partitions(family.id):
-            check_family(partition, family, buckets=engine.has_buckets)
-            verify_partition(store, partition)
+            try:
+                check_family(partition, family, buckets=engine.has_buckets)
+                verify_partition(store, partition)
+            except (ArtifactError, ContractError) as error:
+                raise lost(origin, error) from None
 
 
 def verify_sources(inputs: Inputs) -> None:

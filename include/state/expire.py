@@ -1,7 +1,9 @@
 """Clean-up by policy. What a live commit names, and what the pointer points to, is never deleted.
 
-Deleting is safe to repeat after a kill: a generation loses its commits first (newest first, so that
-a shorter chain stays whole), then its files, and the record that makes it visible last.
+Deleting is safe to repeat after a kill: a generation loses what it has told other reports, then its
+commits (newest first, so that a shorter chain stays whole), then its files, and the record that
+makes it visible last. A plan of another report that reads such files notices, and is made again
+(:mod:`include.state.shared`).
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from include.state.file_store import FileStore
 from include.state.layout import (
     Generation,
     numbers,
+    offers_folder,
     part,
     pointer_key,
+    source_of_pin,
     version_folder,
 )
-from include.state.records import Pointer, RunCommit, StageRecord, decode
+from include.state.records import Manifest, Pointer, RunCommit, StageRecord, decode
 from include.state.store import Store, StoredFile
 
 
@@ -75,7 +79,23 @@ def _whole(store: Store, at: Generation) -> list[StoredFile]:
     commits = [at.commit(run) for run in reversed(numbers(_below(files, at.commits)))]
     first = [files.pop(key) for key in commits if key in files]
     record = files.pop(at.record, None)
-    return first + list(files.values()) + ([record] if record else [])
+    notes = _notes(store, at, _below(files, f"{at.folder}/manifests"))
+    return [*notes, *first, *files.values(), *([record] if record else [])]
+
+
+def _notes(store: Store, at: Generation, manifests: Iterable[str]) -> list[StoredFile]:
+    """What the generation has told other reports, beside the pins of its sources."""
+    sources = set()
+    for key in manifests:
+        named = decode(Manifest, store.get(key), key).sources
+        sources |= {source_of_pin(source.pin) for source in named}
+    mine = f"{at.report}-{at.generation}-run-"
+    return [
+        file
+        for source in sorted(sources)
+        for file in store.list(offers_folder(source, at.day))
+        if file.key.rpartition("/")[2].startswith(mine)
+    ]
 
 
 def _below(keys: Iterable[str], folder: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 ::
 
     sources/<source>/<day>/pins/<n>.json
+    sources/<source>/<day>/kept/<report>-<generation>-run-<i>.json
     reports/<report>/<day>/<generation>/generation.json
     reports/<report>/<day>/<generation>/manifests/run-<i>.json
     reports/<report>/<day>/<generation>/plans/run-<i>-<attempt>.json
@@ -62,6 +63,16 @@ def pin_key(source: str, day: str, number: int) -> str:
     return f"{pins_folder(source, day)}/{number}.json"
 
 
+def source_of_pin(key: str) -> str:
+    """The folder of the source that a pin is of."""
+    return key.split("/")[1]
+
+
+def offers_folder(source: str, day: str) -> str:
+    """Where reports say what they keep of a source."""
+    return f"sources/{part(source, 'source')}/{part(day, 'day')}/kept"
+
+
 def numbers(keys: tuple[str, ...]) -> tuple[int, ...]:
     """The numbers of ``<n>.json`` and ``run-<n>.json`` keys, ascending; others are passed over."""
     return tuple(sorted(int(m[1]) for key in keys if (m := _NUMBERED.search(key))))
@@ -114,6 +125,9 @@ class Generation:
 
     def commit(self, run: int) -> str:
         return f"{self.folder}/commits/run-{run}.json"
+
+    def offer(self, source: str, run: int) -> str:
+        return f"{offers_folder(source, self.day)}/{self.report}-{self.generation}-run-{run}.json"
 
     @property
     def commits(self) -> str:

@@ -10,7 +10,7 @@ import typing
 from dataclasses import dataclass, field
 
 from include.expectations import Expectation
-from planner.contract import ColumnSpec
+from planner.contract import ColumnSpec, Family
 from planner.contract.codec import from_json, to_json
 from planner.errors import ContractError
 
@@ -85,7 +85,7 @@ class GenerationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestSource:
-    """A source of a run: its pin, the base run's pin ("" for none), the declared columns."""
+    """A source of a run: its pin, the base run's pin ("" for none), what is declared of it."""
 
     name: str
     pin: str
@@ -95,6 +95,7 @@ class ManifestSource:
     change: str = "append_only"
     format: str = "parquet"
     expectations: tuple[Expectation, ...] = ()
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,8 @@ class Manifest:
     """What run ``run`` reads. The first one put stays: a retried plan task gets it back.
 
     ``base`` is the last committed run when this one was planned, 0 for none. ``final`` says that
-    the run must make the result; ``expectations`` are those of the result.
+    the run must make the result; ``expectations`` are those of the result. ``share``: what the run
+    keeps is offered to other reports, and theirs is taken.
     """
 
     report: str
@@ -114,6 +116,7 @@ class Manifest:
     created_at: str
     sources: tuple[ManifestSource, ...]
     expectations: tuple[Expectation, ...] = ()
+    share: bool = False
 
     def source(self, name: str) -> ManifestSource:
         return next(source for source in self.sources if source.name == name)
@@ -222,6 +225,37 @@ class RunCommit:
     result: ArtifactPartition | None = None
     checks: tuple[CheckRecord, ...] = ()
     metrics: RunMetrics = field(default_factory=RunMetrics)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedSource:
+    """A source that a kept family is made of: its name in queries, its pin, and a digest of what
+    the report declares of it (columns, key, format)."""
+
+    name: str
+    pin: str
+    declared: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedFamily:
+    """A family that is whole in the chain of a commit; ``bytes`` of all its partitions."""
+
+    family: Family
+    sources: tuple[OfferedSource, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What a committed run has kept, for other reports over the same pins to find. Only a hint: the
+    commit is what is read."""
+
+    report: str
+    day: str
+    generation: str
+    run: int
+    families: tuple[OfferedFamily, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,8 @@ class Family:
     """An artifact family: one logical table, one partition per committed run.
 
     ``key`` is empty and ``buckets`` 0 for rows kept without distribution; otherwise every
-    partition is hash-partitioned by ``key`` into ``buckets`` (Spark's bucketing).
+    partition is hash-partitioned by ``key`` into ``buckets`` (Spark's bucketing). ``sources``: the
+    names of those that its rows are made of, in order; empty where an older version did not say.
     """
 
     id: str
@@ -61,6 +62,23 @@ class Family:
     key: tuple[str, ...] = ()
     buckets: int = 0
     signed: bool = False
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFrom:
+    """Where a family of the plan comes from that another report keeps, of the same day.
+
+    The family ``family`` of this plan is what is called ``stored_as`` in the chain of commits of
+    ``report`` that ends in its run ``run``, all partitions of it. It is only read; all of it counts
+    as written before the first run of this day.
+    """
+
+    family: str
+    report: str
+    generation: str
+    run: int
+    stored_as: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +156,8 @@ class NotIncremental:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A whole day. ``method`` is ``incremental`` or ``batch`` (the user's own text, once)."""
+    """A whole day. ``method`` is ``incremental`` or ``batch`` (the user's own text, once).
+    ``shared``: which of the families are read of other reports."""
 
     version: int
     report: str
@@ -153,6 +172,7 @@ class Plan:
     batch_cost: int
     not_incremental: tuple[NotIncremental, ...] = ()
     objective: Objective = "weighted-sum"
+    shared: tuple[SharedFrom, ...] = ()
 
     @property
     def run(self) -> Run:

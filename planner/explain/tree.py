@@ -16,13 +16,15 @@ from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_
 from planner.explain.found import MICRO, Found, reason_text
 from planner.materialize.methods import Alternative
 from planner.memo.memo import GroupId
+from planner.memo.reference import Shared
 from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
 from planner.temporal.tables import Cell, How, Kept, Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One operator. ``mode``: static, early, kept (saved run by run) or final. ``rows`` are
+    """One operator. ``mode``: static, early, kept (saved run by run), shared (kept by another
+    report) or final. ``rows`` are
     estimates: for what is kept what each opened run adds, else the output in its run; ``cost`` in
     CPU seconds: of what is kept in each opened run, else the operator's own. ``shared`` names what
     is read again; ``again`` is true where it is, and then nothing below it is listed."""
@@ -65,9 +67,16 @@ def render(found: Found, alternatives: Sequence[Alternative] = ()) -> str:
     )  # fmt: skip
     parts = [*_header(plan), *choice, "", *_tree_text(lines(found))]
     parts += _early_results(found)
-    if plan.families:
+    shared = {origin.family: origin for origin in plan.shared}
+    if own := [family for family in plan.families if family.id not in shared]:
         parts += ["", "kept between runs:"]
-        parts += [f"  {_family_text(family)}" for family in plan.families]
+        parts += [f"  {_family_text(family)}" for family in own]
+    if shared:
+        parts += ["", "kept by other reports over the same files, and read:"]
+        parts += [
+            f"  {_family_text(plan.family(name))}, from report {origin.report}, run {origin.run}"
+            for name, origin in shared.items()
+        ]
     if plan.not_incremental:
         parts += ["", "waits for the final run:"]
         parts += [
@@ -134,7 +143,7 @@ def _tree_text(found: tuple[Line, ...]) -> Iterator[str]:
         if any(line.cost):
             text += f"  cost {' / '.join(f'{c:.2f}' for c in line.cost)} s"
         if line.kept:
-            text += f"  kept as {line.kept}"
+            text += f"  {'read' if line.mode == 'shared' else 'kept'} as {line.kept}"
         if line.reason:
             text += f"  ({line.reason})"
         yield text
@@ -198,6 +207,9 @@ class _Walk:
         if cell.expression is None:
             return
         memo, spans = self.found.space.memo, self.chosen.solution.spans
+        if isinstance(cell.expression.node, Shared):
+            self._shared(index, place, cell, cell.expression.node, depth)
+            return
         tvr = memo.tvr_of(place[0])
         final = index == len(spans) - 1
         static = tvr is not None and not tvr.changing
@@ -216,6 +228,20 @@ class _Walk:
         places, _ = inputs_of(cell, place, index)
         for below in places:
             self.add(index, below, self.chosen.cell(index, below), depth + 1)
+
+    def _shared(self, index: int, place: Place, cell: Cell, node: Shared, depth: int) -> None:
+        """What another report keeps, by the operator whose rows they are."""
+        first = next(self.found.space.memo.alternatives(place[0]))
+        self.found_lines.append(
+            Line(
+                depth=depth,
+                operator=label(first.node),
+                mode="shared",
+                kept=node.family,
+                rows=(self._rows(index, place),),
+                cost=(cell.own / MICRO,),
+            )
+        )
 
     def _rows(self, index: int, place: Place) -> float:
         span, figures = self.chosen.solution.spans[index], self.found.figures

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from planner.algebra.describe import Words, column_list
 from planner.algebra.fingerprint import fingerprint
-from planner.algebra.relational import Relation
+from planner.algebra.relational import Relation, sources
 from planner.algebra.types import BIGINT, Column
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
 from planner.memo.memo import View
@@ -88,14 +88,16 @@ class Families:
         """Expression, key, view, first run, format, and what Spark's answer depends on."""
         if (kept, start) not in self._digests:
             slot = self.slot(kept)
-            relation = self.relation(slot)
-            columns = self.columns(slot)
-            places = [[c.id for c in columns].index(id_) for id_ in kept[1]]
-            session = [f"{name}={value}" for name, value in self._request.settings.session]
-            self._digests[kept, start] = fingerprint(
-                relation, _FORMAT, slot.view.value, f"{places}", f"{start}", *session
-            )
+            columns = [column.id for column in self.columns(slot)]
+            places = tuple(columns.index(id_) for id_ in kept[1])
+            self._digests[kept, start] = self.digest(slot, places, start)
         return self._digests[kept, start]
+
+    def digest(self, slot: Slot, places: tuple[int, ...], start: int) -> str:
+        """The fingerprint of a slot that is kept by the columns at these places."""
+        session = [f"{name}={value}" for name, value in self._request.settings.session]
+        extra = (_FORMAT, slot.view.value, f"{list(places)}", f"{start}", *session)
+        return fingerprint(self.relation(slot), *extra)
 
     def relation(self, slot: Slot) -> Relation:
         """The rows of the slot's TVR, as the query says them."""
@@ -131,7 +133,12 @@ class Families:
             key=tuple(names[id_] for id_ in kept[1]),
             buckets=self._buckets(slot) if kept[1] else 0,
             signed=slot.weighted,
+            sources=tuple(sorted(sources(self.relation(slot)))),
         )
+
+    def lent(self, view: str) -> Family:
+        """A family that another report keeps, by its name in this plan."""
+        return next(one.view for one in self._request.shared if one.view.id == view)
 
     def _title(self, slot: Slot, key: tuple[Column, ...]) -> str:
         """What is kept, for people; not an identity."""

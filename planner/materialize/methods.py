@@ -17,6 +17,7 @@ from planner.algebra.describe import words_of
 from planner.algebra.relational import Relation
 from planner.materialize.families import Families, all_chains
 from planner.materialize.runs import Candidate, Decision, Runs, Seed
+from planner.materialize.shared import add_shared
 from planner.request import PlanRequest
 from planner.rules.explore.catalog import EXPLORE, Moments
 from planner.rules.methods.catalog import AUTO, SINGLE
@@ -162,17 +163,24 @@ class _Search:
             request.settings.explore,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
-        self._space = Space(
-            self._explored.memo,
-            self._explored.root,
-            method.keeps,
-            placed_unions=request.settings.prices.placed_unions,
-        )
+        self._space = self._spaced(request)
         self._figures = Figures(self._explored.memo, request)
         self._families = Families(self._space, self._figures, request, words_of(relation))
+        offers = () if batch else request.shared
+        if add_shared(self._explored.memo, self._space, self._families, offers, self._ids):
+            self._space = self._spaced(request)
+            self._families = Families(self._space, self._figures, request, words_of(relation))
         self._figures.learn(self._families.observed())
         self.runs = Runs(self._space, self._figures, self._families, request)
         self._decision: Decision | None = None
+
+    def _spaced(self, request: PlanRequest) -> Space:
+        return Space(
+            self._explored.memo,
+            self._explored.root,
+            self._method.keeps,
+            placed_unions=request.settings.prices.placed_unions,
+        )
 
     @property
     def expressions(self) -> int:

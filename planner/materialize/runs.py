@@ -119,7 +119,7 @@ class Runs:
         cheaper. Batch is always among them."""
         request = self._request
         batch = self._batch()
-        at_the_end = request.current == self._last and not request.committed
+        at_the_end = request.current == self._last and not (request.committed or request.shared)
         if request.method == "batch" or at_the_end:
             return Decision(batch, batch, (), self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.algebra.relational import Relation
-from planner.algebra.types import Column
+from planner.algebra.types import Column, ColumnId
 
 
 @dataclass(frozen=True, eq=True)
@@ -57,3 +57,19 @@ class Stamped(Relation):
     @property
     def columns(self) -> tuple[Column, ...]:
         return (*self.given, self.run)
+
+
+@dataclass(frozen=True, eq=True)
+class Shared(Relation):
+    """What another report keeps of a snapshot group, as of one run of this day: of every other run
+    there is nothing. ``family`` is its name in the plan, ``key`` how its rows are distributed."""
+
+    family: str
+    given: tuple[Column, ...]
+    run: int
+    key: tuple[ColumnId, ...]
+    __hash__ = Relation.__hash__
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.given

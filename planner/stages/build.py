@@ -31,7 +31,7 @@ from planner.contract.plan_v1 import (
     Stage,
 )
 from planner.materialize.families import Families
-from planner.memo.reference import Stamped
+from planner.memo.reference import Shared, Stamped
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
@@ -178,6 +178,8 @@ class StageBuilder:
     def _computed(self, cell: Cell) -> Relation:
         if cell.expression is None or cell.way is None:
             raise ValueError("an expression has a way")
+        if isinstance(cell.expression.node, Shared):
+            return self._shared(cell.expression.node)
         inputs = []
         for ask in cell.way.asks:
             place = (ask.group, ask.key, ask.before)
@@ -211,6 +213,12 @@ class StageBuilder:
         }
         stored = (*(names[column.id] for column in node.given), RUN_COLUMN)
         return StateRead(family.id, node.columns, stored, Version.NEW)
+
+    def _shared(self, node: Shared) -> Relation:
+        """All of it is of runs before this one, so every version of it is the whole."""
+        family = self.used[node.family] = self._families.lent(node.family)
+        names = tuple(column.name for column in family.columns)
+        return StateRead(family.id, node.given, names, Version.NEW)
 
     def _family(self, kept: Kept, until: int | None = None) -> Family:
         at = self._index if until is None else until

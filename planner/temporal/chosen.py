@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from planner.memo.memo import GroupId
+from planner.memo.reference import Shared
 from planner.temporal.space import Slot, Space
 from planner.temporal.tables import Cell, How, Kept, Partition, Place, Solution
 
@@ -21,7 +22,7 @@ class Chosen:
     ``partitions``: what is written, with the place of its rows in the ``made`` table.
     ``result_costs``: of what a run computes for its result alone.
     ``by_run``: the cost of each opened run, not weighted; ``total``: weighted. ``used``: the chains
-    that are read. ``keeps``: whether any run reads what an earlier one left.
+    that are read. ``keeps``: whether any run reads what an earlier one, or another report, left.
     ``worked``: the groups that are computed, by the index of the run. ``appended``: partitions that
     are read as what their run appended, where the chain starts anew."""
 
@@ -74,6 +75,10 @@ def _walked(space: Space, solution: Solution, root: Place, results: tuple[int, .
     return chosen
 
 
+def _is_shared(cell: Cell) -> bool:
+    return cell.expression is not None and isinstance(cell.expression.node, Shared)
+
+
 def inputs_of(cell: Cell, place: Place, index: int) -> tuple[list[Place], list[Partition]]:
     """What a cell is made of in its run: other places, and partitions up to some run."""
     group, _, before = place
@@ -107,6 +112,7 @@ class _Walk:
             self._count(index, cell.own, to)
             if cell.how is How.EXPRESSION:
                 chosen.worked.add((index, place[0]))
+                chosen.keeps = chosen.keeps or _is_shared(cell)
             places, partitions = inputs_of(cell, place, index)
             for below in places:
                 self.visit(index, cell.moved or chosen.cell(index, below), below, to)

@@ -23,7 +23,7 @@ from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
 from planner.memo.memo import Expression, GroupId
-from planner.memo.reference import Reference, Stamped
+from planner.memo.reference import Reference, Shared, Stamped
 from planner.temporal.figures import Figures
 from planner.temporal.space import (
     Dated,
@@ -193,6 +193,11 @@ class Ways:
             if before:
                 return []  # what a source was is not to be had any more
             return [Way(round(self._scan(expression, node, span)), ())]
+        if isinstance(node, Shared):
+            if node.run != (span.base if before else span.run):
+                return []  # it is of another instant
+            size = self.size(expression.group, before, span)
+            return [Way(round(operators.read(size, self.prices)), (), node.key)]
         plain = self._in_common(expression, before, span)
         asks, sizes, output, own = plain
         if isinstance(node, Join):

@@ -94,9 +94,10 @@ def add_report_tasks(
             plan = PlanRun(task_id="plan", spec=spec, run=run, day_task=opened.task_id)
             submit = SubmitRun(
                 task_id="run",
+                spec=spec,
+                day_task=opened.task_id,
                 plan_task=plan.task_id,
                 run=run,
-                final=run == spec.runs,
                 conn_id=conn_id,
                 engine=engine,
                 spark_conf=spark_conf,

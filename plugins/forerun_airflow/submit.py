@@ -12,14 +12,16 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import (
+    AirflowException,
     AirflowFailException,
     AirflowNotFoundException,
     AirflowSkipException,
 )
 
-from forerun_airflow.day import explained
+from forerun_airflow.day import explained, opened_day
+from forerun_airflow.tasks import prepared_run
 from include.jvm import spark_submit
-from include.report import SpecError
+from include.report import ReportSpec, SpecError
 
 _SECRET = re.compile(r"\.(access|secret)\.key$|\.session\.token$|password$", re.IGNORECASE)
 JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
@@ -33,8 +35,10 @@ class SubmitRun(SparkSubmitOperator):
     a cleared task would take the success of the old job for its own and submit nothing.
 
     Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
-    worker. ``spark_conf`` is added to the configuration (sizes, queues). ``engine`` ``sail`` runs
-    the same job on the small engine, inside the driver's Python: for tests and small data.
+    worker. If what the plan reads of another report is gone by now, the run is planned without it
+    and submitted once more. ``spark_conf`` is added to the configuration (sizes, queues).
+    ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for tests
+    and small data.
     """
 
     ui_color = "#fdeee4"
@@ -43,9 +47,10 @@ class SubmitRun(SparkSubmitOperator):
     def __init__(
         self,
         *,
+        spec: ReportSpec,
+        day_task: str,
         plan_task: str,
         run: int,
-        final: bool,
         engine: str = "spark",
         spark_conf: dict[str, str] | None = None,
         **kwargs: Any,
@@ -59,9 +64,10 @@ class SubmitRun(SparkSubmitOperator):
             durable=False,
             **kwargs,
         )
+        self.spec = spec
+        self.day_task = day_task
         self.plan_task = plan_task
         self.run = run
-        self.final = final
         self.engine = engine
 
     def execute(self, context: Any) -> None:
@@ -71,13 +77,7 @@ class SubmitRun(SparkSubmitOperator):
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
         self._check_connection()
-        attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
-        self.application_args = [
-            *("--plan", str(planned["plan"])),
-            *("--run", str(self.run)),
-            *("--attempt", attempt),
-            *("--engine", self.engine),
-        ]
+        plan_uri = str(planned["plan"])
         with explained():
             from include.job_archive import job_archive
             from include.jvm import require_java
@@ -87,10 +87,42 @@ class SubmitRun(SparkSubmitOperator):
         self.conf = {**dict(planned["conf"]), **(self.conf or {})}
         self.env_vars = _this_spark()
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
-        super().execute(context)
-        if not self.final:
+        try:
+            self._submit(context, plan_uri)
+        except AirflowException:
+            again = self._planned_without(context, plan_uri)
+            if not again:
+                raise
+            self._submit(context, again)
+        if self.run < self.spec.runs:
             with explained():
-                self._raise_alarm(str(planned["plan"]))
+                self._raise_alarm(plan_uri)
+
+    def _submit(self, context: Any, plan_uri: str) -> None:
+        attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
+        self.application_args = [
+            *("--plan", plan_uri),
+            *("--run", str(self.run)),
+            *("--attempt", attempt),
+            *("--engine", self.engine),
+        ]
+        super().execute(context)
+
+    def _planned_without(self, context: Any, plan_uri: str) -> str:
+        """Another plan of the run, if that is why it failed that something which another report
+        kept is gone; else nothing."""
+        from include.sharing import find_lost
+
+        with explained():
+            lost = find_lost(plan_uri)
+            if lost is None:
+                return ""
+            self.log.warning("planning the run again: %s", lost.message)
+            opened = opened_day(context, self.day_task)
+            prepared = prepared_run(self.spec, opened, self.run, share=False)
+        if prepared.skip_reason:
+            raise AirflowSkipException(prepared.skip_reason)
+        return prepared.plan_uri
 
     def _raise_alarm(self, plan_uri: str) -> None:
         """Fail an early run whose deliveries break a critical expectation: that is hours before the

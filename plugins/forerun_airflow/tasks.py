@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseOperator
 
@@ -19,11 +19,32 @@ from forerun_airflow.day import (
 )
 from include.report import ReportSpec
 
+if TYPE_CHECKING:
+    from include.day import PreparedRun
+
 _METHODS: dict[str, Literal["progressive", "batch"]] = {
     "progressive": "progressive",
     "batch": "batch",
 }
 """Modes that say what to plan; with the others the cost decides."""
+
+
+def prepared_run(
+    spec: ReportSpec, opened: OpenedDay, run: int, *, share: bool = True
+) -> PreparedRun:
+    """The run, planned as the day was asked for. ``share`` as :func:`include.day.prepare_run`."""
+    from include.day import prepare_run
+
+    return prepare_run(
+        store_uri(spec),
+        spec,
+        opened.date,
+        opened.generation,
+        run,
+        method=_METHODS.get(opened.mode, "auto"),
+        now=utc_now(),
+        share=share,
+    )
 
 
 class OpenDay(BaseOperator):
@@ -78,27 +99,20 @@ class PlanRun(BaseOperator):
         self.plan_uri = ""
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.day import prepare_run
         from include.jvm import submit_options
         from include.safe_start import read_safe_start
         from include.state.opening import open_store
 
         opened = opened_day(context, self.day_task)
         with explained():
-            prepared = prepare_run(
-                store_uri(self.spec),
-                self.spec,
-                opened.date,
-                opened.generation,
-                self.run,
-                method=_METHODS.get(opened.mode, "auto"),
-                now=utc_now(),
-            )
+            prepared = prepared_run(self.spec, opened, self.run)
             conf = submit_options(store_uri(self.spec), tiny=prepared.tiny)
             safe = read_safe_start(open_store(store_uri(self.spec)), self.spec, prepared.at)
         self.plan_uri = prepared.plan_uri
         why = "a dry run computes nothing" if opened.dry_run else prepared.skip_reason
         self.log.info("plan %s%s", prepared.plan_uri, f"; not submitted: {why}" if why else "")
+        for origin in prepared.result.plan.shared if prepared.result else ():
+            self.log.info("reads what report %s keeps: %s", origin.report, origin.stored_as)
         self.log.info("latest safe start of the final run: %s (%s)", safe.at, safe.why)
         return {
             "plan": prepared.plan_uri,

@@ -144,7 +144,8 @@ def test_a_dry_run_is_neither_checked_nor_submitted(place):
 
 
 def submitting(**more):
-    return SubmitRun(task_id="run", plan_task="run_1.plan", run=1, final=False, **more)
+    fixed = {"spec": sales_report(), "day_task": "open_day", "plan_task": "run_1.plan", "run": 1}
+    return SubmitRun(task_id="run", **fixed, **more)
 
 
 def test_a_missing_spark_connection_is_not_a_yarn_cluster():

@@ -1,0 +1,124 @@
+"""What reports keep for each other, at a run: saying what is kept, and reading what is.
+
+After its commit a run says, beside the pins of a source, what it has kept of it. Such a note is a
+hint for who plans (:mod:`include.sharing`) and no more: what is read is what the other report's
+commits name, verified like the report's own. If that is gone or broken by then, the run says so,
+and can be planned without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+
+from include.state.commits import CommitError, read_chain
+from include.state.layout import Generation, source_of_pin
+from include.state.records import (
+    ArtifactPartition,
+    Manifest,
+    ManifestSource,
+    Offer,
+    OfferedFamily,
+    OfferedSource,
+    RunCommit,
+    encode,
+)
+from include.state.store import Store, StoreReader
+from planner.contract import Plan
+from planner.contract.plan_v1 import SharedFrom
+from planner.errors import ForerunError
+
+
+class SharedLostError(ForerunError):
+    """What another report keeps, and the plan reads, is not there (any more) as it was."""
+
+    code = "shared-lost"
+
+
+def offer_kept(
+    store: Store, at: Generation, plan: Plan, manifest: Manifest, commit: RunCommit
+) -> None:
+    """Say what a committed run has kept. Repeating it changes nothing."""
+    if not manifest.share:
+        return
+    chain = read_chain(store, at, tip=commit.run)
+    sources = {source.name: source for source in manifest.sources}
+    by_folder: dict[str, list[OfferedFamily]] = {}
+    for artifact in commit.artifacts:
+        family = plan.family(artifact.family)
+        named = [sources[name] for name in family.sources if name in sources]
+        if not named or len(named) < len(family.sources) or not _is_whole(chain, family.id):
+            continue
+        parts = [a for one in chain for a in one.artifacts if a.family == family.id]
+        offered = OfferedFamily(
+            family=family,
+            sources=tuple(_offered(source) for source in named),
+            bytes=sum(partition.bytes for partition in parts),
+        )
+        by_folder.setdefault(_folder_of(offered), []).append(offered)
+    for folder, families in sorted(by_folder.items()):
+        note = Offer(
+            report=at.report,
+            day=at.day,
+            generation=at.generation,
+            run=commit.run,
+            families=tuple(families),
+        )
+        store.put_if_absent(at.offer(folder, commit.run), encode(note))
+
+
+def _is_whole(chain: list[RunCommit], family: str) -> bool:
+    """Whether every run has a partition since the first one that has."""
+    held = [any(a.family == family for a in commit.artifacts) for commit in chain]
+    return all(held[held.index(True) :])
+
+
+def _folder_of(family: OfferedFamily) -> str:
+    """One source of several, the same for all that look."""
+    return min(source_of_pin(source.pin) for source in family.sources)
+
+
+def _offered(source: ManifestSource) -> OfferedSource:
+    return OfferedSource(name=source.name, pin=source.pin, declared=declared_digest(source))
+
+
+def declared_digest(source: ManifestSource) -> str:
+    """A digest of what rewrites of a query may rest on."""
+    said = (source.columns, source.change, source.key, source.format)
+    return hashlib.sha256(repr(said).encode()).hexdigest()[:16]
+
+
+def shared_partitions(
+    store: StoreReader, at: Generation, plan: Plan
+) -> Mapping[str, tuple[ArtifactPartition, ...]]:
+    """The partitions of each family of the plan that another report keeps, oldest first. They count
+    as written by runs 0 and below: before the first run of this day.
+
+    Raises :class:`SharedLostError` where the other report's commits do not have them any more.
+    """
+    return {origin.family: _partitions(store, at, origin) for origin in plan.shared}
+
+
+def _partitions(
+    store: StoreReader, at: Generation, origin: SharedFrom
+) -> tuple[ArtifactPartition, ...]:
+    there = Generation(origin.report, at.day, origin.generation)
+    try:
+        chain = read_chain(store, there, tip=origin.run)
+    except CommitError as error:
+        raise lost(origin, error) from None
+    parts = [a for commit in chain for a in commit.artifacts if a.family == origin.stored_as]
+    if not parts:
+        raise lost(origin, CommitError(f"{there.commit(origin.run)} does not name it"))
+    return tuple(replace(a, family=origin.family, run=a.run - origin.run) for a in parts)
+
+
+def lost(origin: SharedFrom, why: ForerunError) -> SharedLostError:
+    """The error that names what a plan cannot read of another report."""
+    return SharedLostError(
+        f"what report {origin.report} keeps as {origin.stored_as} and the plan reads cannot be "
+        f"read: {why.message}",
+        hint="Plan the run again without it (in Airflow this happens by itself): what it would "
+        "have spared is computed. Nothing of this report is lost.",
+    )
