@@ -44,14 +44,16 @@ _TURNED = {">": "<", ">=": "<="}
 Positions = Mapping[ColumnId, int]
 
 
-def fingerprint(relation: Relation, *extra: str) -> str:
-    """Hex SHA-256 over the canonical text and ``extra`` (what else the rows depend on)."""
-    data = json.dumps([canonical(relation), *extra], ensure_ascii=True)
+def fingerprint(relation: Relation, *extra: str, known: dict[int, str] | None = None) -> str:
+    """Hex SHA-256 over the canonical text and ``extra`` (what else the rows depend on). ``known``:
+    as of :func:`canonical`."""
+    data = json.dumps([canonical(relation, known), *extra], ensure_ascii=True)
     return hashlib.sha256(data.encode()).hexdigest()
 
 
-def canonical(relation: Relation) -> str:
-    """The relation as text without column ids.
+def canonical(relation: Relation, known: dict[int, str] | None = None) -> str:
+    """The relation as text without column ids. ``known``: texts of nodes that have been written
+    before and are still there, by their identity; it is added to.
 
     Raises TypeError for a node type it does not know: a node without canonical text must not be
     kept under a name that another one could have.
@@ -61,7 +63,7 @@ def canonical(relation: Relation) -> str:
         own = node_text(node)
         return f"{own}({', '.join(inputs)})" if inputs else own
 
-    return fold(relation, with_inputs)
+    return fold(relation, with_inputs, known)
 
 
 def canonical_scalar(scalar: Scalar, positions: Positions) -> str:

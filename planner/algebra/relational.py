@@ -357,10 +357,15 @@ def walk(relation: Relation) -> Iterator[Relation]:
         stack.extend(reversed(node.inputs))
 
 
-def fold(relation: Relation, of_node: Callable[[Relation, tuple[_T, ...]], _T]) -> _T:
+def fold(
+    relation: Relation,
+    of_node: Callable[[Relation, tuple[_T, ...]], _T],
+    known: dict[int, _T] | None = None,
+) -> _T:
     """What ``of_node`` gives for the relation from what it gives for its inputs. A node that is
-    used twice is asked once. Iterative, so depth is no limit."""
-    done: dict[int, _T] = {}
+    used twice is asked once. ``known``: what it gave before, by the identity of nodes that are
+    still there; it is added to. Iterative, so depth is no limit."""
+    done = {} if known is None else known
     stack: list[tuple[Relation, bool]] = [(relation, False)]
     while stack:
         node, ready = stack.pop()

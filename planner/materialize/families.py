@@ -11,7 +11,7 @@ from planner.algebra.fingerprint import fingerprint
 from planner.algebra.relational import Relation, sources
 from planner.algebra.types import BIGINT, Column
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
-from planner.memo.memo import View
+from planner.memo.memo import GroupId, View
 from planner.memo.tree import original
 from planner.request import Observed, PlanRequest
 from planner.temporal.figures import Figures
@@ -38,7 +38,8 @@ class Families:
         self._figures = figures
         self._request = request
         self._words = words
-        self._relations: dict[int, Relation] = {}
+        self._relations: dict[GroupId, Relation] = {}
+        self._texts: dict[int, str] = {}
         self._digests: dict[tuple[Kept, int], str] = {}
         self._stored = dict(_unbroken(request))
         self._starts = {
@@ -97,14 +98,11 @@ class Families:
         """The fingerprint of a slot that is kept by the columns at these places."""
         session = [f"{name}={value}" for name, value in self._request.settings.session]
         extra = (_FORMAT, slot.view.value, f"{list(places)}", f"{start}", *session)
-        return fingerprint(self.relation(slot), *extra)
+        return fingerprint(self.relation(slot), *extra, known=self._texts)
 
     def relation(self, slot: Slot) -> Relation:
         """The rows of the slot's TVR, as the query says them."""
-        group = slot.tvr.new
-        if group not in self._relations:
-            self._relations[group] = original(self._space.memo, group)
-        return self._relations[group]
+        return original(self._space.memo, slot.tvr.new, self._relations)
 
     def columns(self, slot: Slot) -> tuple[Column, ...]:
         """What is kept, the weight last where there is one."""

@@ -7,12 +7,16 @@ from planner.memo.memo import GroupId, Memo
 from planner.memo.reference import Reference
 
 
-def original(memo: Memo, group: GroupId) -> Relation:
-    """A group as the query, or the rule that found the group, wrote it: by first expressions."""
-    done: dict[GroupId, Relation] = {}
+def original(memo: Memo, group: GroupId, known: dict[GroupId, Relation] | None = None) -> Relation:
+    """A group as the query, or the rule that found the group, wrote it: by first expressions.
+    ``known``: other groups of the memo, if nothing has been added to it since; it is added to."""
+    done = {} if known is None else known
     stack = [memo.leader(group)]
     while stack:
         current = stack[-1]
+        if current in done:
+            stack.pop()  # what is given for a group stays the same object
+            continue
         node = next(memo.alternatives(current)).node
         below = [memo.leader(i.group) for i in node.inputs if isinstance(i, Reference)]
         missing = [g for g in below if g not in done]
