@@ -10,7 +10,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke bench-plan bench-methods clean
+.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke bench-plan bench-methods bench-wrong clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ bench-plan: setup ## planning time of TPC-H's and TPC-DS's queries (fetched): do
 
 bench-methods: setup ## estimated cost of all methods against each alone: docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.methods
+
+bench-wrong: setup ## days planned with wrong estimates, by all methods and each: docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.wrong
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)
 	rm -rf .venv .forerun build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
