@@ -77,6 +77,11 @@ def retracting_sources(request: PlanRequest) -> frozenset[str]:
     return frozenset(source.name for source in growing if source.change == "changelog")
 
 
+def declared_keys(request: PlanRequest) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Keys that authors declare, of the sources that have any."""
+    return {source.name: source.keys for source in request.sources if source.keys}
+
+
 def plan_alone(method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds) -> Planned:
     """The best plan of a method. ``ids`` are left as they were: whatever else is planned, the same
     method gives the same plan."""
@@ -161,6 +166,7 @@ class _Search:
             request.settings.speed_ups,
             _last_moments(request),
             request.settings.explore,
+            declared_keys(request),
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         self._space = self._spaced(request)

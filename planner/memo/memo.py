@@ -24,7 +24,7 @@ differed in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -115,11 +115,18 @@ class Tvr:
 
 class Memo:
     """``changing``: names of the sources that grow; ``retracting``: of those among them whose
-    deliveries take rows back."""
+    deliveries take rows back. ``keys``: what authors declare to be unique, by source; not checked.
+    """
 
-    def __init__(self, changing: frozenset[str], retracting: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        changing: frozenset[str],
+        retracting: frozenset[str] = frozenset(),
+        keys: Mapping[str, tuple[tuple[str, ...], ...]] | None = None,
+    ) -> None:
         self.changing = changing
         self.retracting = retracting
+        self.keys = keys or {}
         self.groups: list[Group] = []
         self.expressions: list[Expression] = []
         self.tvrs: list[Tvr] = []

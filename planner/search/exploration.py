@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.algebra.relational import Relation
@@ -20,7 +20,7 @@ class Scope:
     """``growing``: names of sources, ``retracting`` of those among them whose deliveries take rows
     back. ``runs``: how many the day has, of interest only where a speed-up is off. ``moments``:
     what rewrites of blocks of joins go by; without, they are not tried. ``budget``: of work, in
-    each step."""
+    each step. ``keys``: what authors declare to be unique, by source."""
 
     growing: frozenset[str]
     retracting: frozenset[str] = frozenset()
@@ -28,6 +28,7 @@ class Scope:
     speed: SpeedUps = field(default_factory=SpeedUps)
     moments: Moments | None = None
     budget: int = Settings().explore
+    keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _step(
     ids: ColumnIds,
 ) -> Explored:
     """One step of the day."""
-    memo = Memo(scope.growing, scope.retracting)
+    memo = Memo(scope.growing, scope.retracting, scope.keys)
     root = memo.add(relation)
     tried = rules if scope.speed.pruned else (*rules, *DIFFERENCES)
     search = Search(memo, tried, ids, scope.budget)

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from planner.rules.catalog import INCREMENTAL
 from planner.rules.explore.catalog import EXPLORE
-from planner.rules.methods import domain, higher_order, outer_join_views, pre_aggregation
+from planner.rules.methods import (
+    domain,
+    higher_order,
+    only_partner,
+    outer_join_views,
+    pre_aggregation,
+)
 from planner.rules.methods.catalog import METHODS, rule_names
 from planner.rules.methods.join_block import ORDER
 from planner.rules.methods.unmatched import UNMATCHED
@@ -34,6 +40,7 @@ BY_ROWS = {
         pre_aggregation.RULE.name,
         *(rule.name for rule in domain.DOMAIN),
         *(rule.name for rule in UNMATCHED),
+        only_partner.RULE.name,
     ),
 }
 """Where rules are held against rows, and which ones."""

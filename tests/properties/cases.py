@@ -17,12 +17,14 @@ from tests.oracles.values import Row, Value
 class TableCase:
     """``deliveries[i]`` arrive before run i + 1. A table that does not change has one.
     ``withdrawn[i]``: rows that the delivery takes back, before it adds its own; those that are not
-    there are passed over. Without it, nothing is ever taken back."""
+    there are passed over. Without it, nothing is ever taken back.
+    ``key``: columns that are declared to be unique."""
 
     columns: tuple[tuple[str, str], ...]
     changing: bool
     deliveries: tuple[tuple[Row, ...], ...]
     withdrawn: tuple[tuple[Row, ...], ...] = ()
+    key: tuple[str, ...] = ()
 
     def rows(self, run: int) -> list[Row]:
         """What is there at run ``run``; a static table is whole from the start."""
@@ -61,6 +63,7 @@ class TableCase:
             retracted=0.1 if self.withdrawn else 0.0,
             rows=1_000_000,
             bytes=100_000_000,
+            keys=(self.key,) if self.key else (),
         )
 
 
@@ -173,6 +176,7 @@ def to_json(case: Case) -> str:
                 [[_encode(v) for v in row] for row in part] for part in table.deliveries
             ],
             "withdrawn": [[[_encode(v) for v in row] for row in part] for part in table.withdrawn],
+            "key": table.key,
         }
         for name, table in case.tables.items()
     }
@@ -203,6 +207,7 @@ def from_json(text: str) -> Case:
             table["changing"],
             _parts(table["deliveries"]),
             _parts(table.get("withdrawn", [])),
+            tuple(table.get("key", ())),
         )
         for name, table in raw["tables"].items()
     }

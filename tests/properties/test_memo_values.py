@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from planner.memo.memo import Memo
 from planner.request import Source, SourceColumn
 from planner.rules.explore.catalog import Moments
 from planner.rules.explore.join_orders import add_orders
-from planner.rules.methods import higher_order, pre_aggregation
+from planner.rules.methods import higher_order, only_partner, pre_aggregation
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import ORDER
 from planner.rules.methods.outer_join_views import OJV
@@ -33,6 +34,7 @@ from planner.search.rule import MemoRule
 from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import SourceData
+from tests.oracles.values import EvaluationError, Row
 from tests.planner.memo.invariants import check_memo
 from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, History, random_history
 from tests.properties.memo_values import Values
@@ -114,10 +116,11 @@ def checked(
     given: list[History],
     rules: tuple[MemoRule, ...],
     moments: Moments | None = None,
+    keys: dict[str, tuple[tuple[str, ...], ...]] | None = None,
 ) -> Memo:
     """The explored memo, after its values were compared; with other orders of joins, where there
-    are estimates to choose them by."""
-    memo = Memo(frozenset(h.source for h in given if h.changing))
+    are estimates to choose them by; with declared keys."""
+    memo = Memo(frozenset(h.source for h in given if h.changing), keys=keys)
     memo.add(relation)
     if moments is not None:
         add_orders(memo, moments)
@@ -238,6 +241,74 @@ def test_existence_by_the_rows_that_are_still_alone(rule: str) -> None:
             raise AssertionError(f"{rule}, seed {seed}: {error}") from error
         found += any(e.origin == rule for e in memo.expressions)
     assert found > CASES // 3
+
+
+def test_inner_joins_with_what_is_distinct() -> None:
+    """A key that the query proves is not checked: deltas of what is distinct may bring again, and
+    take back, what was there."""
+    found = 0
+    for seed in range(CASES):
+        rng = random.Random(f"distinct-partner-{seed}")
+        given = [replace(h, changing=True) for h in histories(rng, 3)]
+        one, other = given[0], given[1]
+        distinct = Aggregate(other.scan, (_column(other, KEY),), ())
+        if rng.random() < 0.3:
+            distinct = Aggregate(other.scan, (_column(other, KEY), _column(other, GROUP)), ())
+        sides: list[Relation] = [one.scan, distinct]
+        parts: list[Scalar] = [equals(_column(one, KEY), _column(other, KEY))]
+        if len(distinct.keys) == 2:
+            parts.append(equals(_column(one, GROUP), _column(other, GROUP)))
+        if rng.random() < 0.5:
+            sides.reverse()
+        joined: Relation = Join(JoinKind.INNER, *sides, conjunction(tuple(parts)))
+        try:
+            memo = checked(joined, given, (*TVR_GENERATING, *UNMATCHED, only_partner.RULE))
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        found += any(e.origin == only_partner.RULE.name for e in memo.expressions)
+    assert found > CASES // 3
+
+
+def keys_of(rows: list[Row]) -> set[Any]:
+    return {row[0] for row in rows if row[0] is not None}
+
+
+def test_inner_joins_by_the_rows_that_have_not_met_their_only_partner() -> None:
+    """Where the declared key of a side holds between the deliveries, all ways give the same; else
+    the rule's own way fails. Duplicates within a delivery, and NULLs, are no matter."""
+    found = failed = 0
+    for seed in range(CASES * 2):
+        rng = random.Random(f"only-partner-{seed}")
+        given = [replace(h, changing=True) for h in histories(rng, 3)]
+        unique = rng.randrange(2)
+        one, other = given[unique], given[1 - unique]
+        parts: list[Scalar] = [equals(_column(given[0], KEY), _column(given[1], KEY))]
+        if rng.random() < 0.4:
+            numbers = Ref(_column(one, NUMBER)), Ref(_column(other, NUMBER))
+            parts.append(Call(rng.choice(("<", "<>")), numbers, BOOLEAN))
+        inputs: list[Relation] = [given[0].scan, given[1].scan]
+        if rng.random() < 0.3:  # the other side takes rows back
+            inputs[1 - unique] = best_of_groups(given[1 - unique], 1 - unique)
+        joined: Relation = Join(JoinKind.INNER, *inputs, conjunction(tuple(parts)))
+        if rng.random() < 0.5:
+            condition = equals(_column(given[0], KEY), _column(given[2], KEY))
+            joined = Join(JoinKind.INNER, joined, given[2].scan, condition)
+        came = [row for row, _ in given[unique].deltas[1]]
+        again = keys_of(given[unique].rows(1)) & keys_of(came)
+        declared = {given[unique].source: ((KEY,),)}
+        rules = (*TVR_GENERATING, *UNMATCHED, only_partner.RULE)
+        if again:
+            with pytest.raises(EvaluationError, match="USER_RAISED"):
+                checked(joined, given, rules, keys=declared)
+            failed += 1
+            continue
+        try:
+            memo = checked(joined, given, rules, keys=declared)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        found += any(e.origin == only_partner.RULE.name for e in memo.expressions)
+    assert found > CASES // 3
+    assert failed > CASES // 3
 
 
 EXISTENCE = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.INNER)

@@ -1,6 +1,6 @@
 """State of what has not matched yet: the left rows of a semi or anti join without a partner so far.
 
-Partners come and do not go where R is append-only. So a left row that has one is done: nothing that
+Partners come and do not go where R only grows. So a left row that has one is done: nothing that
 arrives later says anything new of it. With U = L anti R, the rows that are still alone::
 
     d(L anti R)  =  dL anti R_new  -  U_old semi dR
@@ -16,17 +16,15 @@ asked as a whole. Bags: rows of U have the multiplicity that they have in L. NUL
 is not true makes no partner, in any version. Retractions: of L, all terms are linear in it; of R
 there must be none, or a row that is done would have to come back.
 
-An inner join keeps all of L: a row that has met its partner would be done only if the key of R were
-unique. That is known of a key that an author declares, but not checked against what has arrived
-before, and a key that does not hold would lose rows without a word. So declared keys are estimates'
-business only.
+Of an inner join a row that has met its partner is done only if the key of R is unique:
+:mod:`planner.rules.methods.only_partner`.
 """
 
 from __future__ import annotations
 
-from planner.algebra.relational import Join, JoinKind, Version
+from planner.algebra.relational import Aggregate, Join, JoinKind, Version
 from planner.algebra.scalar import is_deterministic
-from planner.memo.memo import Tvr, View
+from planner.memo.memo import Memo, Tvr, View
 from planner.memo.reference import Reference
 from planner.rules.incremental.join import weighted_join
 from planner.search.incremental import GroupVersions, add_delta
@@ -43,9 +41,26 @@ def _partners(match: Match, kind: JoinKind) -> tuple[Join, GroupVersions, GroupV
         return None
     inputs = [memo.tvr_of(i.group) for i in node.inputs if isinstance(i, Reference)]
     left, right = (GroupVersions(memo, t, match.ids) for t in inputs if t is not None)
-    if not right.changing or right.tvr.weight is not None or not left.changing:
+    if not right.changing or not only_grows(memo, right.tvr) or not left.changing:
         return None
     return node, left, right
+
+
+def only_grows(memo: Memo, tvr: Tvr) -> bool:
+    """Whether rows only ever come. What is distinct of rows that only come does so, too, even where
+    its delta takes a row back, and brings it again, that it had before."""
+    if tvr.weight is None:
+        return True
+    first = next(memo.alternatives(tvr.new))
+    if not isinstance(first.node, Aggregate) or first.node.calls or not first.node.keys:
+        return False
+    below = memo.tvr_of(first.inputs[0].group)
+    return below is not None and below.weight is None
+
+
+def _rows(match: Match, side: GroupVersions) -> Signed:
+    """What there is of a side now, without weights: existence does not add up."""
+    return Signed(match.memo.reference(side.tvr.new))
 
 
 def _anti(match: Match) -> bool:
@@ -57,7 +72,7 @@ def _anti(match: Match) -> bool:
     semi = Join(JoinKind.SEMI, join.left, join.right, join.condition)
     gone = weighted_join(semi, alone, right.delta(), match.ids)
     parts = (
-        weighted_join(join, left.delta(), right.new(), match.ids),
+        weighted_join(join, left.delta(), _rows(match, right), match.ids),
         with_weight(gone, match.ids, sign=-1),
     )
     return add_delta(match, tvr, plus(parts, join.columns, match.ids), ANTI.name)
@@ -73,7 +88,7 @@ def _semi(match: Match) -> bool:
     alone = _of(memo.tvr_of(anti))
     met = Join(JoinKind.SEMI, memo.reference(alone.new, before=True), join.right, join.condition)
     parts = (
-        weighted_join(join, left.delta(), right.new(), match.ids),
+        weighted_join(join, left.delta(), _rows(match, right), match.ids),
         weighted_join(met, Signed(met.left), right.delta(), match.ids),
     )
     return add_delta(match, tvr, plus(parts, join.columns, match.ids), SEMI.name)

@@ -32,13 +32,16 @@ POINTS = (
 )
 
 
-def table(name: str, columns: str, *, changing: bool, rows: int) -> Source:
+def table(
+    name: str, columns: str, *, changing: bool, rows: int, key: tuple[str, ...] = ()
+) -> Source:
     parsed = tuple(part.split(" ", 1) for part in columns.split(", "))
     return Source(
         name=name,
         columns=tuple(SourceColumn(name=c, type=parse_type(t)) for c, t in parsed),
         changing=changing,
         rows=rows,
+        keys=(key,) if key else (),
     )
 
 
@@ -46,6 +49,7 @@ SOURCES = (
     table("sales", "id bigint, g string, x decimal(12,2), f double", changing=True, rows=10**7),
     table("returns", "id bigint, cost decimal(12,2), n int", changing=True, rows=10**6),
     table("names", "g string, label string", changing=False, rows=100),
+    table("buyers", "buyer bigint, town string", changing=True, rows=10**6, key=("buyer",)),
 )
 
 
