@@ -28,16 +28,18 @@ _LAWS = "tests/properties/test_delta_laws.py"
 _VALUES = "tests/properties/test_rule_values.py"
 _JOINS = "tests/properties/test_memo_values.py"
 _DAYS = "tests/properties/test_differential.py"
+_ON_SAIL = "tests/properties/test_days_on_sail.py"
 _STORED = "tests/spark/test_stored_days.py::test_every_run_of_a_stored_day_equals_batch_on_sail"
 SUITES = (
     (_LAWS, _VALUES),
     (_JOINS,),
     (f"{_DAYS}::test_equals_batch_without_an_engine[10000]",),
-    (f"{_DAYS}::test_equals_batch_on_sail[0]",),
-    (f"{_DAYS}::test_grouping_sets_equal_batch_on_sail",),
+    tuple(f"{_ON_SAIL}::test_equals_batch_on_sail[{start}]" for start in range(0, 100, 25)),
+    (f"{_ON_SAIL}::test_grouping_sets_equal_batch_on_sail",),
     (f"{_STORED}[61000]", "tests/spark/test_changelog.py"),
     (f"{_DAYS}::test_equals_batch_without_an_engine[10100]",),
-    (f"{_DAYS}::test_equals_batch_on_sail[100]", f"{_STORED}[61010]"),
+    tuple(f"{_ON_SAIL}::test_equals_batch_on_sail[{start}]" for start in range(100, 200, 25)),
+    (f"{_STORED}[61010]",),
 )
 """The fast ones first: the next is only run where the ones before it saw nothing."""
 

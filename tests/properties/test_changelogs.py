@@ -16,11 +16,11 @@ from planner.rules.methods.catalog import SINGLE
 from planner.rules.methods.method import Method
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case
+from tests.properties.chunks import saved
 from tests.properties.engines import InterpreterEngine, SessionEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import changelog_case
 from tests.properties.sessions import sail_session
-from tests.properties.test_differential import saved
 
 CHUNK = 60
 DAYS = 30

@@ -12,10 +12,10 @@ from planner.explain.record import as_json
 from planner.explain.tree import render
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case
+from tests.properties.chunks import saved
 from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import Day, Outcome, RefusedError, request_of, run_case
 from tests.properties.generate import random_case
-from tests.properties.test_differential import saved
 
 CHUNK = 60
 

@@ -15,10 +15,10 @@ import pytest
 from planner.errors import MethodError
 from planner.rules.methods.catalog import SINGLE, rule_names
 from tests.oracles.values import NotInterpretedError
+from tests.properties.chunks import saved
 from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
-from tests.properties.test_differential import saved
 
 DAYS = 40
 KINDS = {

@@ -1,0 +1,40 @@
+"""Generated days on Sail by the thousand: whatever the query, the data and the arrivals, the result
+is that of batch.
+
+Small chunks: test processes take the files with most tests first, and this one takes longest.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.properties.chunks import check_chunk
+from tests.properties.engines import SessionEngine
+from tests.properties.execute import Outcome
+from tests.properties.sessions import sail_session
+
+DAYS, SETS, CHUNK = 2100, 100, 25
+
+
+def _enough(outcomes: list[Outcome], cases: int) -> None:
+    """The chunk means something: few cases were refused, many kept state before the last run."""
+    assert len(outcomes) >= 0.95 * cases
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * cases
+
+
+@pytest.fixture(scope="module")
+def sail() -> SessionEngine:
+    return SessionEngine(sail_session())
+
+
+@pytest.mark.parametrize("start", range(0, DAYS, CHUNK))
+def test_equals_batch_on_sail(sail, start):
+    seeds = range(start, start + CHUNK)
+    _enough(check_chunk(sail, seeds, every_time_point=4, for_sail=True), CHUNK)
+
+
+@pytest.mark.parametrize("start", range(20_000, 20_000 + SETS, CHUNK))
+def test_grouping_sets_equal_batch_on_sail(sail, start):
+    seeds = range(start, start + CHUNK)
+    outcomes = check_chunk(sail, seeds, every_time_point=4, for_sail=True, family="sets")
+    _enough(outcomes, CHUNK)
