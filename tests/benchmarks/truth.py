@@ -57,7 +57,7 @@ def written_rows(
 ) -> Mapping[Kept, float]:
     """Rows of the partitions that an opened run writes, by chain."""
     span = chosen.solution.spans[index]
-    ways = Ways(space.memo, figures)
+    ways = Ways(space, figures)
     rows = {}
     for kept, at in chosen.used:
         if at == index:
@@ -74,7 +74,7 @@ class _Replay:
     def __init__(self, space: Space, chosen: Chosen, figures: Figures, stage_cost: int) -> None:
         self._space = space
         self._chosen = chosen
-        self._ways = Ways(space.memo, figures)
+        self._ways = Ways(space, figures)
         self._store = StoreCosts(self._ways, chosen.solution.spans, stage_cost)
         self._waiting: list[tuple[int, Cell, Place]] = []
         self._made: set[Partition] = set()

@@ -1,0 +1,72 @@
+"""The replay of a plan by other figures: with those it was made with, it costs what the plan says;
+and with figures that differ, what the same work then costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner.algebra.relational import Filter, walk
+from planner.api import PlanResult, plan
+from planner.cost.constants import STAGE_SHARE
+from planner.materialize.objective import MICRO
+from planner.request import PlanRequest, TimePoint
+from planner.temporal.chosen import Chosen
+from tests.benchmarks.truth import TrueFigures, true_costs, written_rows
+from tests.planner.sql.tpch import SOURCES
+
+ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
+GROWING = ("orders", "lineitem", "customer", "partsupp")
+
+
+def planned(name: str, scale: float = 1.0) -> PlanResult:
+    sources = tuple(
+        replace(s, changing=s.name in GROWING, rows=int(scale * ROWS.get(s.name, 10_000)))
+        for s in SOURCES
+    )
+    text = (Path(__file__).parents[1] / "tpch" / f"{name}.sql").read_text()
+    points = (TimePoint(weight=0.25, arrived=0.58), TimePoint(weight=1.0))
+    return plan(PlanRequest(report="r", sql=text, sources=sources, points=points))
+
+
+def replayed(found: PlanResult, figures: TrueFigures, chosen: Chosen) -> list[int]:
+    stage_cost = round(STAGE_SHARE * found.request.settings.run_cost * MICRO)
+    return true_costs(found.space, chosen, figures, stage_cost)
+
+
+@pytest.mark.parametrize("name", ["q01", "q04", "q09", "q12", "q15", "q18", "q20"])
+def test_by_the_same_figures_a_plan_costs_what_it_says(name: str) -> None:
+    found = planned(name)
+    chosen = found.decision.chosen.chosen
+    assert chosen is not None
+    right = TrueFigures(found.space.memo, found.request, {})
+    assert replayed(found, right, chosen) == list(chosen.by_run)
+
+
+def test_more_rows_cost_more_and_are_written() -> None:
+    found, other = planned("q12"), planned("q12", 2.0)
+    chosen = found.decision.chosen.chosen
+    assert chosen is not None
+    right = TrueFigures(found.space.memo, other.request, {})
+    costs = replayed(found, right, chosen)
+    assert all(
+        1.5 * said < cost < 2.5 * said for said, cost in zip(chosen.by_run, costs, strict=True)
+    )
+    was, now = (
+        written_rows(found.space, chosen, TrueFigures(found.space.memo, one.request, {}), 0)
+        for one in (found, other)
+    )
+    assert dict(now) == {kept: pytest.approx(2 * rows, rel=0.05) for kept, rows in was.items()}
+
+
+def test_a_predicate_that_lets_more_through() -> None:
+    found = planned("q12")
+    chosen = found.decision.chosen.chosen
+    assert chosen is not None
+    (predicate,) = {n.predicate for n in walk(found.relation) if isinstance(n, Filter)}
+    more = TrueFigures(found.space.memo, found.request, {predicate: 3.0})
+    same = TrueFigures(found.space.memo, found.request, {})
+    was, now = (written_rows(found.space, chosen, one, 0) for one in (same, more))
+    assert any(now[kept] == pytest.approx(3 * was[kept]) for kept in was)
