@@ -45,7 +45,7 @@ def test_by_the_same_figures_a_plan_costs_what_it_says(name: str) -> None:
     assert replayed(found, right, chosen) == list(chosen.by_run)
 
 
-def test_more_rows_cost_more_and_are_written() -> None:
+def test_more_rows_cost_more() -> None:
     found, other = planned("q12"), planned("q12", 2.0)
     chosen = found.decision.chosen.chosen
     assert chosen is not None
@@ -54,11 +54,6 @@ def test_more_rows_cost_more_and_are_written() -> None:
     assert all(
         1.5 * said < cost < 2.5 * said for said, cost in zip(chosen.by_run, costs, strict=True)
     )
-    was, now = (
-        written_rows(found.space, chosen, TrueFigures(found.space.memo, one.request, {}), 0)
-        for one in (found, other)
-    )
-    assert dict(now) == {kept: pytest.approx(2 * rows, rel=0.05) for kept, rows in was.items()}
 
 
 def test_a_predicate_that_lets_more_through() -> None:
