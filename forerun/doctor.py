@@ -17,6 +17,7 @@ import typer
 
 from forerun import console
 from include import jvm
+from include.state.opening import default_store, open_store
 from planner.errors import ForerunError
 
 LEAST_FREE_BYTES = 2 * 1024**3
@@ -41,13 +42,14 @@ def doctor_command(
         typer.Option(
             "--store",
             metavar="URI",
-            help="Also probe this store (a folder, file:// or s3://); writes and removes one key.",
+            help="The store to probe (a folder, file:// or s3://), by default FORERUN_STORE, else "
+            "the one at home; writes and removes one key.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
 ) -> int:
     """Check Java, Spark, the S3A jars, the class-data archive, a store, Airflow and disk space."""
-    findings = examine(store)
+    findings = examine(store or default_store())
     broken = any(f.state == "problem" for f in findings)
     if as_json:
         console.say_json({"ok": not broken, "findings": [asdict(f) for f in findings]})
@@ -56,9 +58,9 @@ def doctor_command(
     return 2 if broken else 0
 
 
-def examine(store_uri: str | None) -> tuple[Finding, ...]:
+def examine(store_uri: str) -> tuple[Finding, ...]:
     """Look at everything; one broken thing never hides the next."""
-    on_s3 = store_uri is not None and jvm.is_s3(store_uri)
+    on_s3 = jvm.is_s3(store_uri)
     probes: list[tuple[str, Probe]] = [
         ("java", java),
         ("pyspark", pyspark),
@@ -68,9 +70,8 @@ def examine(store_uri: str | None) -> tuple[Finding, ...]:
         *([("class-data-s3", lambda: archive(on_s3=True))] if on_s3 else []),
         ("airflow", airflow),
         ("disk", disk),
+        ("store", lambda: store(store_uri)),
     ]
-    if store_uri is not None:
-        probes.append(("store", lambda: store(store_uri)))
     return tuple(_ask(name, probe) for name, probe in probes)
 
 
@@ -210,7 +211,6 @@ def disk() -> Finding:
 
 def store(uri: str) -> Finding:
     """The store can be reached and written, and its conditional puts hold."""
-    from include.state import open_store
     from include.state.probe import probe
 
     probe(open_store(uri), again=True)

@@ -33,12 +33,14 @@ def in_files(columns: Sequence[ColumnSpec], change: str) -> tuple[ColumnSpec, ..
 
 
 def check_weights(source: str, files: Sequence[PinnedFile]) -> None:
-    """Refuse NULL in ``__w``: such a row would neither come nor go. From the footers."""
+    """Refuse a file whose footer does not count NULLs in ``__w``: a row with one would neither come
+    nor go. Where it does, the schema says that there is none."""
     for file in files:
-        if (_weights(file).nulls or 0) > 0:
+        if file.rows and _weights(file).nulls is None:
             raise ChangelogError(
-                f"source {source}: {file.uri} has NULL in {WEIGHT_COLUMN}",
-                hint="Deliver 1 for a row that comes and -1 for a row that is taken back.",
+                f"source {source}: the footer of {file.uri} does not count NULLs in "
+                f"{WEIGHT_COLUMN}",
+                hint="Write the file with statistics, as Spark and Arrow do by default.",
             )
 
 

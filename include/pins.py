@@ -35,7 +35,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     Raises :class:`SourcePathError` if nothing is there and the source may not be empty,
     :class:`include.footers.SourceFileError` for a file that is not Parquet,
     :class:`SchemaDriftError` for one that has not the declared columns, and
-    :class:`include.changelog.ChangelogError` for one of a changelog with NULL in ``__w``.
+    :class:`include.changelog.ChangelogError` for one of a changelog that may have NULL in ``__w``.
     """
     path = source.path_on(day)
     name = source_id(source.name, source.path, source.format)
@@ -100,7 +100,8 @@ def arrived_rows(source: SourceSpec, day: date) -> int:
 
 
 def check_schema(source: str, declared: Sequence[ColumnSpec], files: Sequence[PinnedFile]) -> None:
-    """Every file has exactly the declared columns, in their types, in any order.
+    """Every file has exactly the declared columns, in their types, in any order, and by its footer
+    no NULL where none is declared: plans rely on that.
 
     Names are compared as Spark does, whatever their case. No type is widened: a key whose type
     changes hashes differently. Raises :class:`SchemaDriftError` naming file and column.
@@ -114,6 +115,9 @@ def check_schema(source: str, declared: Sequence[ColumnSpec], files: Sequence[Pi
                 raise _drift(source, file.uri, column.name, column.type, "no such column")
             if _same_type(there.type) != _same_type(column.type):
                 raise _drift(source, file.uri, column.name, column.type, there.type)
+            if there.nulls and not column.nullable:
+                expected, found_there = f"{column.type} without NULL", f"{there.nulls} NULL values"
+                raise _drift(source, file.uri, column.name, expected, found_there)
         for name, extra in found.items():
             if name not in wanted:
                 raise _drift(source, file.uri, extra.name, "no such column", extra.type)

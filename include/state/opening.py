@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from include.jvm import home_folder
 from include.state.file_store import FileStore
 from include.state.store import Store, StoreError
+
+STORE_VARIABLE = "FORERUN_STORE"
+
+
+def default_store() -> str:
+    """The URI of the store of reports that name none: ``FORERUN_STORE``, else at home."""
+    return os.environ.get(STORE_VARIABLE) or (home_folder() / "store").as_uri()
 
 
 def open_store(uri: str) -> Store:

@@ -8,7 +8,7 @@ imported by the tasks that use them.
 
 from __future__ import annotations
 
-from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag
+from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag, report_params
 from include.expectations import Expectation, expect
 from include.report import (
     AssetEvent,
@@ -44,4 +44,5 @@ __all__ = [
     "encode_report",
     "expect",
     "progressive_dag",
+    "report_params",
 ]

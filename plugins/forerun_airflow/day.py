@@ -9,7 +9,6 @@ first one, so that a day does not change under a run that goes past midnight.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
@@ -22,7 +21,6 @@ from include.report import ReportSpec
 from planner.errors import ForerunError, RequestError
 
 MODES = ("auto", "progressive", "batch")
-STORE_VARIABLE = "FORERUN_STORE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +48,10 @@ def utc_now() -> datetime:
 
 
 def store_uri(spec: ReportSpec) -> str:
-    """Where the report's state lives: the spec's store, else ``FORERUN_STORE``, else at home."""
-    from include.jvm import home_folder
+    """Where the report's state lives: the spec's store, else the environment's default."""
+    from include.state.opening import default_store
 
-    return spec.store or os.environ.get(STORE_VARIABLE) or (home_folder() / "store").as_uri()
+    return spec.store or default_store()
 
 
 def report_date(context: Any, spec: ReportSpec) -> date:

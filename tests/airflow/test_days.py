@@ -103,6 +103,14 @@ def test_batch_is_one_run(days):
     assert days.result("batch") == EXPECTED
 
 
+def test_a_task_group_in_a_dag_of_one_s_own_runs_and_takes_the_form(days):
+    states = days.test("grouped", run_conf={"mode": "batch"})
+    assert (states["tasks.run_1.wait"], states["tasks.publish"]) == ("skipped", "success")
+    assert states["dag"] == "success"
+    assert list(days.commits("grouped")) == [3]
+    assert days.result("grouped") == EXPECTED
+
+
 def test_a_past_day_in_auto_mode_goes_straight_to_one_run(days):
     states = days.test("progressive")
     assert states["run_1.run"] == "skipped"

@@ -333,3 +333,6 @@ def test_the_store_is_the_spec_s_or_the_environment_s(monkeypatch):
     monkeypatch.setenv("FORERUN_STORE", "s3://env/store")
     assert day_module.store_uri(sales_report()) == "s3://env/store"
     assert day_module.store_uri(sales_report(store="/spec")) == "/spec"
+    monkeypatch.delenv("FORERUN_STORE")
+    monkeypatch.setenv("FORERUN_HOME", "/home/of/it")
+    assert day_module.store_uri(sales_report()) == "file:///home/of/it/store"

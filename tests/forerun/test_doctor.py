@@ -69,8 +69,9 @@ def test_a_store_that_cannot_be_written(tmp_path):
 
 
 @pytest.mark.spark
-def test_a_set_up_machine_is_fine(tmp_path, capsys):
-    assert cli.run(["doctor", "--json", "--store", str(tmp_path)]) == 0
+def test_a_set_up_machine_is_fine(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORERUN_STORE", str(tmp_path))
+    assert cli.run(["doctor", "--json"]) == 0
     states = _states(capsys.readouterr().out)
     assert {"java", "pyspark", "spark-submit", "airflow", "disk", "store"} <= states.keys()
     assert "problem" not in states.values()

@@ -34,10 +34,10 @@ class Lake:
         )
         self.place = locate(self.spec.path_on(DAY))
 
-    def deliver(self, name: str, data: pa.Table | bytes) -> str:
+    def deliver(self, name: str, data: pa.Table | bytes, **options: object) -> str:
         if isinstance(data, pa.Table):
             sink = pa.BufferOutputStream()
-            pq.write_table(data, sink)
+            pq.write_table(data, sink, **options)
             data = sink.getvalue().to_pybytes()
         self.place.store.put(f"{self.place.key}/{name}", data)
         return self.place.store.uri(f"{self.place.key}/{name}")
@@ -145,6 +145,16 @@ def test_a_drifted_schema_names_file_and_column(store, local, columns, message):
     assert caught.value.message == f"source orders: {uri}, {message}"
     local.remove("2.parquet")
     assert pin(store, local).number == 1  # nothing of the refused delivery is kept
+
+
+def test_a_null_where_none_is_declared_is_refused(store, local: Lake):
+    local.deliver("1.parquet", table((1, 2)))
+    columns = (COLUMNS[0], dataclasses.replace(COLUMNS[1], nullable=False))
+    pin(store, local, columns=columns)
+    local.deliver("2.parquet", table((1, 2), (2, None), (3, None)))
+    message = r"2\.parquet, column v: expected BIGINT without NULL, found 2 NULL values"
+    with pytest.raises(SchemaDriftError, match=message):
+        pin(store, local, columns=columns)
 
 
 def test_columns_may_come_in_another_order_and_case(store, local):
@@ -295,7 +305,11 @@ def test_a_changelog_says_of_each_row_how_often_it_comes(store, local: Lake):
     with pytest.raises(SchemaDriftError, match="column __w: expected BIGINT, found INT"):
         pin_source(store, source, DAY, NOW)
     local.deliver("b.parquet", table((1, 2)).append_column("__w", pa.array([None], pa.int64())))
-    with pytest.raises(ChangelogError, match=r"b\.parquet has NULL in __w"):
+    with pytest.raises(SchemaDriftError, match=r"__w: expected BIGINT without NULL, found 1 NULL"):
         pin_source(store, source, DAY, NOW)
     with pytest.raises(SchemaDriftError, match="column __w: expected no such column"):
         pin_source(store, local.spec, DAY, NOW)
+    data = table((1, 2)).append_column("__w", pa.array([1], pa.int64()))
+    local.deliver("b.parquet", data, write_statistics=["k", "v"])
+    with pytest.raises(ChangelogError, match=r"footer of .*b\.parquet does not count NULLs"):
+        pin_source(store, source, DAY, NOW)

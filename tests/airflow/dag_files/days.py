@@ -13,14 +13,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from airflow.sdk import BaseOperator
+from airflow.sdk import DAG, BaseOperator
 
 from forerun_airflow import (
     MarkerFile,
     PartitionFolder,
+    ProgressiveTaskGroup,
     VersionedFolder,
     expect,
     progressive_dag,
+    report_params,
 )
 from include.state.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
@@ -43,7 +45,8 @@ class Arrive(BaseOperator):
         self.run = run
 
     def execute(self, context: Any) -> None:
-        opened = context["ti"].xcom_pull(task_ids="open_day")
+        group = self.task_id.removesuffix(f"arrive_{self.run}")
+        opened = context["ti"].xcom_pull(task_ids=f"{group}open_day")
         store, folder = open_store(self.data), f"sales/{opened['day']}"
         names, amounts = zip(*ARRIVALS[self.run], strict=True)
         table = pa.table(
@@ -69,9 +72,17 @@ class LookAndArrive(Arrive):
         super().execute(context)
 
 
+def as_group(spec, *, start_date, **options):
+    """A DAG of one's own that holds the report's tasks as a group."""
+    with DAG(spec.name, start_date=start_date, schedule=None, params=report_params()) as dag:
+        ProgressiveTaskGroup(spec, group_id="tasks", **options)
+    return dag
+
+
 def build(
     name,
     *,
+    make=progressive_dag,
     expectations=(),
     deliveries=(),
     sink=None,
@@ -93,12 +104,13 @@ def build(
         return arriving(task_id=f"arrive_{run}", data=data, run=run, trigger_rule="all_done")
 
     options = {"engine": "sail", "before_run": before_run, **options}
-    return progressive_dag(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), poll=0.5, **options)
+    return make(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), poll=0.5, **options)
 
 
 on_spark = build("on_spark", engine="spark")
 progressive = build("progressive")
 batch = build("batch")
+grouped = build("grouped", make=as_group)
 by_hand = build("by_hand")
 cleared = build("cleared")
 partitioned = build("partitioned", sink=PartitionFolder(path=f"{ROOT}/warehouse/revenue"))
