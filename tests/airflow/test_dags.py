@@ -20,7 +20,7 @@ from tests.airflow.reports import sales_report, sales_source
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DEMOS = {"demo_consolidated_revenue", "demo_customer_distribution", "demo_top_orders"}
-PARSE_BUDGET_S = 4.0
+PARSE_BUDGET_S = 2.0
 FLOW = """\
 open_day
 run_1.wait
