@@ -75,6 +75,11 @@ def _decimal(text: str, type_: DataType) -> Piece:
     return Piece(f"CAST('{text}' AS {type_.sql})", atomic=True)
 
 
+_OTHER_DIGITS = ("/", "round", "bround")
+"""To which other engines give other decimal types. To Spark, whose types ours are, a cast is
+nothing."""
+
+
 def scalar_sql(scalar: Scalar, names: Names) -> Piece:
     """The text of an expression over columns whose texts are in ``names``."""
     if isinstance(scalar, Ref):
@@ -82,9 +87,11 @@ def scalar_sql(scalar: Scalar, names: Names) -> Piece:
     if isinstance(scalar, Literal):
         return literal_sql(scalar)
     args = [scalar_sql(arg, names) for arg in scalar.args]
-    if scalar.name == "/" and scalar.type.name == "DECIMAL":
-        # Nothing for Spark, whose type this is; other engines give quotients fewer digits.
-        return Piece(f"CAST({_infix('/', args)} AS {scalar.type.sql})", atomic=True)
+    if scalar.name in _OTHER_DIGITS and scalar.type.name == "DECIMAL":
+        text = (
+            _infix("/", args) if scalar.name == "/" else _call(scalar.name, [a.text for a in args])
+        )
+        return Piece(f"CAST({text} AS {scalar.type.sql})", atomic=True)
     if scalar.name in _OPERATORS and len(args) == 2:
         return Piece(_infix(scalar.name, args))
     special = _SPECIAL.get(scalar.name)
