@@ -176,7 +176,8 @@ class Runs:
     def _candidates(self, eager: bool, batch: Candidate | None) -> list[Candidate]:
         """The best way to do the day for each set of opened runs, where it keeps anything; the
         best of them is then improved. ``eager``: whatever can be kept is, rather than computed
-        again. ``batch``: only sets of runs that may be worth opening, beside it."""
+        again. ``batch``: only sets of runs that may be worth opening, beside it; and only what is
+        cheaper already is improved."""
         dear = self._space.makeable_by_step() if eager else frozenset()
         ways = self._ways.eagerly(dear)
         terms = Terms(
@@ -205,7 +206,8 @@ class Runs:
                 searches.append(_Searched(opened, search, solver, best))
         if searches:
             first = min(searches, key=lambda one: one.best.rank)
-            if first.best.chosen is not None:
+            hopeful = batch is None or first.best.rank < batch.rank
+            if first.best.chosen is not None and hopeful:
                 improved = first.search.better(first.best.chosen)
                 better = self._candidate(first.opened, improved, *improved.by_run)
                 searches = [replace(s, best=better) if s is first else s for s in searches]
@@ -252,7 +254,10 @@ class Runs:
         return [min(found, key=lambda one: one.rank)] if found else []
 
     def _may_pay(self, opened: tuple[int, ...], batch: Candidate) -> bool:
-        """Whether opening the runs does not alone cost more than they could save."""
+        """Whether one of the runs may leave something for a later one, and opening them does not
+        alone cost more than they could save."""
+        if len(opened) == 1 and not self._request.committed:
+            return False
         alone = self._goal.rank(opened, tuple(self._fixed for _ in opened))
         return self._goal.is_clearly_below(alone, batch.rank)
 

@@ -112,7 +112,8 @@ class Ways:
         self._figures = figures
         self.eager = eager
         self._sizes: dict[tuple[GroupId, int, int], Size] = {}
-        self._plain: dict[tuple[int, bool, int, int], _Plain] = {}
+        self._asks: dict[tuple[int, bool], tuple[Ask, ...]] = {}
+        self._plain: dict[tuple[int, int, int], tuple[tuple[Size, ...], Size, int]] = {}
         self._keys: dict[int, tuple[Key, Key]] = {}
         self._done: dict[tuple[int, Key, bool, int, int], tuple[Way, ...]] = {}
         self._tries: dict[tuple[Dated, int, int, bool, bool], tuple[Try, ...]] = {}
@@ -226,15 +227,18 @@ class Ways:
         return cost
 
     def _in_common(self, expression: Expression, before: bool, span: Span) -> _Plain:
-        known = (expression.id, before, *self.moment(expression.group, before, span))
-        plain = self._plain.get(known)
-        if plain is None:
-            output = self.size(expression.group, before, span)
+        asks = self._asks.get((expression.id, before))
+        if asks is None:
             asks = tuple(self._ask(i, (), before) for i in expression.node.inputs)
+            self._asks[expression.id, before] = asks
+        known = (expression.id, *self.moment(expression.group, before, span))
+        figures = self._plain.get(known)
+        if figures is None:
+            output = self.size(expression.group, before, span)
             sizes = tuple(self.size(ask.group, ask.before, span) for ask in asks)
             own = round(operators.plain(expression.node, sizes, output, self.prices))
-            plain = self._plain[known] = _Plain(asks, sizes, output, own)
-        return plain
+            figures = self._plain[known] = sizes, output, own
+        return _Plain(asks, *figures)
 
     def _ask(self, given: Relation, key: Key, before: bool) -> Ask:
         if not isinstance(given, Reference):
