@@ -56,7 +56,8 @@ class EarlyResult:
 class RunAccount:
     """One run. ``estimated_cost`` is in CPU seconds; ``rows_read`` counts rows of sources,
     ``state_rows_read`` rows of artifacts, ``bytes_read`` both; ``state_bytes`` what it kept.
-    ``plan_ms`` is the planner's own time, ``prepare_ms`` with pinning, statistics and storing.
+    ``plan_ms`` is the planner's own time, ``prepare_ms`` with pinning, statistics and storing; None
+    where another process planned, as a task of Airflow does.
     ``early_result`` is there where an early run was to give the result."""
 
     index: int
@@ -72,8 +73,8 @@ class RunAccount:
     state_bytes: int = 0
     stages: tuple[StageAccount, ...] = ()
     skipped: bool = True
-    plan_ms: float = 0.0
-    prepare_ms: float = 0.0
+    plan_ms: float | None = None
+    prepare_ms: float | None = None
     flow: str = ""
     early_result: EarlyResult | None = None
 
@@ -83,7 +84,7 @@ class DayAccount:
     """A whole day beside batch, which is the one run of the plain query. Ratios are of executor CPU
     seconds, both sides weighted with the prices of their runs; None where batch used no measurable
     CPU. ``equal`` is of the final result, and of every early one. ``plan_ms`` is the longest that
-    planning a run took."""
+    planning a run took, None where that is not known."""
 
     report: str
     engine: str
@@ -96,7 +97,7 @@ class DayAccount:
     final_ratio: float | None
     early_work: bool
     not_incremental: tuple[dict[str, str], ...]
-    plan_ms: float
+    plan_ms: float | None
     kept: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

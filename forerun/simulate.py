@@ -297,7 +297,7 @@ def make_account(
         not_incremental=tuple(
             {"operator": item.operator, "reason": item.reason} for item in plan.not_incremental
         ),
-        plan_ms=max(run.plan_ms for run in runs),
+        plan_ms=max((run.plan_ms for run in runs if run.plan_ms is not None), default=None),
         kept=tuple(family.title for family in plan.families),
         differences=verdict.differences,
         notes=verdict.notes,

@@ -39,7 +39,10 @@ def check_deliveries(work: Work, progress: Callable[[str], None]) -> list[CheckR
             frame = work.engine.read([file.uri for file in files], columns)
             if source.change == "changelog":
                 frame = coming(source, frame)
-            records.append(_check(work, source.name, frame, rows, source.expectations, progress))
+                rows = frame.count()
+            if rows:
+                name, wanted = source.name, source.expectations
+                records.append(_check(work, name, frame, rows, wanted, progress))
     return records
 
 
