@@ -8,6 +8,7 @@ from typing import NamedTuple
 from planner.algebra.relational import Join
 from planner.algebra.scalar import (
     COMPARISONS,
+    TRUE,
     Call,
     Literal,
     Ref,
@@ -48,13 +49,16 @@ def split_condition(join: Join) -> Condition:
     """The equality pairs of a join, (left column, right column) each, and the residual.
 
     A pair occurs once. Equalities of columns of different types are in the residual: Spark would
-    cast one side, and rows that are hash-partitioned by the other type lie elsewhere.
+    cast one side, and rows that are hash-partitioned by the other type lie elsewhere. Of a mark,
+    ``(a = b) <=> true`` is a pair too: NULL is no partner, as in other joins.
     """
     left = {column.id for column in join.left.columns}
     right = {column.id for column in join.right.columns}
     pairs: list[tuple[Column, Column]] = []
     residual: list[Scalar] = []
-    for part in conjuncts(join.condition):
+    for given in conjuncts(join.condition):
+        certain = certainly(given) if join.mark is not None else None
+        part = given if certain is None else certain
         pair = equality(part)
         if pair is not None and pair[0].type == pair[1].type:
             one, other = pair
@@ -64,8 +68,15 @@ def split_condition(join: Join) -> Condition:
                 if (one, other) not in pairs:
                     pairs.append((one, other))
                 continue
-        residual.append(part)
+        residual.append(given)
     return Condition(tuple(pairs), conjunction(tuple(residual)))
+
+
+def certainly(part: Scalar) -> Scalar | None:
+    """The predicate of ``predicate <=> true``, which is false where the predicate is NULL."""
+    if isinstance(part, Call) and part.name == "<=>" and part.args[1] == TRUE:
+        return part.args[0]
+    return None
 
 
 def equality(part: Scalar) -> tuple[Column, Column] | None:

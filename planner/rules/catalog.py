@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Limit, Relation, Sort
+from planner.algebra.predicates import split_condition
+from planner.algebra.relational import Join, Limit, Relation, Sort
 from planner.errors import Reason
 from planner.rules.incremental import aggregate, join, linear, outer_join
 from planner.rules.incremental.rule import Applies, Input, Rule
@@ -32,4 +33,6 @@ def find(node: Relation, inputs: tuple[Input, ...]) -> tuple[Rule, Applies] | Re
                 return rule, answer
             if answer is not Reason.OPERATOR:
                 reason = answer
+    if reason is Reason.OPERATOR and isinstance(node, Join) and not split_condition(node).pairs:
+        return Reason.NO_EQUALITY
     return reason

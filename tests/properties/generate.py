@@ -360,6 +360,28 @@ def _kind_sets(rng: random.Random, tables: list[str]) -> QueryCase:
     )
 
 
+def _kind_values(rng: random.Random, tables: list[str]) -> QueryCase:
+    """Subqueries as values: IN under OR and in the select list, a row that is looked up; and what
+    is counted once."""
+    make = rng.choice((_flat, _flat, _grouped))
+    select = make(rng, tables, rng.choice((INNER, OUTER)))
+    table, negated = rng.choice(tables), rng.choice(("", "NOT "))
+    plain = f" WHERE {_predicate(rng, 'z')}" if rng.random() < 0.5 else ""
+    member = rng.choice(
+        (
+            f"a.k {negated}IN (SELECT z.k FROM {table} z{plain})",
+            f"a.n {negated}IN (SELECT z.n FROM {table} z WHERE z.k = a.k)",
+            f"{negated}EXISTS (SELECT 1 FROM {table} z WHERE z.k = a.k AND {_pair(rng, 'a', 'z')})",
+            f"a.g {negated}IN (SELECT max(z.g) FROM {table} z GROUP BY z.k)",
+        )
+    )
+    if make is _flat and rng.random() < 0.6:
+        value = rng.choice((f"({member})", f"(SELECT DISTINCT z.k FROM {table} z WHERE z.k = a.k)"))
+        return QueryCase((replace(select, items=(*select.items, value)),))
+    where = (*select.where, f"({_predicate(rng, 'a')} OR {member})")
+    return QueryCase((replace(select, where=where),))
+
+
 KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "flat": _kind_flat, "outer": _kind_outer, "grouped": _kind_grouped,
     "outer-grouped": _kind_outer_grouped, "distinct": _kind_distinct, "union": _kind_union,
@@ -367,6 +389,6 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "window": _kind_window, "shared": _kind_shared,
 }  # fmt: skip
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
-    "sets": _kind_sets, "full": _kind_full,
+    "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""

@@ -27,6 +27,14 @@ def sail() -> SessionEngine:
     return SessionEngine(sail_session())
 
 
+def test_subqueries_as_values_equal_batch_without_an_engine():
+    engine = InterpreterEngine()
+    with engine.recording():
+        seeds = range(22_000, 22_000 + CHUNK)
+        outcomes = check_chunk(engine, seeds, every_time_point=2, family="values")
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
+
+
 @pytest.mark.parametrize("start", range(10_000, 10_000 + ON_INTERPRETER, CHUNK))
 def test_equals_batch_without_an_engine(start):
     engine = InterpreterEngine()

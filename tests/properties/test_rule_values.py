@@ -20,6 +20,7 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Call, Literal, Ref, equals
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from planner.rules.explore import distinct
 from planner.rules.methods import continuous_view, positive_negative
 from planner.search.incremental import SPLIT_JOIN, TVR_GENERATING, without
 from planner.search.rule import MemoRule
@@ -91,6 +92,33 @@ def grouped_rows(rng: random.Random, given: list[History]) -> Relation:
     return grouped(rng, given, given[0].scan)
 
 
+def counted_once(rng: random.Random, given: list[History]) -> Relation:
+    """DISTINCT arguments, of FILTER too, beside functions that count every row."""
+    history = given[0]
+    relation = history.scan if rng.random() < 0.5 else joined(rng, given, *SPLIT)
+    keys = rng.choice(((), (column(history, GROUP),), (column(history, KEY),)))
+    where = Call("isnotnull", (Ref(column(history, KEY)),), BOOLEAN)
+    number, money = (Ref(column(history, name)) for name in (NUMBER, MONEY))
+    choices = [
+        AggregateCall("count", (number,), distinct=True),
+        AggregateCall("count", (number, money), distinct=True),
+        AggregateCall("count", (money,), distinct=True, where=where),
+        AggregateCall("sum", (money,), distinct=True),
+        AggregateCall("avg", (number,), distinct=True),
+        AggregateCall("max", (number,), distinct=True),
+        AggregateCall("count", ()),
+        AggregateCall("count", (), where=where),
+        AggregateCall("sum", (money,)),
+        AggregateCall("min", (number,)),
+    ]
+    first = rng.choice(choices[:5])
+    made = []
+    for number_, call in enumerate((first, *rng.sample(choices, rng.randint(0, 3)))):
+        type_ = result_type(call.name, tuple(arg.type for arg in call.args))
+        made.append((Column(ColumnId(950 + number_), f"a{number_}", type_), call))
+    return Aggregate(relation, keys, tuple(made))
+
+
 def split(rng: random.Random, given: list[History]) -> Relation:
     return joined(rng, given, *SPLIT)
 
@@ -106,6 +134,7 @@ RULES: tuple[tuple[MemoRule, Tree, tuple[MemoRule, ...]], ...] = (
     (positive_negative.JOIN, joined_again, IM2),
     (positive_negative.AGGREGATE, grouped, IM2),
     (SPLIT_JOIN, any_join, TVR_GENERATING),
+    (distinct.RULE, counted_once, TVR_GENERATING),
     (continuous_view.STATES, grouped_rows, without("AggregateDelta")),
 )
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from planner.algebra.relational import Relation
 from planner.memo.memo import Memo
+from planner.rules.explore import distinct
 from planner.rules.explore.eager_aggregate import aggregate_eagerly
 from planner.rules.explore.join_orders import add_orders
 from planner.rules.explore.same_group import join_groups_once
 from planner.rules.methods.join_block import ORDER
+from planner.search.rule import MemoRule
 from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
 
@@ -49,3 +51,5 @@ EXPLORE: tuple[Rewrite, ...] = (
     TreeRule("JoinGroupsOnce", _join_groups_once),  # of sums that were pushed below the joins
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )
+LOCAL: tuple[MemoRule, ...] = (distinct.RULE,)
+"""Of one operator and what it reads; they fire as the others of a method do."""

@@ -6,6 +6,7 @@ Merging is a GROUP BY over all runs' states, which are distributed by the group 
     agg(R_new)     =  finish(merge(states of all runs))
     d(agg(R))      =  for the groups this run touched:  - finish(merge(states before))
                                                        + finish(merge(states with this run))
+    d(distinct(R)) =  groups whose first state is of this run          where R takes nothing back
 
 Where R takes rows back and a function cannot follow (min, max, sums of floating point numbers),
 states are made of the rows that came, and groups that lost a row are computed again from the kept
@@ -169,6 +170,21 @@ def _applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
     return states if isinstance(states, Reason) else Applies(signed=True)
 
 
+def _only_comes(node: Aggregate, signed: bool) -> bool:
+    """DISTINCT rows of what takes nothing back: one that is there stays, whatever else comes."""
+    return bool(node.keys) and not node.calls and not signed
+
+
+def _came(node: Aggregate, states: Versions, ids: ColumnIds) -> Signed:
+    """The groups that no earlier run has written."""
+    kept = states.stamped()
+    first = Column(ids.next_id(), "__first", kept.run.type)
+    call = AggregateCall("min", (Ref(kept.run),))
+    grouped = Aggregate(kept.relation, node.keys, ((first, call),))
+    now = Filter(grouped, Call("=", (Ref(first), kept.current), BOOLEAN))
+    return Signed(Project(now, tuple((key, Ref(key)) for key in node.keys)))
+
+
 def _keys(node: Relation) -> tuple[Column, ...]:
     return _as_aggregate(node).keys
 
@@ -233,6 +249,8 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     per side, by a cross join with the two signs; a side on which the group has no rows is dropped.
     """
     node = _as_aggregate(node)
+    if _only_comes(node, signed):
+        return _came(node, states, ids)
     partials = _must(_states(node, signed))
     kept = states.stamped()
     columns = tuple(c for c in kept.relation.columns if c.id != kept.run.id)[len(node.keys) :]

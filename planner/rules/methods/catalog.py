@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planner.errors import RequestError
-from planner.rules.explore.catalog import EXPLORE
+from planner.rules.explore.catalog import EXPLORE, LOCAL
 from planner.rules.methods import (
     continuous_view,
     higher_order,
@@ -28,7 +28,7 @@ from planner.search.rule import MemoRule
 IM1 = Method(
     "im1",
     "IM-1: deltas of every operator from versions of its inputs, merged into what is kept",
-    (*TVR_GENERATING, *DOMAIN, *UNMATCHED, only_partner.RULE),
+    (*TVR_GENERATING, *LOCAL, *DOMAIN, *UNMATCHED, only_partner.RULE),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",
 )

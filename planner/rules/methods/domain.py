@@ -5,7 +5,7 @@ Outside of it nothing changes, and inside it what was goes and what is comes (Di
 ``d(v := Q) = dom join ((v := Q + dQ) - (v := Q))``)::
 
     existence    A = L_old semi dR          the rows of L that a changed row of R is a partner of
-                 d(L op R) = dL op R_new  +  A op R_new  -  A op R_old        op: semi, anti, left
+                 d(L op R) = dL op R_new  +  A op R_new  -  A op R_old  op: semi, anti, left, single
     states       S = states of the groups that dR touches, from the kept ones
                  d(agg R)  = finish(merge(S + dS))  -  finish(merge(S))
     groups       G = the rows of R in the groups that dR touches
@@ -19,8 +19,10 @@ R_old says whether it is new.
 
 Bags: rows of A and G have the multiplicities that they have in L and R. NULLs: a NULL key has no
 partner, but is a group like any other; equality does not find it, so the rows with a NULL key are
-always in G and S. An aggregate without keys that is compared with rows has no domain: what it is
-compared with is kept instead, piece by piece, and compared again (Distributed IVM, example 3.3).
+always in G and S. A scalar subquery (single) fails for a row with two partners, so it is looked up
+early only if no row of either side can go: then the batch fails too. An aggregate without keys that
+is compared with rows has no domain: what it is compared with is kept instead, piece by piece, and
+compared again (Distributed IVM, example 3.3).
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ from planner.memo.reference import Reference, Stamped
 from planner.rules.incremental import aggregate
 from planner.rules.incremental.join import weighted_join
 from planner.rules.incremental.rule import THIS_RUN
-from planner.rules.methods.join_block import tvr_of
+from planner.rules.methods.join_block import plain, tvr_of
+from planner.rules.methods.marks import MARKS
 from planner.search.incremental import GroupVersions, add_delta
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
@@ -68,12 +71,7 @@ _OF_A_BAG = frozenset({
     "bit_and", "bit_or", "bit_xor",
 })  # fmt: skip
 """Functions of which the order of the rows is no matter."""
-_EXISTENCE = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT})
-
-
-def _plain(memo: Memo, tvr: Tvr, *, before: bool) -> Reference:
-    """Rows without weights."""
-    return memo.reference(tvr.new, before=before and tvr.changing)
+_EXISTENCE = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE})
 
 
 def _partners(match: Match) -> bool:
@@ -88,17 +86,19 @@ def _partners(match: Match) -> bool:
         return False
     if not split_condition(node).pairs or (node.kind is JoinKind.LEFT and grows):
         return False  # of left joins with what grows, those whose partners change have rules
+    if node.kind is JoinKind.SINGLE and not (grows and left.weight is None):
+        return False  # a second partner, or the row that has two, may be gone in the end
     if grows and match.expression.origin:
         return False  # a part of parts, which has rules too
     rows = GroupVersions(memo, left, ids)
-    old, new = (_plain(memo, right, before=before) for before in (True, False))
+    old, new = (plain(memo, right, before=before) for before in (True, False))
     delta = memo.reference(right.edges[Version.DELTA, View.ROWS])
     parts = []
     if left.changing:
         parts.append(weighted_join(node, rows.delta(), Signed(new), ids))
     kept = rows.old()
     concerned = Signed(Join(JoinKind.SEMI, kept.relation, delta, node.condition), kept.weight)
-    if grows:
+    if grows and node.kind is not JoinKind.SINGLE:
         alone = Join(JoinKind.ANTI, concerned.relation, old, node.condition)
         came = Signed(alone, kept.weight)
         parts.append(came if node.kind is JoinKind.SEMI else with_weight(came, ids, sign=-1))
@@ -241,7 +241,7 @@ def _groups(match: Match) -> bool:
     delta = memo.reference(given.edges[Version.DELTA, View.ROWS])
     parts = []
     for before in (True, False):
-        rows = _domain(_plain(memo, given, before=before), node.keys, delta, ids)
+        rows = _domain(plain(memo, given, before=before), node.keys, delta, ids)
         grouped = Signed(Aggregate(rows, node.keys, node.calls))
         parts.append(with_weight(grouped, ids, sign=-1 if before else 1))
     return add_delta(match, tvr, plus(tuple(parts), node.columns, ids), GROUPS.name)
@@ -250,5 +250,5 @@ def _groups(match: Match) -> bool:
 PARTNERS = MemoRule("PartnersOfDomain", Join, _partners, _SOURCE, deltas=True, priority=1)
 STATES = MemoRule("StatesOfDomain", Aggregate, _states, _SOURCE, deltas=True, priority=1)
 GROUPS = MemoRule("GroupsOfDomain", Aggregate, _groups, _SOURCE, deltas=True, priority=1)
-DOMAIN: tuple[MemoRule, ...] = (PARTNERS, STATES, GROUPS)
+DOMAIN: tuple[MemoRule, ...] = (PARTNERS, MARKS, STATES, GROUPS)
 """After the rules (priority) that say more where they apply."""

@@ -21,6 +21,7 @@ from planner.algebra.relational import Join, JoinKind, Relation, walk
 from planner.algebra.scalar import is_deterministic
 from planner.errors import Reason
 from planner.memo.memo import Role
+from planner.rules.explore.catalog import LOCAL
 from planner.rules.methods import pre_aggregation
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import ORDER, tvr_of
@@ -106,7 +107,7 @@ def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
 METHOD = Method(
     "hov",
     "HOV: what an update of one relation is joined with, as views that are maintained likewise",
-    (*without("InnerJoinDelta"), DELTA, pre_aggregation.RULE, *DOMAIN),
+    (*without("InnerJoinDelta"), *LOCAL, DELTA, pre_aggregation.RULE, *DOMAIN),
     _why_not,
     _SOURCE,
 )

@@ -121,6 +121,11 @@ def tvr_of(memo: Memo, given: Reference) -> Tvr:
     return tvr
 
 
+def plain(memo: Memo, tvr: Tvr, *, before: bool) -> Reference:
+    """Rows without weights."""
+    return memo.reference(tvr.new, before=before and tvr.changing)
+
+
 def reason_against(tree: Branch) -> Reason | None:
     """Why the block has no join-disjunctive normal form that can be maintained; None if it has.
 

@@ -51,6 +51,7 @@ from planner.errors import Reason
 from planner.memo.memo import Memo, Role, Tvr, View
 from planner.memo.reference import Reference
 from planner.props.repeatable import Repeats
+from planner.rules.explore.catalog import LOCAL
 from planner.rules.incremental.join import weighted_join
 from planner.rules.methods import join_block
 from planner.rules.methods.domain import DOMAIN
@@ -385,7 +386,7 @@ def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
 METHOD = Method(
     "ojv",
     "OJV: outer joins by what each relation's update changes directly and indirectly",
-    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *OJV, *DOMAIN),
+    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *LOCAL, *OJV, *DOMAIN),
     _why_not,
     _SOURCE,
 )

@@ -35,6 +35,7 @@ from planner.algebra.types import Column, ColumnId
 from planner.errors import Reason
 from planner.memo.memo import Role
 from planner.props.repeatable import Repeats
+from planner.rules.explore.catalog import LOCAL
 from planner.rules.explore.eager_aggregate import MERGED_BY, is_mergeable, settled
 from planner.rules.incremental.join import LEFT_LINEAR
 from planner.rules.methods.method import Method, WhyNot, changes
@@ -199,7 +200,7 @@ METHOD = Method(
     "IM-2: of outer joins the rows that stay early, those that may go by themselves",
     # Without the deltas of whole outer joins, which are another method; the negative part may be
     # maintained by any that it has rules for.
-    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *IM2),
+    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *LOCAL, *IM2),
     _why_not,
     _SOURCE,
 )

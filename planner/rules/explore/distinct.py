@@ -1,0 +1,146 @@
+"""DISTINCT in an aggregate as an aggregate: values are grouped first, and then counted.
+
+::
+
+    agg[g; f(distinct x)](R)        =  agg[g; f(x)](agg[g, x](R))
+    agg[g; f(distinct x), h(y)](R)  =  agg[g; f(x), h(y)](  project[g, null, y](R)
+                                                          + project[g, x, null](agg[g, x](R)))
+
+So what is kept of a DISTINCT are its values, not all rows: groups without a call have states, and
+over rows that only come a delta that only comes (a value is new once), which the outer aggregate
+adds to its own states. Each combination of arguments is a branch of its own; plain functions get
+the rows of R as they come.
+
+Right for bags: a branch has NULL where another one has values, and all of these functions skip
+NULL; ``count(*)`` counts a constant that only the rows of R have. Every group of R is in every
+branch, if only by a NULL, so no group is lost. FILTER leaves a NULL too. Rows that are taken back:
+both levels are aggregates with their own rules. Source: the expansion of several DISTINCT
+aggregates in Spark (``RewriteDistinctAggregates``), here with one aggregate per branch, as in
+Chaudhuri and Shim, "Including group-by in query optimization", VLDB 1994.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.algebra.aggregates import MERGEABLE
+from planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Project,
+    Relation,
+    UnionAll,
+)
+from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar
+from planner.algebra.types import INT, Column
+from planner.memo.memo import Memo
+from planner.memo.reference import Reference
+from planner.props.repeatable import Repeats
+from planner.search.rule import Match, MemoRule
+from planner.tvr.signed import ColumnIds
+
+_ADDS_UP = frozenset({"count", "sum", "avg", "mean"})
+"""Functions to which a value that comes twice makes a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """``values``: what the branch has in its own columns, by row of the input. ``grouped``: each
+    combination of them once in a group."""
+
+    columns: tuple[Column, ...]
+    values: tuple[Scalar, ...]
+    grouped: bool
+
+
+def _is_distinct(call: AggregateCall) -> bool:
+    return call.distinct and call.name in _ADDS_UP
+
+
+def _fire(match: Match) -> bool:
+    node = match.expression.node
+    if not isinstance(node, Aggregate) or not _fits(match.memo, node):
+        return False
+    found: dict[tuple[Scalar, ...], _Branch] = {}
+    plain: list[tuple[Column, Scalar]] = []
+    calls = []
+    for column, call in node.calls:
+        values = _values(call)
+        if _is_distinct(call):
+            if values not in found:
+                names = _named(values, match.ids)
+                found[values] = _Branch(names, values, grouped=True)
+            names = found[values].columns
+        else:
+            names = _named(values, match.ids)
+            plain.extend(zip(names, values, strict=True))
+        made = Column(match.ids.next_id(), column.name, column.type)
+        calls.append((made, AggregateCall(call.name, tuple(Ref(name) for name in names))))
+    branches = list(found.values())
+    if plain:
+        rows = _Branch(tuple(c for c, _ in plain), tuple(v for _, v in plain), grouped=False)
+        branches.insert(0, rows)
+    outer = Aggregate(_together(node, branches), node.keys, tuple(calls))
+    # Renamed: an aggregate of its own, since its states are others than those of the group.
+    named = zip(node.columns, outer.columns, strict=True)
+    renamed = Project(outer, tuple((column, Ref(made)) for column, made in named))
+    match.memo.equate(match.expression.group, renamed, RULE.name)
+    return True
+
+
+def _fits(memo: Memo, node: Aggregate) -> bool:
+    """Whether something is DISTINCT, all functions merge, and the input may be read more than
+    once."""
+    calls = [call for _, call in node.calls]
+    if not any(_is_distinct(call) for call in calls):
+        return False
+    if not all(call.name in MERGEABLE for call in calls):
+        return False
+    if not all(arg.type.is_known for call in calls for arg in call.args):
+        return False
+    if not isinstance(node.input, Reference):
+        return False
+    given = memo.tvr_of(node.input.group)
+    return given is not None and given.changing and given.repeats is Repeats.ALWAYS
+
+
+def _values(call: AggregateCall) -> tuple[Scalar, ...]:
+    """What a row contributes; NULLs, if FILTER leaves it out."""
+    values = call.args or (Literal("1", INT),)
+    if call.where is None or call.where == TRUE:
+        return values
+    return tuple(Call("case", (call.where, v, Literal(None, v.type)), v.type) for v in values)
+
+
+def _named(values: tuple[Scalar, ...], ids: ColumnIds) -> tuple[Column, ...]:
+    return tuple(Column(ids.next_id(), _name(value), value.type) for value in values)
+
+
+def _name(value: Scalar) -> str:
+    return value.column.name if isinstance(value, Ref) else "value"
+
+
+def _together(node: Aggregate, branches: list[_Branch]) -> Relation:
+    """All branches, each with NULL in the columns of the others."""
+    keys: tuple[tuple[Column, Scalar], ...] = tuple((key, Ref(key)) for key in node.keys)
+    columns = tuple(column for branch in branches for column in branch.columns)
+    made = []
+    for branch in branches:
+        own = tuple(zip(branch.columns, branch.values, strict=True))
+        rows: Relation = Project(node.input, (*keys, *own))
+        if branch.grouped:
+            rows = Aggregate(rows, (*node.keys, *branch.columns), ())
+        mine = {column.id for column in branch.columns}
+        nulls = ((c, Ref(c) if c.id in mine else Literal(None, c.type)) for c in columns)
+        made.append(rows if len(branches) == 1 else Project(rows, (*keys, *nulls)))
+    if len(made) == 1:
+        return made[0]
+    return UnionAll(tuple(made), (*node.keys, *columns))
+
+
+RULE = MemoRule(
+    "DistinctByGroups",
+    Aggregate,
+    _fire,
+    "RewriteDistinctAggregates of Spark; Chaudhuri and Shim, VLDB 1994: DISTINCT as grouping",
+)
