@@ -7,8 +7,9 @@ Without it, every step of a day is explored for itself.
 snapshots, both computed whole. Where a rule makes it from deltas, that is not looked at.
 
 **Guided exploration.** What was kept is merged with the next delta, and so on: left-deep. Without
-it, deltas of longer intervals are merged of shorter ones, in every order. All orders cost the same,
-so no plan is made of these groups; they are only explored.
+it, deltas of longer intervals are merged of shorter ones, in every order; and rules fire at what
+was merged as at any delta. All orders cost the same, so no plan is made of these groups; they are
+only explored.
 """
 
 from __future__ import annotations

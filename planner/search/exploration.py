@@ -50,14 +50,24 @@ def explore(
     rules: Sequence[MemoRule],
     ids: ColumnIds,
 ) -> Explored:
-    """Rewrite the query, then fire rules to a fixpoint."""
+    """Rewrite the query, then fire rules to a fixpoint. Without symmetry for each step of the day
+    by itself; if merges are not guided either, for the merged deltas too, which lead from any run
+    to any later one (run 0: what there was before). Snapshots count once per run."""
     tries = expressions = 0
     if not scope.speed.symmetric:
-        for _ in range(scope.runs - 1):
+        merged = 0 if scope.speed.guided else scope.runs * (scope.runs - 1) // 2
+        for number in range(1, scope.runs + merged):
             other = _step(relation, scope, rewrites, rules, ids.fork())
-            tries, expressions = tries + other.tries, expressions + other.expressions
+            if number < scope.runs:
+                tries, expressions = tries + other.tries, expressions + other.expressions
+            else:
+                more = _of_deltas(other, rules)
+                tries, expressions = tries + more[0], expressions + more[1]
     last = _step(relation, scope, rewrites, rules, ids)
-    return replace(last, tries=tries + last.tries, expressions=expressions + last.expressions)
+    if not scope.speed.guided:
+        merge_in_every_order(last.memo, scope.runs, last.trace)
+    tries += sum(last.trace.tried.values())
+    return replace(last, tries=tries, expressions=expressions + len(last.memo.expressions))
 
 
 def _step(
@@ -68,15 +78,21 @@ def _step(
     ids: ColumnIds,
 ) -> Explored:
     """One step of the day."""
-    memo = Memo(scope.growing, scope.retracting, scope.keys)
+    memo = Memo(scope.growing, scope.retracting)
     root = memo.add(relation)
     tried = rules if scope.speed.pruned else (*rules, *DIFFERENCES)
     search = Search(memo, tried, ids, scope.budget)
     _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)
     trace = search.run()
-    if not scope.speed.guided:
-        merge_in_every_order(memo, scope.runs, trace)
     return Explored(memo, root, trace, sum(trace.tried.values()), len(memo.expressions))
+
+
+def _of_deltas(found: Explored, rules: Sequence[MemoRule]) -> tuple[int, int]:
+    """The tries and the expressions that a step has beside those of the snapshots at its end."""
+    names = {rule.name for rule in (*rules, *DIFFERENCES) if rule.deltas}
+    memo = found.memo
+    steps = sum(memo.group(one.group).step for one in memo.expressions)
+    return sum(count for name, count in found.trace.tried.items() if name in names), steps
 
 
 def _rewrite(

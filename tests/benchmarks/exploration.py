@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planner.algebra.relational import Relation
-from planner.request import Source, SpeedUps
-from planner.rules.explore.catalog import EXPLORE
+from planner.request import Source, SpeedUps, TimePoint
+from planner.rules.explore.catalog import EXPLORE, Moments
 from planner.rules.methods.catalog import AUTO, SINGLE
 from planner.rules.normalize.driver import normalize
 from planner.search.exploration import Explored, Scope, explore
 from planner.search.rule import MemoRule
 from planner.sql.frontend import read_query
+from planner.temporal.figures import estimator
 from planner.tvr.signed import ColumnIds
 from tests.benchmarks.page import write_section
 
@@ -43,6 +44,7 @@ class Query:
     relation: Relation
     ids: ColumnIds
     growing: frozenset[str]
+    moments: Moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,15 @@ class Work:
         )
 
 
-def query_of(name: str, sql: str, sources: tuple[Source, ...]) -> Query:
-    """Read and normalize, which is not measured here."""
+def query_of(name: str, sql: str, sources: tuple[Source, ...], last: Sequence[TimePoint]) -> Query:
+    """Read and normalize, which is not measured here. ``last``: the last two time points, which
+    orders of joins are found for."""
     read = read_query(sql, sources)
     ids = ColumnIds(read.last_id)
     relation = normalize(read.relation, sources, ids)
-    return Query(name, relation, ids, frozenset(s.name for s in sources if s.changing))
+    before, after = (estimator(sources, point) for point in last)
+    growing = frozenset(s.name for s in sources if s.changing)
+    return Query(name, relation, ids, growing, (before, after))
 
 
 def work(
@@ -78,7 +83,7 @@ def work(
     """Explore every query once, for a day of so many runs."""
     total = Work()
     for query in queries:
-        scope = Scope(query.growing, runs=runs, speed=speed)
+        scope = Scope(query.growing, runs=runs, speed=speed, moments=query.moments)
         started = time.process_time()
         found = explore(query.relation, scope, EXPLORE, rules, query.ids.fork())
         total = total.plus(found, time.process_time() - started)

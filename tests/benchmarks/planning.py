@@ -13,7 +13,6 @@ import argparse
 import os
 import platform
 import re
-import resource
 import statistics
 import sys
 import time
@@ -186,7 +185,8 @@ def heading(scale: float) -> str:
 def explored(todo: Sequence[Task], head: str) -> list[str]:
     """What exploring all of TPC-H and some of TPC-DS takes, as lines of the page."""
     chosen = [t for t in todo if t.suite == "TPC-H" or t.name in exploration.TPCDS]
-    queries = [exploration.query_of(t.name, t.sql, t.sources) for t in chosen]
+    last = points(POINTS[0])[-2:]
+    queries = [exploration.query_of(t.name, t.sql, t.sources, last) for t in chosen]
     return exploration.section(queries, head)
 
 
@@ -208,7 +208,8 @@ def main() -> int:
     more = {POINTS[0]: sum(f.whole for f in found)} if not given.only else {}
     for count in POINTS[1:] if more else ():
         more[count] = sum(measure(task, count, 1).whole for task in todo)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = int(dict(line.split(":", 1) for line in status)["VmHWM"].split()[0]) / 1024
     head = (
         f"{heading(given.scale)} {POINTS[0]} time points;\nCPU time of one thread, median of "
         f"{given.repeat}; peak memory of the process {peak:,.0f} MB."
