@@ -50,6 +50,21 @@ def test_the_cone_above_a_change_is_all_that_changes(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_what_comes_out_the_same_is_not_looked_above(path: Path) -> None:
+    """A difference spreads as far as something differs: nothing is costed again where it does not,
+    and less than all above what is shared where it does."""
+    solver = solver_of(path)
+    near = solver.solve()
+    whole = solver.evaluations
+    solver.solve(frozenset(), near)
+    assert solver.evaluations == whole
+    made = sorted((kept, i) for i, links in enumerate(near.links) for kept in links)
+    for partition in made:
+        solver.solve(frozenset({partition}), near)
+    assert solver.evaluations - whole < 0.4 * whole * len(made)
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
 def test_a_partition_is_paid_for_once(path: Path) -> None:
     """What a plan costs is what its runs cost, weighted; sharing what it uses is never dearer."""
     solver = solver_of(path)
