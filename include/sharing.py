@@ -16,7 +16,13 @@ from include.state.commits import ArtifactError, read_commit, verify_partition
 from include.state.layout import Generation, generation_of, offers_folder, source_of_pin
 from include.state.opening import open_store, split_uri
 from include.state.records import Manifest, Offer, OfferedFamily, decode
-from include.state.shared import SharedLostError, declared_digest, lost, shared_partitions
+from include.state.shared import (
+    SharedLostError,
+    declared_digest,
+    lost,
+    read_shared,
+    shared_partitions,
+)
 from include.state.store import MissingKeyError, StoreReader
 from planner.contract import decode_plan
 from planner.contract.plan_v1 import SharedFrom
@@ -46,7 +52,8 @@ def find_shared(store: StoreReader, manifest: Manifest) -> tuple[SharedFamily, .
                 continue
             found = _as_shared(offered, note, run)
             known = best.get(found.family.fingerprint)
-            if known is None or _order(found) < _order(known):
+            better = known is None or _order(found) < _order(known)
+            if better and _is_there(store, manifest, found):
                 best[found.family.fingerprint] = found
     return tuple(best[digest] for digest in sorted(best))
 
@@ -85,6 +92,23 @@ def _counts(store: StoreReader, note: Offer) -> bool:
     newest = latest_generation(store, note.report, date.fromisoformat(note.day))
     at = Generation(note.report, note.day, note.generation)
     return newest == at and read_commit(store, at, note.run) is not None
+
+
+def _is_there(store: StoreReader, manifest: Manifest, found: SharedFamily) -> bool:
+    """Whether its files are, by name and size: what is in them is compared by the run."""
+    at = Generation(manifest.report, manifest.day, manifest.generation)
+    try:
+        parts = read_shared(store, at, found.origin)
+    except SharedLostError as error:
+        _LOG.warning("passed over: %s", error.message)
+        return False
+    for part in parts:
+        start = len(part.folder) + 1
+        there = {file.key[start:]: file.size for file in store.list(part.folder)}
+        if any(there.get(file.name) != file.size for file in part.files):
+            _LOG.warning("passed over: files of %s are gone", part.folder)
+            return False
+    return True
 
 
 def _as_shared(offered: OfferedFamily, note: Offer, run: int) -> SharedFamily:

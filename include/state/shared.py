@@ -97,12 +97,13 @@ def shared_partitions(
 
     Raises :class:`SharedLostError` where the other report's commits do not have them any more.
     """
-    return {origin.family: _partitions(store, at, origin) for origin in plan.shared}
+    return {origin.family: read_shared(store, at, origin) for origin in plan.shared}
 
 
-def _partitions(
+def read_shared(
     store: StoreReader, at: Generation, origin: SharedFrom
 ) -> tuple[ArtifactPartition, ...]:
+    """The partitions of one of them."""
     there = Generation(origin.report, at.day, origin.generation)
     try:
         chain = read_chain(store, there, tip=origin.run)

@@ -256,7 +256,8 @@ class _Walk:
             return
         until = index - 1 if cell.how is How.ADDED else index
         start = start_of(chosen, kept, until) or families.committed_start(kept)
-        family = families.family(kept, start) if start is not None else None
+        lent = families.lent_chains.get(kept) if start is None else None
+        family = families.family(kept, start) if start is not None else lent
         name = family.id if family is not None else ""
         again = kept in self.seen
         self.seen.add(kept)
@@ -274,7 +275,7 @@ class _Walk:
             Line(
                 depth=depth,
                 operator=what,
-                mode="kept",
+                mode="shared" if lent is not None else "kept",
                 kept=name,
                 rows=tuple(rows),
                 cost=tuple(costs),

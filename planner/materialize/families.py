@@ -25,7 +25,8 @@ _STATES = (View.STATES, View.LOSSES)
 
 
 class Families:
-    """Families of one plan, by what they hold and the run in which they start.
+    """Families of one plan, by what they hold and the run in which they start. ``lent_chains``:
+    what other reports keep as of the last committed run, by the chain that it stands for.
 
     A family that a committed run wrote is taken as it is stored: its bucket count and the names of
     its columns are frozen for the day, whatever would be chosen today. One that a committed run
@@ -48,6 +49,8 @@ class Families:
             for start in (run.index for run in request.committed)
             if self.fingerprint(kept, start) in self._stored
         }
+
+        self.lent_chains: dict[Kept, Family] = {}
 
     @property
     def committed(self) -> frozenset[Kept]:

@@ -169,24 +169,20 @@ class _Search:
             declared_keys(request),
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
-        self._space = self._spaced(request)
+        self._space = Space(
+            self._explored.memo,
+            self._explored.root,
+            method.keeps,
+            placed_unions=request.settings.prices.placed_unions,
+        )
         self._figures = Figures(self._explored.memo, request)
         self._families = Families(self._space, self._figures, request, words_of(relation))
         offers = () if batch else request.shared
-        if add_shared(self._explored.memo, self._space, self._families, offers, self._ids):
-            self._space = self._spaced(request)
-            self._families = Families(self._space, self._figures, request, words_of(relation))
+        base = request.committed[-1].index if request.committed else 0
+        add_shared(self._explored.memo, self._space, self._families, offers, base)
         self._figures.learn(self._families.observed())
         self.runs = Runs(self._space, self._figures, self._families, request)
         self._decision: Decision | None = None
-
-    def _spaced(self, request: PlanRequest) -> Space:
-        return Space(
-            self._explored.memo,
-            self._explored.root,
-            self._method.keeps,
-            placed_unions=request.settings.prices.placed_unions,
-        )
 
     @property
     def expressions(self) -> int:

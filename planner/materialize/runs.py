@@ -183,6 +183,7 @@ class Runs:
         terms = Terms(
             late=self._request.method != "progressive",  # each of its early runs has work
             stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
+            lent=frozenset(self._families.lent_chains),
         )
         searches: list[_Searched] = []
         for opened in self._opened_sets():
@@ -193,7 +194,7 @@ class Runs:
                 ways,
                 self._spans(opened),
                 self._weights,
-                self._families.committed,
+                self._families.committed | terms.lent,
                 self._families.twins,
                 terms,
             )

@@ -4,8 +4,9 @@ A report is another one's help where both read the same sources: a shuffle, or p
 one has kept is a materialized view of the other (Tempura 7). It is one only of exactly the same
 relation (equal fingerprints, whatever the run in which the chain started) over exactly the same
 files (the caller's business), so it holds the rows of a group of the memo as of one instant. There
-it is one more expression of that group, without inputs, and the search does the rest. It is no
-chain: nothing can be added to it, since it is another report's to write.
+it is one more expression of that group, without inputs, and the search does the rest. As of the
+last committed run it can be read like a chain of one's own that is committed, with what came since;
+but no partition is ever added to it, since it is another report's to write.
 """
 
 from __future__ import annotations
@@ -18,26 +19,31 @@ from planner.memo.memo import Memo
 from planner.memo.reference import Shared
 from planner.request import SharedFamily
 from planner.temporal.space import Slot, Space
-from planner.tvr.signed import ColumnIds, Signed, consolidate
 
 ORIGIN = "shared-view"
 """Stands where the name of a rule does: batch has no such expression."""
 
 
 def add_shared(
-    memo: Memo, space: Space, families: Families, offers: tuple[SharedFamily, ...], ids: ColumnIds
-) -> bool:
-    """Add every offer that holds the rows of a slot; return whether there was one."""
-    found = list(_matches(space, families, offers))
-    for slot, offer, places in found:
+    memo: Memo,
+    space: Space,
+    families: Families,
+    offers: tuple[SharedFamily, ...],
+    base: int,
+) -> None:
+    """Add every offer that holds the rows of a slot. ``base``: the last committed run of this day;
+    an offer as of it is a chain, too, to which this run's delta can be added in place."""
+    for slot, offer, places in list(_matches(space, families, offers)):
         columns = families.columns(slot)
         key = tuple(columns[place].id for place in places)
         leaf = Shared(offer.view.id, columns, offer.run, key)
         memo.equate(slot.snapshot, leaf, ORIGIN, part=True)
         if slot.weighted:
-            signed = Signed(memo.reference(slot.snapshot), columns[-1])
-            memo.equate(slot.whole, consolidate(signed, ids), ORIGIN, part=True)
-    return bool(found)
+            plain = Shared(offer.view.id, columns, offer.run, (), plain=True)
+            memo.equate(slot.whole, plain, ORIGIN, part=True)
+        kept = (slot.index, key)
+        if offer.run == base and key in space.keys[slot.index] and kept not in families.committed:
+            families.lent_chains[kept] = offer.view
 
 
 def _matches(

@@ -62,14 +62,18 @@ class Stamped(Relation):
 @dataclass(frozen=True, eq=True)
 class Shared(Relation):
     """What another report keeps of a snapshot group, as of one run of this day: of every other run
-    there is nothing. ``family`` is its name in the plan, ``key`` how its rows are distributed."""
+    there is nothing. ``family`` is its name in the plan, ``stored`` are its columns, ``key`` is how
+    its rows are distributed. ``plain``: its weights, the last column, are added up; the rows are
+    then anywhere. That is one leaf and no tree, so that no group comes to be made of others by it.
+    """
 
     family: str
-    given: tuple[Column, ...]
+    stored: tuple[Column, ...]
     run: int
     key: tuple[ColumnId, ...]
+    plain: bool = False
     __hash__ = Relation.__hash__
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return self.given
+        return self.stored[:-1] if self.plain else self.stored

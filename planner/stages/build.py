@@ -218,16 +218,18 @@ class StageBuilder:
         """All of it is of runs before this one, so every version of it is the whole."""
         family = self.used[node.family] = self._families.lent(node.family)
         names = tuple(column.name for column in family.columns)
-        return StateRead(family.id, node.given, names, Version.NEW)
+        rows = StateRead(family.id, node.stored, names, Version.NEW)
+        return consolidate(Signed(rows, node.stored[-1]), self._ids) if node.plain else rows
 
     def _family(self, kept: Kept, until: int | None = None) -> Family:
         at = self._index if until is None else until
         start = start_of(self._chosen, kept, at)
         if start is None:
             start = self._families.committed_start(kept)
-        if start is None:
-            raise ValueError(f"{kept} has no start")
-        family = self._families.family(kept, start)
+        if start is not None:
+            family = self._families.family(kept, start)
+        else:
+            family = self._families.lent_chains[kept]
         self.used[family.id] = family
         return family
 

@@ -27,11 +27,13 @@ _ANYHOW: Key = ()
 class Terms:
     """``keeping``: whether anything may be kept; without, the query is taken as it was written, as
     batch does it. ``late``: whether a chain may start in an early run that is not the first one.
-    ``stage_cost``: of writing a partition, beside its rows."""
+    ``stage_cost``: of writing a partition, beside its rows. ``lent``: of the committed chains those
+    that are another report's to go on with."""
 
     keeping: bool = True
     late: bool = True
     stage_cost: int = 0
+    lent: frozenset[Kept] = frozenset()
 
 
 class _Chain(NamedTuple):
@@ -84,6 +86,7 @@ class Filler:
         self._store = StoreCosts(ways, spans, terms.stage_cost)
         self._weights = [weights[span.run] for span in spans]
         self._committed = dict.fromkeys(committed, _SPENT)
+        self._own = dict.fromkeys(committed - terms.lent, _SPENT)
         self._twins = twins
         self._terms = terms
         self._lists: dict[tuple[int, Dated], _Lists] = {}
@@ -133,11 +136,13 @@ class Filler:
         made = self._made(at, index, self._listed(index, group, before=False))
         self._move(index, group, False, made)
         at.made[index].of[group] = at.cells[index].of[group] = made
-        slots = self._space.by_delta.get(group, ())
+        slots = self._space.by_delta.get(group)
         if slots:
             best = dict(made)
             for slot in slots:
-                self._read_appended(at, index, slot, made, best)
+                # In a cycle of groups the delta may come after the rows: no run appends it then.
+                if self._space.is_below(group, slot.whole):
+                    self._read_appended(at, index, slot, made, best)
             at.cells[index].of[group] = best
 
     # -- what may be tried --------------------------------------------------------------------
@@ -247,6 +252,10 @@ class Filler:
         """Chains up to the last run."""
         return at.links[index - 1] if index else self._committed
 
+    def _extendable(self, at: Solution, index: int) -> Mapping[Kept, Link]:
+        """Those of them to which this run may append a partition."""
+        return at.links[index - 1] if index else self._own
+
     def _may_keep(self, at: Solution, kept: Kept) -> bool:
         return at.allowed is None or kept in at.allowed or kept in self._committed
 
@@ -254,7 +263,7 @@ class Filler:
         self, at: Solution, index: int, group: GroupId, made: Mapping[Key, Cell]
     ) -> None:
         """This run's partition of every chain of the snapshot: its delta, or the whole."""
-        weight, before = self._weights[index], self._before(at, index)
+        weight, before = self._weights[index], self._extendable(at, index)
         may_start = self._terms.late or index in (0, len(self._spans) - 1)
         for slot, key, kept, _ in self.owned(group):
             if not self._may_keep(at, kept):
@@ -313,7 +322,7 @@ class Filler:
         readers need not shuffle it again."""
         size = self._ways.size(slot.delta, False, self._spans[index])
         read = round(operators.read(size, self._ways.prices))
-        weight, before = self._weights[index], self._before(at, index)
+        weight, before = self._weights[index], self._extendable(at, index)
         for _, key, kept, _ in self._chains(slot, slot.delta):
             change, chain = made.get(key), before.get(kept)
             if change is None or chain is None or not self._may_keep(at, kept):

@@ -101,8 +101,8 @@ class Space:
 
     def is_below(self, part: GroupId, group: GroupId) -> bool:
         """Whether a group comes before another one in the order."""
-        place = self.place.get(part)
-        return place is not None and place < self.place[group]
+        place, other = self.place.get(part), self.place.get(group)
+        return place is not None and other is not None and place < other
 
     def place_of(self, slot: Slot) -> int:
         """When in the order a slot can be made; after all else if it is of no use."""

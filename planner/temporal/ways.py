@@ -197,8 +197,7 @@ class Ways:
         if isinstance(node, Shared):
             if node.run != (span.base if before else span.run):
                 return []  # it is of another instant
-            size = self.size(expression.group, before, span)
-            return [Way(round(operators.read(size, self.prices)), (), node.key)]
+            return [Way(self._shared(expression, node, before, span), (), node.key)]
         plain = self._in_common(expression, before, span)
         asks, sizes, output, own = plain
         if isinstance(node, Join):
@@ -225,6 +224,14 @@ class Ways:
             cost += operators.exchange(size, self.prices)
             cost += operators.group(size.rows, size.rows, (), 1, self.prices)
         return cost
+
+    def _shared(self, expression: Expression, node: Shared, before: bool, span: Span) -> int:
+        size = self.size(expression.group, before, span)
+        cost = operators.read(size, self.prices)
+        if node.plain:
+            cost += operators.exchange(size, self.prices)
+            cost += operators.group(size.rows, size.rows, (), 1, self.prices)
+        return round(cost)
 
     def _in_common(self, expression: Expression, before: bool, span: Span) -> _Plain:
         asks = self._asks.get((expression.id, before))

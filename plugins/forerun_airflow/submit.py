@@ -106,6 +106,7 @@ class SubmitRun(SparkSubmitOperator):
             *("--attempt", attempt),
             *("--engine", self.engine),
         ]
+        self._hook = None  # it holds the arguments of the submission before
         super().execute(context)
 
     def _planned_without(self, context: Any, plan_uri: str) -> str:

@@ -51,6 +51,7 @@ class StoredDay:
     engine: Engine
     plain: SessionEngine
     lost: int = 0
+    report: str = "generated"
 
     def check(self) -> Outcome:
         """Run the day; each run's result, if it were the last, is that of the plain query; and what
@@ -75,6 +76,37 @@ class StoredDay:
             kept += len(commit.artifacts) if run < case.runs else 0
         check_rows(case, expected, rows_of(store, commit.result))
         return Outcome(kept, prepared.result.plan.method == "batch", rows, states)
+
+    def check_sharing(self) -> set[str]:
+        """Run the day for one report, and its runs (or every other one) for another report with the
+        same query, over the same files, right after it or before it, so that there is something of
+        this run or of the one before; every result is that of the plain query. Returns the kinds
+        of family that the second one has read of the first, and of which moment."""
+        case, store_uri = self.case, str(self.folder / "store")
+        reader = replace(self, report="reader", case=replace(case, early=False))
+        self._open(store_uri)
+        reader._open(store_uri)
+        read: set[str] = set()
+        for run in range(1, case.runs + 1):
+            self._deliver(run)
+            expected = self._expected(run)
+            late = (run + len(case.query.sql)) % 3 == 0
+            if run != self.lost and not late:
+                self._do(store_uri, run, case.runs)
+            if run < case.runs:
+                reader._check_as_the_last(run, expected)
+            if run == case.runs or (run + len(case.query.sql)) % 2 == 0:
+                # Not every run: the next one has another base then, or none.
+                prepared, commit = reader._do(store_uri, run, case.runs)
+                plan = prepared.result.plan
+                for origin in plan.shared:
+                    family = plan.family(origin.family)
+                    when = "before" if origin.run < run else "now"
+                    read.add(f"{'signed ' if family.signed else ''}{family.kind} {when}")
+            if run != self.lost and late:
+                self._do(store_uri, run, case.runs)
+        check_rows(case, expected, rows_of(open_store(store_uri), commit.result))
+        return read
 
     def _open(self, store_uri: str) -> None:
         name = days.open_generation(
@@ -130,7 +162,7 @@ class StoredDay:
     def _spec(self, runs: int) -> ReportSpec:
         times = tuple(RunTime(at=f"{i:02d}:00", weight=1.0) for i in range(1, runs + 1))
         return ReportSpec(
-            name="generated",
+            name=self.report,
             sources=tuple(self._source(name, t) for name, t in self.case.tables.items()),
             policy=RunPolicy(runs=times),
             sql=self.case.query.sql,

@@ -345,6 +345,14 @@ def test_what_is_gone_or_broken_by_then_is_noticed_and_the_run_planned_without(
     place.check(place.do(again, "a2"), SECOND)
 
 
+def test_what_is_gone_already_is_not_planned_with(place: Place, first: Generation, caplog) -> None:
+    _delete(place, first)
+    prepared = place.plan(place.open("second", SECOND), SECOND, 2)
+    assert shared(prepared) == set()
+    assert "passed over: files of reports/first/" in caplog.text
+    place.check(place.do(prepared), SECOND)
+
+
 def test_clean_up_takes_the_notes_along(place: Place, first: Generation) -> None:
     store = open_store(place.uri)
     notes = [file.key for file in store.list("sources") if "/kept/" in file.key]

@@ -79,10 +79,20 @@ def as_group(spec, *, start_date, **options):
     return dag
 
 
+class ArriveAtOnce(Arrive):
+    """All that comes on the day is there before the first run."""
+
+    def execute(self, context: Any) -> None:
+        for self.run in sorted(ARRIVALS):
+            super().execute(context)
+
+
 def build(
     name,
     *,
     make=progressive_dag,
+    source=None,
+    sql=None,
     expectations=(),
     deliveries=(),
     sink=None,
@@ -90,7 +100,7 @@ def build(
     arriving=Arrive,
     **options,
 ):
-    data = f"{ROOT}/{name}"
+    data = f"{ROOT}/{source or name}"
     spec = sales_report(
         store=f"{ROOT}/store",
         name=name,
@@ -99,6 +109,8 @@ def build(
         sink=sink or VersionedFolder(),
         policy=replace(sales_report().policy, results_at=results_at),
     )
+    if sql:
+        spec = spec.with_sql(sql)
 
     def before_run(run):
         return arriving(task_id=f"arrive_{run}", data=data, run=run, trigger_rule="all_done")
@@ -116,6 +128,22 @@ cleared = build("cleared")
 partitioned = build("partitioned", sink=PartitionFolder(path=f"{ROOT}/warehouse/revenue"))
 backfilled = build("backfilled")
 dry = build("dry")
+# Two reports on one source: what the first one keeps is there for the second.
+lender = build("lender", arriving=ArriveAtOnce)
+AGAIN = "SELECT sum(amount) AS revenue, count(*) AS n, item FROM sales GROUP BY item"
+borrower = build("borrower", source="lender", sql=AGAIN, arriving=ArriveAtOnce)
+late_borrower = build("late_borrower", source="lender", sql=AGAIN, arriving=ArriveAtOnce)
+
+
+def lose(_context):
+    """What the first report keeps is deleted after the second one was planned."""
+    store = open_store(f"{ROOT}/store")
+    for file in store.list("reports/lender"):
+        if "/artifacts/" in file.key:
+            store.delete(file.key)
+
+
+late_borrower.get_task("run_1.run").pre_execute = lose
 early = build("early", results_at=(1, 2), arriving=LookAndArrive)
 early_broken = build("early_broken", results_at=(1, 2), arriving=LookAndArrive)
 early_broken.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}
