@@ -152,7 +152,7 @@ def _result(read: _Read, compared: Compared) -> PlanResult:
         objective=request.problem.objective,
         shared=tuple(
             replace(offer.origin, family=offer.view.id)
-            for offer in request.shared
+            for offer in sorted(request.shared, key=lambda offer: offer.view.id)
             if offer.view.id in {family.id for family in used}
         ),
     )

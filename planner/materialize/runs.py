@@ -102,6 +102,11 @@ class Runs:
         self._searches: list[tuple[tuple[int, ...], Search]] = []
 
     @property
+    def _has_views(self) -> bool:
+        """Whether there is anything to read but sources, before any run is done."""
+        return bool(self._request.committed or self._request.shared)
+
+    @property
     def looked_at(self) -> bool:
         return bool(self._searches)
 
@@ -119,7 +124,7 @@ class Runs:
         cheaper. Batch is always among them."""
         request = self._request
         batch = self._batch()
-        at_the_end = request.current == self._last and not (request.committed or request.shared)
+        at_the_end = request.current == self._last and not self._has_views
         if request.method == "batch" or at_the_end:
             return Decision(batch, batch, (), self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"
@@ -255,9 +260,9 @@ class Runs:
         return [min(found, key=lambda one: one.rank)] if found else []
 
     def _may_pay(self, opened: tuple[int, ...], batch: Candidate) -> bool:
-        """Whether one of the runs may leave something for a later one, and opening them does not
-        alone cost more than they could save."""
-        if len(opened) == 1 and not self._request.committed:
+        """Whether one of the runs may leave something for a later one, or finds something, and
+        opening them does not alone cost more than they could save."""
+        if len(opened) == 1 and not self._has_views:
             return False
         alone = self._goal.rank(opened, tuple(self._fixed for _ in opened))
         return self._goal.is_clearly_below(alone, batch.rank)
