@@ -241,8 +241,8 @@ MUTATIONS = (
         "        if output.family == RESULT_FAMILY:\n            work.engine.add_partition",
     ),
     Mutation(
-        "day: a run goes on from the run before it, committed or not", "include/day.py",
-        "    base = chain[-1].run if chain else 0\n    before", "    base = run - 1\n    before",
+        "day: a run goes on from the run before it, committed or not", "include/manifests.py",
+        "    base = chain[-1].run if chain else 0\n", "    base = run - 1\n",
     ),
     Mutation(
         "changelogs: rows that are taken back stay", "spark_jobs/changelog.py",

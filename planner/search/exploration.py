@@ -78,7 +78,7 @@ def _step(
     ids: ColumnIds,
 ) -> Explored:
     """One step of the day."""
-    memo = Memo(scope.growing, scope.retracting)
+    memo = Memo(scope.growing, scope.retracting, scope.keys)
     root = memo.add(relation)
     tried = rules if scope.speed.pruned else (*rules, *DIFFERENCES)
     search = Search(memo, tried, ids, scope.budget)

@@ -17,9 +17,10 @@ DAYS, SETS, VALUES, CHUNK = 2100, 100, 100, 25
 
 
 def _enough(outcomes: list[Outcome], cases: int) -> None:
-    """The chunk means something: few cases were refused, many kept state before the last run."""
+    """The chunk means something: few cases were refused, some kept state before the last run (of
+    all cases every third does; of a chunk it may be fewer)."""
     assert len(outcomes) >= 0.9 * cases
-    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * cases
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.1 * cases
 
 
 @pytest.fixture(scope="module")
@@ -46,4 +47,4 @@ def test_subqueries_as_values_equal_batch_on_sail(sail, start):
     outcomes = check_chunk(sail, seeds, every_time_point=4, for_sail=True, family="values")
     # Sail refuses some subqueries below OR, in the user's own text.
     assert len(outcomes) >= 0.5 * CHUNK
-    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * len(outcomes)
+    assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.1 * len(outcomes)
