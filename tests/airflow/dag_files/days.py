@@ -45,17 +45,20 @@ class Arrive(BaseOperator):
         self.run = run
 
     def execute(self, context: Any) -> None:
+        self.deliver(context, self.run)
+
+    def deliver(self, context: Any, run: int) -> None:
         group = self.task_id.removesuffix(f"arrive_{self.run}")
         opened = context["ti"].xcom_pull(task_ids=f"{group}open_day")
         store, folder = open_store(self.data), f"sales/{opened['day']}"
-        names, amounts = zip(*ARRIVALS[self.run], strict=True)
+        names, amounts = zip(*ARRIVALS[run], strict=True)
         table = pa.table(
             {"item": pa.array(names, pa.string()), "amount": pa.array(amounts, pa.int64())}
         )
         file = io.BytesIO()
         pq.write_table(table, file)
-        store.put_if_absent(f"{folder}/run-{self.run}.parquet", file.getvalue())
-        if self.run == max(ARRIVALS):
+        store.put_if_absent(f"{folder}/run-{run}.parquet", file.getvalue())
+        if run == max(ARRIVALS):
             store.put_if_absent(f"{folder}/_SUCCESS", b"")
 
 
@@ -83,8 +86,8 @@ class ArriveAtOnce(Arrive):
     """All that comes on the day is there before the first run."""
 
     def execute(self, context: Any) -> None:
-        for self.run in sorted(ARRIVALS):
-            super().execute(context)
+        for run in ARRIVALS:
+            self.deliver(context, run)
 
 
 def build(
