@@ -78,7 +78,7 @@ def plan(request: PlanRequest) -> PlanResult:
     read = _read(request)
     request, relation = read.request, read.relation
     if request.method == "auto":
-        return _result(read, plan_best(relation, request, read.ids))
+        return _or_batch(read, plan_best(relation, request, read.ids))
     method = method_of(request.method)
     why_not = method.why_not(relation, growing_sources(request))
     if why_not is not None and method in SINGLE:
@@ -87,7 +87,28 @@ def plan(request: PlanRequest) -> PlanResult:
             hint="Use auto: of all methods that apply, the cheapest for each part of the query.",
         )
     alone = plan_alone(method, relation, request, read.ids)
-    return _result(read, Compared(alone, spent=alone.spent))
+    return _or_batch(read, Compared(alone, spent=alone.spent))
+
+
+def _or_batch(read: _Read, compared: Compared) -> PlanResult:
+    """What was found, or batch where that is cheaper in the order of joins that is best by now.
+    What is kept is of use only in the order that joins had when it was planned; the user's own text
+    is bound to none."""
+    request, decision = read.request, compared.best.decision
+    if not request.committed or request.method in ("progressive", "batch"):
+        return _result(read, compared)
+    now = _read(replace(request, first_sources=()))
+    if request.settings.temporal == "early" or now.relation == read.relation:
+        return _result(read, compared)
+    asked = replace(now.request, method="batch")
+    alone = plan_alone(method_of("batch"), now.relation, asked, now.ids)
+    batch = alone.decision.batch
+    if batch.rank < decision.chosen.rank:
+        return _result(now, replace(compared, best=alone))
+    if batch.rank < decision.batch.rank:
+        best = replace(compared.best, decision=replace(decision, batch=batch))
+        return _result(read, replace(compared, best=best))
+    return _result(read, compared)
 
 
 @seldom_collecting()

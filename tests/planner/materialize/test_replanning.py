@@ -14,7 +14,15 @@ from planner.api import PlanResult
 from planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput, SourceInput
 from planner.materialize.objective import MICRO
 from planner.memo.memo import Expression
-from planner.request import ColumnStats, Committed, PlanRequest, Source, SourceColumn, TimePoint
+from planner.request import (
+    ColumnStats,
+    Committed,
+    PlanRequest,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
 from planner.temporal.chosen import Chosen, choose
 from planner.temporal.fill import Terms
 from planner.temporal.solve import Solver
@@ -247,3 +255,47 @@ def test_a_replanned_day_gives_the_batch_result(
     found = run_stages(now.plan, case(false, 2), engine, held)
     assert found is not None
     compare_bags(expected, found, magnitude=1e4)
+
+
+STAR = """
+SELECT sum(f.v) AS s FROM facts f JOIN wide w ON f.a = w.a JOIN narrow n ON f.b = n.b
+WHERE w.x < 500 AND n.y < 500
+"""
+
+
+def star(x_to: int, y_to: int, keys: int) -> tuple[Source, ...]:
+    """A table of facts and two others; the largest values of the columns that these are filtered
+    by, and how many values the key of the wide one has."""
+
+    def source(name: str, key: str, count: int, column: str, to: int) -> Source:
+        typed = tuple(SourceColumn(name=c, type=BIGINT) for c in (key, column))
+        bounds = ColumnStats(minimum="0", maximum=f"{to}")
+        stats = ((key, ColumnStats(distinct=float(count))), (column, bounds))
+        return Source(name=name, columns=typed, rows=10**7, bytes=10**8, stats=stats)
+
+    facts = growing("facts", 10**8, "a", "b", "v")
+    known = (("a", ColumnStats(distinct=1e5)), ("b", ColumnStats(distinct=1e7)))
+    wide, narrow = source("wide", "a", keys, "x", x_to), source("narrow", "b", 10**7, "y", y_to)
+    return replace(facts, stats=known), wide, narrow
+
+
+@pytest.mark.parametrize("only_old", [False, True])
+def test_batch_is_compared_in_the_order_of_joins_that_is_best_by_now(only_old: bool) -> None:
+    """The order of the first plan is kept for what is kept; the user's own text needs it not."""
+    then, now = star(10**6, 10**3, 10**7), star(10**3, 10**6, 10**5)
+    points = (TimePoint(weight=0.9, arrived=0.02), TimePoint(weight=1.0))
+    off = Settings(rules_off=("JoinOrders",) if only_old else ())
+    asked = PlanRequest(
+        report="r", sql=STAR, sources=then, points=points, method="im1", settings=off
+    )
+    families = kept_by(api.plan(asked), 1)
+    assert families
+    late = replace(asked, current=2, sources=now, method="auto")
+    again = api.plan(
+        replace(late, first_sources=then, committed=(Committed(index=1, families=families),))
+    )
+    fresh = api.plan(late).decision.batch.total
+    assert again.decision.chosen.is_batch == only_old
+    assert again.decision.chosen.total <= again.decision.batch.total == fresh
+    assert again.plan.runs[0].committed
+    assert again.plan.run.base == 1
