@@ -69,5 +69,36 @@ day costs 0.90 of batch; kept, in two stages more, 0.76."""
 BROADCAST_BYTES = 10 << 20
 """Spark's spark.sql.autoBroadcastJoinThreshold."""
 
-CLEARLY = 0.97
-"""Early work is done only if the estimate is below this share of batch (no regret)."""
+CLEARLY = 0.99
+"""Early work is done only if the estimate is below this share of batch, however sure it is (no
+regret): prices are no more exact than this."""
+
+CLEAREST = 0.85
+"""Below this share of batch it is done however unsure the estimate is: the rest of the day is
+planned again, so most of what can be lost is what the first run costs. A guess."""
+
+SURE = 0.25
+"""By how many standard deviations of its difference from batch early work has to be cheaper: it
+then is in 3 cases of 5. More would lose more by what is not done than it saves; a guess that keeps
+what `make bench-smoke` measured to be good."""
+
+COUNTED_ERROR = 0.05
+"""Standard deviations of logarithms, all guesses: of what was counted on another day; ..."""
+
+ARRIVAL_ERROR = 0.25
+"""... of what is still to come of a source, between two runs; ..."""
+
+COLUMN_ERROR = 0.25
+"""... of what a comparison of a column lets through, by its distinct values or bounds; ..."""
+
+GUESS_ERROR = 1.0
+"""... of what any other condition lets through; ..."""
+
+PARTNERS_ERROR = 0.25
+"""... of how many partners the rows of a join have; ..."""
+
+GROUPS_ERROR = 0.5
+"""... of how many groups there are; ..."""
+
+TOUCHED_ERROR = 0.35
+"""... of how many groups a delta touches: rows of a group may arrive together or apart."""

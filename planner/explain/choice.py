@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.cost.constants import CLEARLY
 from planner.explain.found import MICRO, Found
 from planner.materialize.runs import Candidate
 
@@ -27,10 +26,11 @@ def why_batch(found: Found) -> Iterator[str]:
         yield f"  no early work: at best ({_runs(best)}) {_last_run_first(best)} CPU s"
         return
     share = best.total / decision.batch.total if decision.batch.total else 1.0
-    if share < CLEARLY:
+    if best.total < best.limit:
         against = f"but its final run alone {best.by_run[-1] / MICRO:.2f}, more than batch"
     else:
-        against = f"{share:.2f} of batch; worth it below {CLEARLY}"
+        below = best.limit / decision.batch.total if decision.batch.total else 1.0
+        against = f"{share:.2f} of batch; worth it below {below:.2f}"
     cost = f"{best.total / MICRO:.2f} CPU s weighted"
     yield f"  no early work: at best ({_runs(best)}) {cost}, {against}"
 

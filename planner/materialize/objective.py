@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.cost.constants import CLEARLY
 from planner.request import PlanRequest
 
 MICRO = 1_000_000
@@ -60,6 +59,10 @@ class Goal:
         costs = dict(zip(opened, by_run, strict=True))
         return tuple(costs.get(run, 0.0) for run in range(len(self.request.points), 0, -1))
 
-    def is_clearly_below(self, rank: tuple[float, ...], other: tuple[float, ...]) -> bool:
-        """Whether a plan is that much better than another that estimates may be a little wrong."""
-        return rank[0] < CLEARLY * other[0]
+    @property
+    def decisive(self) -> Mapping[int, float]:
+        """How much the costs of runs weigh in what is compared first."""
+        points = self.request.points
+        if self.last_run_first:
+            return {len(points): 1.0}
+        return {run: point.weight for run, point in enumerate(points, 1)}

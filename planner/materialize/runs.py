@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from planner.cost.constants import STAGE_SHARE
+from planner.cost.constants import CLEAREST, CLEARLY, STAGE_SHARE, SURE
 from planner.materialize.actions import Day
 from planner.materialize.budget import plans_within
 from planner.materialize.families import Families
@@ -15,6 +15,7 @@ from planner.materialize.objective import MICRO, Goal
 from planner.materialize.search import Search
 from planner.request import PlanRequest
 from planner.temporal.chosen import Chosen, choose
+from planner.temporal.doubt import Doubt, Uncertainty, spread
 from planner.temporal.figures import Figures
 from planner.temporal.fill import Terms
 from planner.temporal.solve import Solver
@@ -30,7 +31,8 @@ class Candidate:
     """A way to do the rest of the day. ``by_run`` has the cost of each opened run, fixed cost and
     all; ``total`` the weighted sum; candidates are compared by ``rank``. Without ``chosen`` it is
     batch: the user's own text in every run that gives the result. ``held``: the bytes that are in
-    the store after each of the runs but the last, by estimate.
+    the store after each of the runs but the last, by estimate. ``limit``: below this,
+    the first of ``rank`` is clearly less than batch's.
     """
 
     opened: tuple[int, ...]
@@ -39,6 +41,7 @@ class Candidate:
     total: float
     rank: tuple[float, ...]
     held: tuple[int, ...] = ()
+    limit: float = 0.0
 
     @property
     def is_batch(self) -> bool:
@@ -99,6 +102,10 @@ class Runs:
         self._ways = Ways(space, figures, prices=request.settings.prices)
         self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
         self._of_batch = 0
+        self._batch_cost = 0.0
+        self._batch_plans: list[Chosen] = []
+        self._batch_doubts: dict[Doubt, float] = {}
+        self._uncertainty: Uncertainty | None = None
         self._searches: list[tuple[tuple[int, ...], Search]] = []
 
     @property
@@ -265,17 +272,33 @@ class Runs:
         if len(opened) == 1 and not self._has_views:
             return False
         alone = self._goal.rank(opened, tuple(self._fixed for _ in opened))
-        return self._goal.is_clearly_below(alone, batch.rank)
+        return alone[0] < CLEARLY * batch.rank[0]
 
     def _is_worth_it(self, one: Candidate, batch: Candidate) -> bool:
-        cheaper = self._goal.is_clearly_below(one.rank, batch.rank)
-        return cheaper and one.by_run[-1] <= batch.by_run[-1]
+        """Whether early work is clearly cheaper than batch, and its final run no dearer."""
+        return one.rank[0] < one.limit and one.by_run[-1] <= batch.by_run[-1]
+
+    def _limit(self, chosen: Chosen, cost: float) -> float:
+        """What a plan has to cost less than: so much below batch that errors of the estimates, to
+        which both are subject, will hardly make it dearer."""
+        batch = self._batch_cost
+        if not CLEAREST * batch <= cost < CLEARLY * batch:
+            return (CLEAREST if cost < CLEAREST * batch else CLEARLY) * batch
+        if self._uncertainty is None:
+            self._uncertainty = Uncertainty(self._space, self._figures, self._request)
+            for plan in self._batch_plans:
+                for doubt, size in self._uncertainty.of_cost(plan, self._goal.decisive).items():
+                    self._batch_doubts[doubt] = self._batch_doubts.get(doubt, 0.0) + size
+        mine = self._uncertainty.of_cost(chosen, self._goal.decisive)
+        limit = batch - SURE * spread(mine, self._batch_doubts)
+        return max(CLEAREST * batch, min(CLEARLY * batch, limit))
 
     def _candidate(self, opened: tuple[int, ...], chosen: Chosen | None, *costs: int) -> Candidate:
         by_run = tuple(cost + self._fixed for cost in costs)
         total, rank = self._goal.total(opened, by_run), self._goal.rank(opened, by_run)
         held = () if chosen is None else self._holdings.after_runs(chosen)
-        return Candidate(opened, chosen, by_run, total, rank, held)
+        limit = 0.0 if chosen is None else self._limit(chosen, rank[0])
+        return Candidate(opened, chosen, by_run, total, rank, held, limit)
 
     def _batch(self) -> Candidate:
         """Every wanted result by itself from the sources, as Spark would do the user's own text."""
@@ -296,7 +319,10 @@ class Runs:
             if chosen is None:
                 raise ValueError("the query cannot be computed from its sources")
             costs += chosen.by_run
-        return self._candidate(opened, None, *costs)
+            self._batch_plans.append(chosen)
+        batch = self._candidate(opened, None, *costs)
+        self._batch_cost = batch.rank[0]
+        return batch
 
     def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:
         bases = (self._base, *opened[:-1])

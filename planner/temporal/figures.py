@@ -55,6 +55,10 @@ class Figures:
         for slot, observed in found:
             self._seen.learn(slot, observed)
 
+    def is_counted(self, group: GroupId) -> bool:
+        """Whether the rows of a snapshot are brought from a count, not estimated."""
+        return self._seen.knows(self._memo.leader(group))
+
     def snapshot(self, group: GroupId, run: int) -> Size:
         """The rows of a snapshot as of a run."""
         return _size(self._snapshot(self._memo.leader(group), run))

@@ -45,6 +45,10 @@ class Seen:
         if slot.view is View.STATES and len(observed.partitions) > 1:
             self._learn_arrival(slot.tvr, relation, observed)
 
+    def knows(self, group: GroupId) -> bool:
+        """Whether a snapshot group was ever counted."""
+        return group in self._counted
+
     def rows(self, group: GroupId, now: Estimator) -> float | None:
         """The rows of a snapshot group when the sources are as ``now`` has them; None if they were
         never counted."""

@@ -25,7 +25,6 @@ from pathlib import Path
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
 from planner.api import alternatives, plan
-from planner.cost.constants import CLEARLY
 from planner.materialize.runs import Candidate
 from planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
@@ -72,7 +71,8 @@ class Day:
 class Found:
     """Costs in CPU seconds, of the weighted sum or, for IVM, of the final run, then of the early
     one. ``alone``: by method. ``why_not``: methods that do not apply. ``keeps``: bytes that
-    ``auto`` keeps. ``left_out``: methods that it was not compared with, its budget being spent."""
+    ``auto`` keeps. ``limits``: below what a method is clearly below batch. ``left_out``: methods
+    that it was not compared with, its budget being spent."""
 
     day: Day
     auto: list[float]
@@ -80,6 +80,7 @@ class Found:
     alone: dict[str, list[float]] = field(default_factory=dict)
     why_not: dict[str, str] = field(default_factory=dict)
     final_dearer: dict[str, bool] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
     keeps: int = 0
     left_out: tuple[str, ...] = ()
 
@@ -90,7 +91,7 @@ class Found:
         best = self.alone[self.best_alone]
         if self.final_dearer[self.best_alone]:
             return "its final run is dearer than batch"
-        return "" if best[0] < CLEARLY * self.batch[0] else "not clearly below batch"
+        return "" if best[0] < self.limits[self.best_alone] else "not clearly below batch"
 
     @property
     def best_alone(self) -> str:
@@ -160,6 +161,7 @@ def measure(day: Day, sources: Iterable[Source]) -> Found:
             result.why_not[name] = one.why_not
         else:
             result.alone[name] = costs(one.candidate)
+            result.limits[name] = one.candidate.limit / 1e6
             result.final_dearer[name] = one.candidate.by_run[-1] > decision.batch.by_run[-1]
     return result
 

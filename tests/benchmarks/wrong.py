@@ -31,7 +31,7 @@ from planner.algebra.relational import Filter, sources, walk
 from planner.algebra.scalar import Scalar
 from planner.api import PlanResult, plan
 from planner.contract.plan_v1 import ArtifactOutput
-from planner.cost.constants import CLEARLY, STAGE_SHARE
+from planner.cost.constants import STAGE_SHARE
 from planner.errors import MethodError
 from planner.materialize.objective import MICRO
 from planner.materialize.runs import Runs
@@ -168,7 +168,7 @@ def day_cost(request: PlanRequest, wrong: Wrong, method: Method) -> tuple[float,
 
 def _is_worth_it(planned: PlanResult) -> bool:
     best, batch = planned.decision.chosen, planned.decision.batch
-    return best.total < CLEARLY * batch.total and best.by_run[-1] <= batch.by_run[-1]
+    return best.rank[0] < best.limit and best.by_run[-1] <= batch.by_run[-1]
 
 
 def _run_cost(planned: PlanResult, request: PlanRequest, wrong: Wrong, index: int) -> float:

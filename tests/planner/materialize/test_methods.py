@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.cost.constants import CLEARLY
 from planner.materialize.runs import Candidate
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
@@ -62,7 +61,7 @@ def planned(path: Path, pattern: str, method: str = "auto") -> api.PlanResult:
 
 def is_worth_it(one: Candidate, batch: Candidate) -> bool:
     """What early work has to be: clearly cheaper than batch, and its last run no dearer."""
-    return one.rank[0] < CLEARLY * batch.rank[0] and one.by_run[-1] <= batch.by_run[-1]
+    return one.rank[0] < one.limit and one.by_run[-1] <= batch.by_run[-1]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
