@@ -56,6 +56,10 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "repeat: a row that stands for several is taken back once", f"{_RULES}/linear.py",
+        'Call("*", (Ref(delta.weight), times), BIGINT)', "Ref(delta.weight)",
+    ),
+    Mutation(
         "outer join views: who loses the last partner is taken back again",
         f"{_METHODS}/outer_join_views.py", "sign=1 if after else -1", "sign=-1",
     ),

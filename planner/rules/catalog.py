@@ -12,6 +12,7 @@ INCREMENTAL: tuple[Rule, ...] = (
     linear.FILTER,
     linear.PROJECT,
     linear.UNION_ALL,
+    linear.REPEAT,
     join.STATIC_RIGHT,  # before the general rules: keeps nothing
     join.INNER,
     outer_join.BY_KEY,  # before TOUCHED: recomputes nothing

@@ -21,6 +21,7 @@ from planner.algebra.relational import (
     JoinKind,
     Project,
     Relation,
+    Repeat,
     StateRead,
     UnionAll,
     Version,
@@ -242,6 +243,13 @@ def random_project(rng: random.Random, histories: list[History]) -> Relation:
     return Project(history.scan, tuple(rng.sample(items, rng.randint(1, 3))))
 
 
+def random_repeat(rng: random.Random, histories: list[History]) -> Relation:
+    """By a number that is NULL, or less than one, for some rows."""
+    scan = histories[0].scan
+    count = next(c for c in scan.columns if c.name == NUMBER)
+    return Repeat(scan, count)
+
+
 def random_union(rng: random.Random, histories: list[History]) -> Relation:
     merged = tuple(
         Column(ColumnId(900 + i), c.name, c.type) for i, c in enumerate(histories[0].columns)
@@ -313,6 +321,7 @@ LAWS: list[tuple[str, Rule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
     ("project", linear.PROJECT, random_project, ONE, ONE),
     ("union", linear.UNION_ALL, random_union, TWO, TWO),
     ("union-static", linear.UNION_ALL, random_union, (True, False), (True, False)),
+    ("repeat", linear.REPEAT, random_repeat, ONE, ONE),
     ("inner", join.INNER, join_of(JoinKind.INNER, residual=False), TWO, TWO),
     ("inner-residual", join.INNER, join_of(JoinKind.INNER, residual=True), TWO, TWO),
     ("inner-static-left", join.INNER, join_of(JoinKind.INNER, residual=True), (False, True), TWO),

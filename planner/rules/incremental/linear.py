@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Filter, Project, Relation, UnionAll
-from planner.algebra.scalar import Ref, Scalar, is_deterministic
+from planner.algebra.relational import Filter, Project, Relation, Repeat, UnionAll
+from planner.algebra.scalar import Call, Ref, Scalar, is_deterministic
+from planner.algebra.types import BIGINT, BOOLEAN, Column
 from planner.errors import Reason
 from planner.rules.incremental.rule import Applies, Input, Rule, Versions
-from planner.tvr.signed import ColumnIds, Signed, plus
+from planner.tvr.signed import ColumnIds, Signed, integer, plus
 
 
 def _row_by_row(scalars: tuple[Scalar, ...], inputs: tuple[Input, ...]) -> Applies | Reason:
@@ -55,6 +56,22 @@ def _union_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -
     return plus(parts, node.merged, ids)
 
 
+def _repeat_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
+    if not isinstance(node, Repeat):
+        raise TypeError(node)
+    delta = inputs[0].delta()
+    if delta.weight is None:
+        return Signed(Repeat(delta.relation, node.count))
+    some = Filter(delta.relation, Call(">", (Ref(node.count), integer(0)), BOOLEAN))
+    times: Scalar = Ref(node.count)
+    if node.count.type != BIGINT:
+        times = Call("cast", (times,), BIGINT)
+    weight = ids.weight()
+    items: list[tuple[Column, Scalar]] = [(column, Ref(column)) for column in node.columns]
+    items.append((weight, Call("*", (Ref(delta.weight), times), BIGINT)))
+    return Signed(Project(some, tuple(items)), weight)
+
+
 FILTER = Rule(
     "FilterDelta",
     Filter,
@@ -76,4 +93,12 @@ UNION_ALL = Rule(
     _union_applies,
     "Tempura 4.1: d(R + S) = dR + dS. A static branch came in whole with the first run.",
     _union_delta,
+)
+REPEAT = Rule(
+    "RepeatDelta",
+    Repeat,
+    _union_applies,
+    "Tempura 4.1, as for a projection: a row that stands for n rows comes and goes with n times "
+    "its weight; for less than one it stands for none.",
+    _repeat_delta,
 )
