@@ -1,17 +1,11 @@
-"""Two reports of one day: what one has kept is a free view of the other, over the same files only.
-
-All of it through files, pins, manifests, plans, executor and commits, on the small engine. With the
-statistics of a dozen rows nothing would be kept, so sources claim to be large.
-"""
+"""Two reports of one day: what one has kept is a free view of the other, over the same files."""
 
 from __future__ import annotations
 
 import datetime as dt
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,39 +13,18 @@ import pytest
 
 from include import day as days
 from include import sharing
-from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.sharing import find_lost
 from include.state.expire import Retention, expire
 from include.state.layout import Generation
 from include.state.opening import open_store
-from include.state.records import Manifest, Pin, RunCommit, decode
+from include.state.records import Manifest, decode
 from include.state.shared import SharedLostError
-from include.statistics import to_source
-from planner.contract import ColumnSpec, FamilyInput, SourceInput
+from planner.contract import FamilyInput, SourceInput
 from planner.explain.tree import render
-from planner.request import Settings, Source, TimePoint
 from spark_jobs.connect import ConnectEngine
-from spark_jobs.executor import execute
-from tests.oracles.bags import compare_bags
-from tests.oracles.values import Row
-from tests.properties.engines import SessionEngine
-from tests.properties.sessions import sail_session
-from tests.spark.days import rows_of
+from tests.spark.places import FIRST, Place
 
-DAY = dt.date(2026, 3, 1)
-NOW = dt.datetime(2026, 3, 2, 1, 0, tzinfo=dt.UTC)
 LATER = dt.datetime.now(dt.UTC) + dt.timedelta(days=9)
-ROWS = 50_000_000
-SALES = (
-    ColumnSpec(name="o", type="BIGINT"),
-    ColumnSpec(name="cat", type="STRING"),
-    ColumnSpec(name="price", type="BIGINT"),
-)
-RETURNS = (ColumnSpec(name="o", type="BIGINT"), ColumnSpec(name="cost", type="BIGINT"))
-FIRST = """
-SELECT s.cat, sum(s.price) AS price, sum(r.cost) AS cost
-FROM sales s JOIN returns r ON s.o = r.o WHERE s.price > 0 GROUP BY s.cat
-"""
 SECOND = """
 SELECT max(s.price) AS price, s.cat, min(r.cost) AS least, count(*) AS n
 FROM sales s JOIN returns r ON s.o = r.o WHERE s.price > 0 GROUP BY s.cat
@@ -60,83 +33,6 @@ ORPHANS = """
 SELECT s.cat, count(*) AS n, sum(r.cost) AS cost
 FROM sales s LEFT JOIN returns r ON s.o = r.o WHERE s.price > 0 GROUP BY s.cat
 """
-
-
-@dataclass
-class Place:
-    """A folder with deliveries and a store; reports are made of their SQL."""
-
-    folder: Path
-    engine: ConnectEngine
-    delivered: dict[str, list[Row]] = field(default_factory=dict)
-    changes: dict[str, dict[str, object]] = field(default_factory=dict)
-
-    @property
-    def uri(self) -> str:
-        return str(self.folder / "store")
-
-    def deliver(self, number: int, sales: list[Row], returns: list[Row]) -> None:
-        for name, columns, rows in (("sales", SALES, sales), ("returns", RETURNS, returns)):
-            folder = self.folder / "in" / name
-            folder.mkdir(parents=True, exist_ok=True)
-            kinds = {"BIGINT": pa.int64(), "STRING": pa.string()}
-            schema = pa.schema([(c.name, kinds[c.type]) for c in columns])
-            table = pa.table([list(c) for c in zip(*rows, strict=True)], schema=schema)
-            pq.write_table(table, folder / f"{number}.parquet")
-            self.delivered.setdefault(name, []).extend(rows)
-
-    def spec(self, name: str, sql: str) -> ReportSpec:
-        sources = tuple(
-            SourceSpec(
-                name=table,
-                path=str(self.folder / "in" / table),
-                columns=columns,
-                complete_when=ClockTime(),
-                **self.changes.get(f"{name}.{table}", {}),
-            )
-            for table, columns in (("sales", SALES), ("returns", RETURNS))
-        )
-        policy = RunPolicy(runs=(RunTime(at="12:00", weight=0.25), RunTime(at="24:00")))
-        more = self.changes.get(name, {})
-        return ReportSpec(name=name, sql=sql, sources=sources, policy=policy, **more)
-
-    def open(self, name: str, sql: str, trigger: str = "first") -> Generation:
-        spec = self.spec(name, sql)
-        number = days.open_generation(self.uri, spec, DAY, trigger=trigger, now=NOW)
-        return Generation(name, DAY.isoformat(), number)
-
-    def plan(self, at: Generation, sql: str, run: int, **more: object) -> days.PreparedRun:
-        points = (TimePoint(weight=0.25, arrived=0.9), TimePoint(weight=1.0))
-        with mock.patch.object(days, "to_source", _pretended):
-            return days.prepare_run(
-                self.uri, self.spec(at.report, sql), DAY, at.generation, run,
-                now=NOW, points=points, settings=Settings(buckets=2), **more,
-            )  # fmt: skip
-
-    def do(self, prepared: days.PreparedRun, attempt: str = "a1") -> RunCommit:
-        plan = prepared.result.plan
-        return execute(
-            self.engine, open_store(self.uri), prepared.at, plan, prepared.plan_key, attempt
-        )
-
-    def run(self, at: Generation, sql: str, run: int, **more: object) -> RunCommit:
-        return self.do(self.plan(at, sql, run, **more))
-
-    def check(self, commit: RunCommit, sql: str) -> None:
-        """The result is that of the plain query over all that was delivered."""
-        plain = SessionEngine(sail_session())
-        for name, columns in (("sales", SALES), ("returns", RETURNS)):
-            typed = tuple((c.name, c.type) for c in columns)
-            plain.bind(name, typed, tuple(self.delivered[name]))
-        expected = plain.query(sql)
-        assert len(expected) >= 2
-        compare_bags(expected, rows_of(open_store(self.uri), commit.result), magnitude=1e4)
-
-
-def _pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
-    found = to_source(source, pin, arrived)
-    rows = ROWS if source.name == "sales" else ROWS // 5
-    return replace(found, rows=rows, bytes=rows * 24, stats=())
 
 
 @pytest.fixture
