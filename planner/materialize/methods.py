@@ -94,7 +94,7 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
     best = together.planned()
     spent = best.decision.evaluations
     settled = request.settings.temporal == "early" or request.settings.state_budget is not None
-    if settled or not together.runs.looked_at:
+    if settled or not together.runs.looked_at or _is_hopeless(best.decision):
         return Compared(best, evaluations=spent, spent=best.spent)
     apart: list[Planned] = []
     left_out: list[str] = []
@@ -123,6 +123,13 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
     if left_out:
         over["compare"] = None
     return Compared(best, names, tuple(left_out), spent, tuple(over))
+
+
+def _is_hopeless(decision: Decision) -> bool:
+    """Whether all early work that was found is as dear as batch. Other searches find what is some
+    hundredths cheaper, not more; and what is worth it has to be clearly cheaper than batch."""
+    early = (one for one in (decision.chosen, *decision.rejected) if not one.is_batch)
+    return all(one.rank >= decision.batch.rank for one in early)
 
 
 def alternatives(
