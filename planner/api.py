@@ -7,11 +7,11 @@ that is still to come.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 from planner.algebra.describe import label
 from planner.algebra.relational import Relation, sources, walk
+from planner.checks import check
 from planner.collection import seldom_collecting
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,
@@ -25,7 +25,7 @@ from planner.contract.plan_v1 import (
     SourceTable,
     Stage,
 )
-from planner.errors import MethodError, Reason, RequestError
+from planner.errors import MethodError, Reason
 from planner.materialize import methods
 from planner.materialize.families import Families
 from planner.materialize.methods import (
@@ -39,7 +39,7 @@ from planner.materialize.runs import Candidate, Decision
 from planner.memo.memo import Memo
 from planner.memo.tree import groups_of
 from planner.request import PlanRequest
-from planner.rules.methods.catalog import SINGLE, check_rules, method_of
+from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import Rewrite, normalize
 from planner.search.explore import Trace
 from planner.search.incremental import reason
@@ -200,67 +200,6 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
         sources=with_contained_keys(query.relation, request.sources),
         first_sources=with_contained_keys(query.relation, request.first_sources),
     )
-
-
-def check(request: PlanRequest) -> None:
-    """Refuse a request that has no meaning."""
-    check_rules(request.settings.rules_off)
-    _check_sources(request)
-    if not request.points:
-        raise RequestError("the day has no runs", hint="Give at least one time point.")
-    for index, point in enumerate(request.points, 1):
-        if not 0 < point.weight < math.inf:
-            raise RequestError(
-                f"the weight of run {index} is {point.weight:g}",
-                hint="Weights are prices of compute: positive numbers.",
-            )
-        if not 0 <= point.arrived <= 1:
-            raise RequestError(
-                f"run {index} has {point.arrived:g} of the data",
-                hint="Give fractions between 0 and 1, such as 0.58,0.79,1.",
-            )
-    for earlier, later in zip(request.points, request.points[1:], strict=False):
-        if later.arrived < earlier.arrived:
-            raise RequestError(
-                f"less data has arrived later ({later.arrived:g} after {earlier.arrived:g})",
-                hint="Give the arrived fractions in the order of the runs.",
-            )
-    if (request.settings.state_budget or 0) < 0:
-        raise RequestError(
-            f"the state budget is {request.settings.state_budget} bytes",
-            hint="Give how much may be kept between runs: 0 bytes or more.",
-        )
-    if not 1 <= request.current <= len(request.points):
-        raise RequestError(
-            f"there is no run {request.current} in a day of {len(request.points)} runs",
-            hint="Runs are counted from 1.",
-        )
-    runs = range(1, len(request.points) + 1)
-    if unknown := [run for run in request.problem.results_at if run not in runs]:
-        raise RequestError(
-            f"a result is wanted at run {unknown[0]} of a day of {len(runs)} runs",
-            hint="Runs are counted from 1; the last one always gives the result.",
-        )
-    base = request.committed[-1].index if request.committed else 0
-    if any(offer.run not in (base, request.current) or not offer.run for offer in request.shared):
-        raise RequestError(
-            "what another report keeps is of another run than this one and its base",
-            hint="Offer only what is over the pins of one of the two.",
-        )
-    if any(run.index >= request.current for run in request.committed):
-        raise RequestError(
-            f"run {request.current} is planned, but run {request.committed[-1].index} is committed",
-            hint="A run after this one is already there: go on from it, or clear the day.",
-        )
-
-
-def _check_sources(request: PlanRequest) -> None:
-    for source in request.sources:
-        if not 0 <= source.retracted < math.inf:
-            raise RequestError(
-                f"{source.retracted:g} of the rows of source {source.name} are taken back",
-                hint="Give the rows that a day takes back as a share of its rows: 0 or more.",
-            )
 
 
 def _runs(

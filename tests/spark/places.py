@@ -80,7 +80,9 @@ class Place:
             )
             for table, columns in (("sales", SALES), ("returns", RETURNS))
         )
-        early = (RunTime(at=f"{12 + i}:00", weight=0.25) for i in range(len(self.arrived) - 1))
+        early = (
+            RunTime(at=f"{12 + i}:00", weight=0.25 * (i + 1)) for i in range(len(self.arrived) - 1)
+        )
         policy = RunPolicy(runs=(*early, RunTime(at="24:00")))
         more = self.changes.get(name, {})
         return ReportSpec(name=name, sql=sql, sources=sources, policy=policy, **more)

@@ -1,0 +1,70 @@
+"""Requests that have no meaning, and what to do about each."""
+
+from __future__ import annotations
+
+import math
+
+from planner.errors import RequestError
+from planner.request import PlanRequest
+from planner.rules.methods.catalog import check_rules
+
+
+def check(request: PlanRequest) -> None:
+    """Refuse a request that has no meaning."""
+    check_rules(request.settings.rules_off)
+    _check_sources(request)
+    if not request.points:
+        raise RequestError("the day has no runs", hint="Give at least one time point.")
+    for index, point in enumerate(request.points, 1):
+        if not 0 < point.weight < math.inf:
+            raise RequestError(
+                f"the weight of run {index} is {point.weight:g}",
+                hint="Weights are prices of compute: positive numbers.",
+            )
+        if not 0 <= point.arrived <= 1:
+            raise RequestError(
+                f"run {index} has {point.arrived:g} of the data",
+                hint="Give fractions between 0 and 1, such as 0.58,0.79,1.",
+            )
+    for earlier, later in zip(request.points, request.points[1:], strict=False):
+        if later.arrived < earlier.arrived:
+            raise RequestError(
+                f"less data has arrived later ({later.arrived:g} after {earlier.arrived:g})",
+                hint="Give the arrived fractions in the order of the runs.",
+            )
+    if (request.settings.state_budget or 0) < 0:
+        raise RequestError(
+            f"the state budget is {request.settings.state_budget} bytes",
+            hint="Give how much may be kept between runs: 0 bytes or more.",
+        )
+    if not 1 <= request.current <= len(request.points):
+        raise RequestError(
+            f"there is no run {request.current} in a day of {len(request.points)} runs",
+            hint="Runs are counted from 1.",
+        )
+    runs = range(1, len(request.points) + 1)
+    if unknown := [run for run in request.problem.results_at if run not in runs]:
+        raise RequestError(
+            f"a result is wanted at run {unknown[0]} of a day of {len(runs)} runs",
+            hint="Runs are counted from 1; the last one always gives the result.",
+        )
+    base = request.committed[-1].index if request.committed else 0
+    if any(offer.run not in (base, request.current) or not offer.run for offer in request.shared):
+        raise RequestError(
+            "what another report keeps is of another run than this one and its base",
+            hint="Offer only what is over the pins of one of the two.",
+        )
+    if any(run.index >= request.current for run in request.committed):
+        raise RequestError(
+            f"run {request.current} is planned, but run {request.committed[-1].index} is committed",
+            hint="A run after this one is already there: go on from it, or clear the day.",
+        )
+
+
+def _check_sources(request: PlanRequest) -> None:
+    for source in request.sources:
+        if not 0 <= source.retracted < math.inf:
+            raise RequestError(
+                f"{source.retracted:g} of the rows of source {source.name} are taken back",
+                hint="Give the rows that a day takes back as a share of its rows: 0 or more.",
+            )
