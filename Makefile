@@ -61,11 +61,13 @@ test: WHICH := and not slow
 test-all: setup jars s3-server ## every test
 
 # A process has one Spark session, with a JVM or through Spark Connect: tests run in three goes. Those
-# without a JVM run two files at a time.
+# without a JVM run two files at a time; the other two goes run beside each other, and what the
+# second one says is shown after the first.
 test test-all:
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests
-	.venv/bin/python -m pytest -q -m "spark $(WHICH)" --ignore=tests/spark tests
-	.venv/bin/python -m pytest -q -m "spark $(WHICH)" tests/spark
+	@.venv/bin/python -m pytest -q -m "spark $(WHICH)" tests/spark >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
+	.venv/bin/python -m pytest -q -m "spark $(WHICH)" --ignore=tests/spark tests; status=$$?; \
+	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
 
 mutate: setup ## break rules and stages on purpose: every break must turn the suite red
 	.venv/bin/python -m scripts.mutate

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from planner.errors import UnsupportedSqlError
 from tests.oracles.values import NotInterpretedError
@@ -14,6 +18,13 @@ from tests.properties.generate import random_case
 from tests.properties.shrink import shrink
 
 REGRESSIONS = Path(__file__).parent / "regressions"
+
+
+def starts(first: int, cases: int, chunk: int, *, fast: int) -> Iterator[Any]:
+    """The first seeds of the chunks; those after ``fast`` cases are slow tests."""
+    for start in range(first, first + cases, chunk):
+        marks = () if start < first + fast else pytest.mark.slow
+        yield pytest.param(start, marks=marks)
 
 
 def check_chunk(

@@ -16,7 +16,7 @@ from planner.rules.methods.catalog import SINGLE
 from planner.rules.methods.method import Method
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case
-from tests.properties.chunks import saved
+from tests.properties.chunks import saved, starts
 from tests.properties.engines import InterpreterEngine, SessionEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import changelog_case
@@ -36,7 +36,7 @@ def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> O
         raise AssertionError(f"{case.name}, {saved(case, engine, error)}") from error
 
 
-@pytest.mark.parametrize("start", [100_000, 101_000, 102_000])
+@pytest.mark.parametrize("start", starts(100_000, 3 * CHUNK, CHUNK, fast=2 * CHUNK))
 def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():

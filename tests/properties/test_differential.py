@@ -12,7 +12,7 @@ import re
 import pytest
 
 from tests.properties.cases import from_json
-from tests.properties.chunks import REGRESSIONS, check_chunk
+from tests.properties.chunks import REGRESSIONS, check_chunk, starts
 from tests.properties.engines import InterpreterEngine, SessionEngine
 from tests.properties.execute import agrees, run_case
 from tests.properties.generate import random_case
@@ -35,7 +35,7 @@ def test_subqueries_as_values_equal_batch_without_an_engine():
     assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.25 * CHUNK
 
 
-@pytest.mark.parametrize("start", range(10_000, 10_000 + ON_INTERPRETER, CHUNK))
+@pytest.mark.parametrize("start", starts(10_000, ON_INTERPRETER, CHUNK, fast=300))
 def test_equals_batch_without_an_engine(start):
     engine = InterpreterEngine()
     with engine.recording():

@@ -11,6 +11,7 @@ from spark_jobs.classic import ClassicEngine
 from spark_jobs.connect import ConnectEngine
 from spark_jobs.engine import Engine
 from tests.properties.cases import Case
+from tests.properties.chunks import starts
 from tests.properties.data import without_nan
 from tests.properties.engines import SessionEngine
 from tests.properties.execute import Outcome, RefusedError
@@ -62,7 +63,7 @@ def sessions(spark: ClassicEngine, tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", range(60_000, 60_000 + ON_SPARK, CHUNK))
+@pytest.mark.parametrize("start", starts(60_000, ON_SPARK, CHUNK, fast=20))
 def test_every_run_of_a_stored_day_equals_batch(sessions, tmp_path: Path, start: int):
     cases = [random_case(seed) for seed in range(start, start + CHUNK)]
     check_days(cases, tmp_path, *sessions)
