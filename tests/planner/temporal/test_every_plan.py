@@ -17,11 +17,13 @@ from functools import cache
 
 import pytest
 
+from planner.algebra.relational import Join, Scan
 from planner.algebra.types import BIGINT
 from planner.api import PlanResult, plan
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.materialize.objective import ABOVE_ALL_COSTS
+from planner.materialize.search import Search
 from planner.memo.memo import Expression, GroupId
 from planner.request import PlanRequest, Source, SourceColumn, TimePoint
 from planner.temporal.chosen import choose
@@ -213,3 +215,55 @@ def test_the_example_of_section_6_2(weights: tuple[int, int], costs: Spent) -> N
     assert tuple(chosen.by_run) == costs
     every = EveryPlan(space, ways, spans, frozenset(), {}, Terms(), MOST_PLANS).of_result()
     assert {(0, 10), (15, 4)} <= every
+
+
+class SmallThenBig(Ways):
+    """Scanning a table costs 1, moving it 2, a shuffled join of two that are in place 1. To
+    broadcast one costs 3 in the first run, when it is small, and 50 later; so do other joins."""
+
+    def __init__(self, found: PlanResult) -> None:
+        super().__init__(
+            found.space, found.figures, prices=replace(FREE, exchange_row=1.0, broadcast_bytes=1.0)
+        )
+        self._join = join_of(found)
+
+    def size(self, group: GroupId, before: bool, span: Span) -> Size:
+        known = self._memo.group(group)
+        return Size(0.0 if known.step else 2.0, 0.0)
+
+    def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
+        def own(way: Way) -> int:
+            if not isinstance(expression.node, Join):
+                return int(isinstance(expression.node, Scan))
+            if self._memo.leader(expression.group) == self._join and is_shuffled(way):
+                return 1
+            return 50 if span.run > 1 else 3
+
+        ways = super().of(expression, key, before, span)
+        return tuple(replace(way, own=own(way), hashes=None, gain=0) for way in ways)
+
+
+def join_of(found: PlanResult) -> GroupId:
+    written = (one for one in found.space.memo.expressions if not one.origin)
+    return next(one.group for one in written if isinstance(one.node, Join))
+
+
+def is_shuffled(way: Way) -> bool:
+    return bool(way.asks) and all(ask.key for ask in way.asks)
+
+
+@pytest.mark.parametrize(("runs", "shuffled"), [(1, False), (2, True)], ids=["alone", "together"])
+def test_runs_that_prefer_different_joins_are_planned_together(runs: int, shuffled: bool) -> None:
+    """Section 2.2 (3): in the first run alone a broadcast is cheaper; with a later run, for which
+    the rows are put in place and kept, the first run reads these, too."""
+    found = explored("SELECT r.k, s.h FROM r JOIN s ON r.k = s.k")
+    spans = (Span(0, 1), Span(1, 2))[:runs]
+    by_run = {1: 1, 2: 10}
+    ways = SmallThenBig(found)
+    solver = Solver(found.space, ways, spans, by_run, frozenset(), {}, Terms())
+    chosen = Search(found.space, solver, by_run, tries=20, early=(0,)[: runs - 1]).first()
+    assert chosen is not None
+    way = chosen.cell(0, (join_of(found), (), False)).way
+    assert way is not None
+    assert is_shuffled(way) == shuffled
+    assert chosen.by_run[0] == (7 if shuffled else 5)
