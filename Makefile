@@ -60,13 +60,15 @@ test: WHICH := and not slow
 
 test-all: setup jars s3-server ## every test
 
-# A process has one Spark session, with a JVM or through Spark Connect: tests run in three goes. Those
-# without a JVM run two files at a time; the other two goes run beside each other, and what the
-# second one says is shown after the first.
+# A process has one Spark session, with a JVM or through Spark Connect. Tests without a JVM run two
+# files at a time; then those that have a JVM in their process beside those that start one, and what
+# the former say is shown after the latter.
+test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all:
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests
-	@.venv/bin/python -m pytest -q -m "spark $(WHICH)" tests/spark >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
-	.venv/bin/python -m pytest -q -m "spark $(WHICH)" --ignore=tests/spark tests; status=$$?; \
+	@{ $(SPARK) tests/spark; status=$$?; $(SPARK) tests/properties && exit $$status; } \
+	  >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
+	$(SPARK) --ignore=tests/spark --ignore=tests/properties tests; status=$$?; \
 	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
 
 mutate: setup ## break rules and stages on purpose: every break must turn the suite red
