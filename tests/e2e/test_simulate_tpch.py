@@ -16,10 +16,11 @@ from forerun.cli import run
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
 TPCH = Path(__file__).parents[1] / "tpch"
 EARLY_WORK: dict[str, dict[str, bool]] = {"auto": {}, "progressive": {}}
+PROGRESSIVE = pytest.param("progressive", marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("method", EARLY_WORK)
+@pytest.mark.parametrize("method", ["auto", PROGRESSIVE])
 def test_the_day_gives_the_batch_result(
     method: str, query: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -38,7 +39,10 @@ def test_the_day_gives_the_batch_result(
     EARLY_WORK[method][query] = day["early_work"]
 
 
-@pytest.mark.parametrize(("method", "least"), [("auto", 12), ("progressive", 14)])
+@pytest.mark.parametrize(
+    ("method", "least"),
+    [("auto", 12), pytest.param("progressive", 14, marks=pytest.mark.slow)],
+)
 def test_most_queries_work_early(method: str, least: int) -> None:
     """After the others: at least so many of 22 leave less than the day's rows to the final run."""
     found = EARLY_WORK[method]

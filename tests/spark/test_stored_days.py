@@ -118,7 +118,7 @@ def check_sharing(cases: list[Case], folder: Path, engine: Engine) -> set[str]:
 
 
 def test_what_a_report_keeps_is_what_another_one_would_compute(sail: ConnectEngine, tmp_path: Path):
-    cases = [random_case(seed) for seed in range(62_000, 62_000 + ON_SAIL)]
+    cases = [random_case(seed) for seed in range(62_000, 62_000 + CHUNK)]
     assert check_sharing(cases, tmp_path, sail) >= {"state now", "shuffle now"}
 
 

@@ -35,7 +35,7 @@ def has_early_work(final: Plan) -> bool:
     )
 
 
-@pytest.mark.parametrize("temporal", ["early", "cost"])
+@pytest.mark.parametrize("temporal", ["early", pytest.param("cost", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("path", QUERIES, ids=lambda p: p.stem)
 def test_day_equals_batch(tables, path, temporal):
     day = TpchDay(sail_session(), tables, path.read_text().strip().rstrip(";"), temporal)
@@ -81,7 +81,9 @@ def test_methods_apply_to_the_queries_that_they_are_for():
     assert APPLIED["hov"] - ALONE["hov"] <= {"q22"}
 
 
-@pytest.mark.parametrize(("temporal", "least"), [("early", 18), ("cost", 12)])
+@pytest.mark.parametrize(
+    ("temporal", "least"), [("early", 18), pytest.param("cost", 12, marks=pytest.mark.slow)]
+)
 def test_most_queries_work_early(temporal, least):
     """Runs after the days above, whose findings it counts."""
     if not EARLY["early"]:
