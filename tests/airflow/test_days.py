@@ -162,6 +162,7 @@ def test_an_early_result_that_fails_blocks_nothing(days):
     assert days.result("early_broken") == EXPECTED
 
 
+@pytest.mark.slow
 def test_a_late_day_has_no_early_results(days):
     states = days.test("early_late")
     assert states["dag"] == "success"
@@ -275,6 +276,7 @@ def test_a_bad_early_delivery_raises_the_alarm_early(days, capfd):
     )
 
 
+@pytest.mark.slow
 def test_a_warning_is_logged_and_published(days, capfd):
     assert days.test("warned")["dag"] == "success"
     assert days.result("warned") == EXPECTED
