@@ -60,12 +60,12 @@ test: WHICH := and not slow
 
 test-all: setup jars s3-server ## every test
 
-# A process has one Spark session, with a JVM or through Spark Connect. Tests without a JVM run three
-# files at a time (they wait for engines and stores, too); then those that have a JVM in their process
-# beside most of those that start one, and what the former say is shown after the latter.
+# A process has one Spark session, with a JVM or through Spark Connect. Tests without a JVM run two
+# files at a time; then those that have a JVM in their process beside most of those that start one,
+# and what the former say is shown after the latter.
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all:
-	.venv/bin/python -m pytest -q -n 3 --dist loadfile -m "not spark $(WHICH)" tests
+	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests
 	@{ $(SPARK) tests/spark; status=$$?; $(SPARK) tests/properties tests/e2e && exit $$status; } \
 	  >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
 	$(SPARK) --ignore=tests/spark --ignore=tests/properties --ignore=tests/e2e tests; status=$$?; \

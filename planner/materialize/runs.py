@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from planner.cost.constants import CLEAREST, CLEARLY, STAGE_SHARE, SURE
+from planner.cost.constants import CLEARLY, STAGE_SHARE
 from planner.materialize.actions import Day
 from planner.materialize.budget import plans_within
 from planner.materialize.families import Families
 from planner.materialize.holdings import Holdings
+from planner.materialize.interval import Interval
 from planner.materialize.objective import MICRO, Goal
 from planner.materialize.search import Search
 from planner.request import PlanRequest
 from planner.temporal.chosen import Chosen, choose
-from planner.temporal.doubt import Doubt, Uncertainty, spread
+from planner.temporal.doubt import Uncertainty
 from planner.temporal.figures import Figures
 from planner.temporal.fill import Terms
 from planner.temporal.solve import Solver
@@ -31,8 +32,8 @@ class Candidate:
     """A way to do the rest of the day. ``by_run`` has the cost of each opened run, fixed cost and
     all; ``total`` the weighted sum; candidates are compared by ``rank``. Without ``chosen`` it is
     batch: the user's own text in every run that gives the result. ``held``: the bytes that are in
-    the store after each of the runs but the last, by estimate. ``limit``: below this,
-    the first of ``rank`` is clearly less than batch's.
+    the store after each of the runs but the last, by estimate. ``limit``: below this, the first of
+    ``rank`` is clearly less than batch's.
     """
 
     opened: tuple[int, ...]
@@ -102,10 +103,7 @@ class Runs:
         self._ways = Ways(space, figures, prices=request.settings.prices)
         self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
         self._of_batch = 0
-        self._batch_cost = 0.0
-        self._batch_plans: list[Chosen] = []
-        self._batch_doubts: dict[Doubt, float] = {}
-        self._uncertainty: Uncertainty | None = None
+        self._interval: Interval | None = None
         self._searches: list[tuple[tuple[int, ...], Search]] = []
 
     @property
@@ -278,32 +276,20 @@ class Runs:
         """Whether early work is clearly cheaper than batch, and its final run no dearer."""
         return one.rank[0] < one.limit and one.by_run[-1] <= batch.by_run[-1]
 
-    def _limit(self, chosen: Chosen, cost: float) -> float:
-        """What a plan has to cost less than: so much below batch that errors of the estimates, to
-        which both are subject, will hardly make it dearer."""
-        batch = self._batch_cost
-        if not CLEAREST * batch <= cost < CLEARLY * batch:
-            return (CLEAREST if cost < CLEAREST * batch else CLEARLY) * batch
-        if self._uncertainty is None:
-            self._uncertainty = Uncertainty(self._space, self._figures, self._request)
-            for plan in self._batch_plans:
-                for doubt, size in self._uncertainty.of_cost(plan, self._goal.decisive).items():
-                    self._batch_doubts[doubt] = self._batch_doubts.get(doubt, 0.0) + size
-        mine = self._uncertainty.of_cost(chosen, self._goal.decisive)
-        limit = batch - SURE * spread(mine, self._batch_doubts)
-        return max(CLEAREST * batch, min(CLEARLY * batch, limit))
-
     def _candidate(self, opened: tuple[int, ...], chosen: Chosen | None, *costs: int) -> Candidate:
         by_run = tuple(cost + self._fixed for cost in costs)
         total, rank = self._goal.total(opened, by_run), self._goal.rank(opened, by_run)
         held = () if chosen is None else self._holdings.after_runs(chosen)
-        limit = 0.0 if chosen is None else self._limit(chosen, rank[0])
+        limit = 0.0
+        if chosen is not None and self._interval is not None:
+            limit = self._interval.limit(chosen, rank[0])
         return Candidate(opened, chosen, by_run, total, rank, held, limit)
 
     def _batch(self) -> Candidate:
         """Every wanted result by itself from the sources, as Spark would do the user's own text."""
         opened = (*self._goal.early_results, self._last)
         costs = []
+        plans: list[Chosen] = []
         for run in opened:
             solver = Solver(
                 self._space,
@@ -319,9 +305,10 @@ class Runs:
             if chosen is None:
                 raise ValueError("the query cannot be computed from its sources")
             costs += chosen.by_run
-            self._batch_plans.append(chosen)
+            plans.append(chosen)
         batch = self._candidate(opened, None, *costs)
-        self._batch_cost = batch.rank[0]
+        uncertainty = Uncertainty(self._space, self._figures, self._request)
+        self._interval = Interval(uncertainty, self._goal.decisive, batch.rank[0], tuple(plans))
         return batch
 
     def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:

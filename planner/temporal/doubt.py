@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
+from functools import cached_property
 from itertools import pairwise
 
 from planner.algebra.predicates import equality
@@ -64,13 +65,16 @@ class Uncertainty:
         self._current = request.current
         self._sources = {source.name: source for source in request.sources}
         self._points = request.points
-        self._deltas: dict[GroupId, tuple[Tvr, View]] = {
+        self._known: dict[tuple[GroupId, int, int], Doubts] = {}
+
+    @cached_property
+    def _deltas(self) -> dict[GroupId, tuple[Tvr, View]]:
+        return {
             self._memo.leader(group): (tvr, view)
             for tvr in self._memo.tvrs
             for (version, view), group in tvr.edges.items()
             if version is Version.DELTA
         }
-        self._known: dict[tuple[GroupId, int, int], Doubts] = {}
 
     def of_cost(self, chosen: Chosen, weights: Mapping[int, float]) -> dict[Doubt, float]:
         """How much the weighted cost of a plan changes by each doubt. ``weights``: by run."""

@@ -94,8 +94,8 @@ class SessionEngine:
         try:
             return frame.toArrow()
         except AssertionError:
-            # Sail may answer without a single batch, not even an empty one: in one of a hundred
-            # thousand queries, and not when it is asked again.
+            # Very seldom, Sail answers without a single batch, not even an empty one; asked again,
+            # it does not.
             return frame.toArrow()
 
 

@@ -32,20 +32,20 @@ def sail() -> SessionEngine:
 @pytest.mark.parametrize("start", starts(0, DAYS, CHUNK, fast=FAST))
 def test_equals_batch_on_sail(sail, start):
     seeds = range(start, start + CHUNK)
-    _enough(check_chunk(sail, seeds, every_time_point=8, for_sail=True), CHUNK)
+    _enough(check_chunk(sail, seeds, every_time_point=4, for_sail=True), CHUNK)
 
 
 @pytest.mark.parametrize("start", range(20_000, 20_000 + SETS, CHUNK))
 def test_grouping_sets_equal_batch_on_sail(sail, start):
     seeds = range(start, start + CHUNK)
-    outcomes = check_chunk(sail, seeds, every_time_point=8, for_sail=True, family="sets")
+    outcomes = check_chunk(sail, seeds, every_time_point=4, for_sail=True, family="sets")
     _enough(outcomes, CHUNK)
 
 
 @pytest.mark.parametrize("start", range(21_000, 21_000 + VALUES, CHUNK))
 def test_subqueries_as_values_equal_batch_on_sail(sail, start):
     seeds = range(start, start + CHUNK)
-    outcomes = check_chunk(sail, seeds, every_time_point=8, for_sail=True, family="values")
+    outcomes = check_chunk(sail, seeds, every_time_point=4, for_sail=True, family="values")
     # Sail refuses some subqueries below OR, in the user's own text.
     assert len(outcomes) >= 0.5 * CHUNK
     assert sum(outcome.kept > 0 for outcome in outcomes) >= 0.1 * len(outcomes)

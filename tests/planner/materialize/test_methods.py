@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
+from planner.materialize.objective import MICRO
 from planner.materialize.runs import Candidate
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
@@ -111,3 +112,19 @@ def test_a_spent_budget_is_said() -> None:
     assert whole.compared.alone
     assert (found.compared.alone, found.compared.left_out) == ((), whole.compared.alone)
     assert found.compared.evaluations < whole.compared.evaluations
+
+
+def test_nothing_is_planned_apart_where_early_work_is_as_dear_as_batch() -> None:
+    path = next(p for p in QUERIES if p.stem == "q13")
+    cheap = planned(path, "half-and-half")
+    assert not cheap.decision.chosen.is_batch
+    assert cheap.compared.alone
+    batch = cheap.decision.batch.total / MICRO
+    # Two runs at 0.3 and 1: what is saved is spent on opening the first one.
+    settings = replace(cheap.request.settings, run_cost=batch)
+    dear = api.plan(replace(cheap.request, settings=settings))
+    early = [one for one in dear.decision.rejected if not one.is_batch]
+    assert dear.decision.chosen.is_batch
+    assert early
+    assert min(one.total for one in early) >= dear.decision.batch.total
+    assert (dear.compared.alone, dear.compared.left_out) == ((), ())
