@@ -66,9 +66,9 @@ test-all: setup jars s3-server ## every test
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all:
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests
-	@{ $(SPARK) tests/spark; status=$$?; $(SPARK) tests/properties tests/e2e && exit $$status; } \
+	@{ $(SPARK) tests/spark; status=$$?; $(SPARK) tests/properties && exit $$status; } \
 	  >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
-	$(SPARK) --ignore=tests/spark --ignore=tests/properties --ignore=tests/e2e tests; status=$$?; \
+	$(SPARK) --ignore=tests/spark --ignore=tests/properties tests; status=$$?; \
 	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
 
 mutate: setup ## break rules and stages on purpose: every break must turn the suite red

@@ -12,7 +12,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_THRESHOLDS = (50_000, 20, 20)
+THRESHOLDS = (50_000, 20, 20)
 
 
 @contextmanager
@@ -21,8 +21,8 @@ def seldom_collecting() -> Iterator[None]:
     it more seldom, keeps that. Of two threads that plan at once the last one to end may leave it
     as the other one had it, which only costs the megabytes above."""
     before = gc.get_threshold()
-    if 0 < before[0] < _THRESHOLDS[0]:
-        gc.set_threshold(*_THRESHOLDS)
+    if 0 < before[0] < THRESHOLDS[0]:
+        gc.set_threshold(*THRESHOLDS)
     try:
         yield
     finally:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
@@ -173,7 +172,7 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
     read = {n.column.id: below.columns[n.column.id] for n in walk(scalar) if isinstance(n, Ref)}
     if _is_monotone_cast(scalar) and len(read) == 1:
         (only,) = read.values()
-        return replace(only, width=width)
+        return only._replace(width=width)
     if scalar.name == "case":
         return _of_case(scalar, column, below)
     distinct = min(math.prod(c.distinct for c in read.values()), below.rows, MANY_DISTINCT)
@@ -211,8 +210,8 @@ def _is_monotone_cast(scalar: Scalar) -> bool:
 def _of_aggregate(node: Aggregate, below: Estimate, determined: Determined) -> Estimate:
     rows = _groups(node, below, determined) if node.keys else 1.0
     columns: dict[ColumnId, ColumnEstimate] = {
-        key.id: replace(
-            below.columns[key.id], distinct=min(below.columns[key.id].distinct, max(rows, 1.0))
+        key.id: below.columns[key.id]._replace(
+            distinct=min(below.columns[key.id].distinct, max(rows, 1.0))
         )
         for key in node.keys
     }
@@ -299,8 +298,7 @@ def _of_set_operation(node: SetOperation, left: Estimate, right: Estimate) -> Es
     rows = common if node.kind is SetKind.INTERSECT else left.rows - common
     pairs = zip(node.left.columns, node.merged, strict=True)
     columns = {
-        outer.id: replace(
-            left.columns[inner.id],
+        outer.id: left.columns[inner.id]._replace(
             distinct=kept(left.columns[inner.id].distinct, left.rows, rows / max(left.rows, 1e-9)),
         )
         for inner, outer in pairs

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from planner.algebra.predicates import Condition, equality
 from planner.algebra.relational import Join, JoinKind
@@ -38,7 +37,7 @@ def _of_pairs(node: Join, condition: Condition, left: Estimate, right: Estimate)
         common = min(columns[one.id].distinct, columns[other.id].distinct)
         # A joined NULL has no partner; the values both sides have are all that is left.
         for id_ in (one.id, other.id):
-            columns[id_] = replace(columns[id_], distinct=common, nulls=0.0)
+            columns[id_] = columns[id_]._replace(distinct=common, nulls=0.0)
     if condition.residual != TRUE:
         matched *= selectivity(condition.residual, columns)
     rows = matched
@@ -75,7 +74,7 @@ def _null_extended(
     alone = max(0.0, 1.0 - matched / rows) if rows > 0.0 else 0.0
     result = dict(columns)
     for id_ in side:
-        result[id_] = replace(result[id_], nulls=min(1.0, result[id_].nulls + alone))
+        result[id_] = result[id_]._replace(nulls=min(1.0, result[id_].nulls + alone))
     return Estimate(rows=rows, columns=result)
 
 

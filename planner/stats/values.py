@@ -10,7 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner.algebra.types import ColumnId, DataType
 from planner.request import ColumnStats
@@ -27,8 +28,7 @@ _EPOCH = dt.date(1970, 1, 1)
 _SECONDS_PER_DAY = 86_400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnEstimate:
+class ColumnEstimate(NamedTuple):
     """``distinct``: values without NULL, at least 1 where there is a row; ``nulls``: fraction of
     the rows; ``low`` and ``high``: bounds on a number line (days for dates and timestamps), None if
     there is none; ``width``: mean bytes of a value; ``mean`` of what has no bounds, such as the
@@ -91,7 +91,7 @@ def resized(columns: Mapping[ColumnId, ColumnEstimate], before: float, rows: flo
         return dict(columns)
     fraction = rows / before if before > 0.0 else 0.0
     return {
-        id_: replace(column, distinct=kept(column.distinct, before * (1 - column.nulls), fraction))
+        id_: column._replace(distinct=kept(column.distinct, before * (1 - column.nulls), fraction))
         for id_, column in columns.items()
     }
 

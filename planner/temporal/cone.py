@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from planner.memo.memo import GroupId
-from planner.memo.reference import Stamped
 from planner.temporal.space import Slot, Space
 from planner.temporal.tables import Kept
 
@@ -49,9 +48,7 @@ class Cone:
 
     def _stamped_in(self, group: GroupId) -> Iterable[GroupId]:
         """The groups whose chains one is read from with the runs that wrote them."""
-        memo = self._space.memo
-        for expression in memo.alternatives(group):
-            if isinstance(expression.node, Stamped):
-                for slot in self._space.by_whole.get(memo.leader(expression.node.group), ()):
-                    for kept in self._chains(slot):
-                        yield self._space.slots[kept[0]].whole
+        for _, other in self._space.stamped.get(group, ()):
+            for slot in self._space.by_whole.get(other, ()):
+                for kept in self._chains(slot):
+                    yield self._space.slots[kept[0]].whole

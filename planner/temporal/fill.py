@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from planner.cost import operators
 from planner.memo.memo import Expression, GroupId
-from planner.memo.reference import Stamped
 from planner.temporal.space import Dated, Key, Slot, Space, dated
 from planner.temporal.store_costs import StoreCosts
 from planner.temporal.tables import Cell, How, Kept, Link, Solution
@@ -96,7 +95,7 @@ class Filler:
     def fill(self, at: Solution, index: int, group: GroupId) -> None:
         """Find the cells of a group in a run, and of the chains that hold it."""
         span = self._spans[index]
-        if self._memo.group(group).step:
+        if group in self._space.steps:
             if span.base:
                 self._fill_step(at, index, group)
             return
@@ -160,13 +159,9 @@ class Filler:
         return lists
 
     def _stamped_in(self, group: GroupId) -> Iterator[tuple[Expression, tuple[_Chain, ...]]]:
-        for expression in self._memo.alternatives(group):
-            if isinstance(expression.node, Stamped):
-                yield expression, self._stamped_chains(expression.node, group)
-
-    def _stamped_chains(self, node: Stamped, group: GroupId) -> tuple[_Chain, ...]:
-        slots = self._space.by_whole.get(self._memo.leader(node.group), ())
-        return tuple(c for slot in slots for c in self._chains(slot, group) if c.now)
+        for expression, other in self._space.stamped.get(group, ()):
+            slots = self._space.by_whole.get(other, ())
+            yield expression, tuple(c for slot in slots for c in self._chains(slot, group) if c.now)
 
     def _reads(self, index: int, group: GroupId, before: bool) -> Iterator[_Read]:
         span = self._spans[index]

@@ -50,8 +50,10 @@ class Space:
     """The part of a memo that a root group can be made of.
 
     ``splits``: step groups that give a snapshot's rows. ``order``: groups, each after all that it
-    is made of (``parts``). ``wanted``: the distributions that some reader of a group would like,
-    the empty one first. ``keys``: how each slot may be distributed.
+    is made of (``parts``). ``steps``: groups that depend on the step; ``stamped``: expressions of a
+    group that read what another one keeps, with the runs that wrote it. ``wanted``: the
+    distributions that some reader of a group would like, the empty one first. ``keys``: how each
+    slot may be distributed.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class Space:
             for tvr in memo.tvrs
             if (Version.NEW, View.SPLIT) in tvr.edges
         }
+        self.steps = frozenset(g.id for g in memo.groups if memo.group(g.id).step)
+        self.stamped = dict(_stamped(memo))
         self.order = self._ordered()
         self.place = {group: place for place, group in enumerate(self.order)}
         self.parts = {group: frozenset(self._made_of(group)) for group in self.order}
@@ -138,9 +142,8 @@ class Space:
             found[slot.delta] = None
             if slot.singles is not None:
                 found[slot.singles] = None
+        found |= dict.fromkeys(other for _, other in self.stamped.get(group, ()))
         for expression in self.memo.alternatives(group):
-            if isinstance(expression.node, Stamped):
-                found[self.memo.leader(expression.node.group)] = None
             found |= dict.fromkeys(self.memo.leader(i.group) for i in expression.inputs)
         found.pop(group, None)
         return list(found)
@@ -207,6 +210,17 @@ def key_below(node: Relation, key: Key) -> Key | None:
             return None
         below.append(value.column.id)
     return tuple(below)
+
+
+def _stamped(memo: Memo) -> Iterator[tuple[GroupId, tuple[tuple[Expression, GroupId], ...]]]:
+    for group in memo.live_groups():
+        found = tuple(
+            (expression, memo.leader(expression.node.group))
+            for expression in memo.alternatives(group.id)
+            if isinstance(expression.node, Stamped)
+        )
+        if found:
+            yield group.id, found
 
 
 def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:

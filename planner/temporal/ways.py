@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from planner.algebra.relational import (
@@ -45,8 +44,7 @@ class Ask(NamedTuple):
     before: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """``own``: millionths of a CPU second. ``gives``: the distribution of the output. ``hashes``:
     the input that is put into a hash table if the other one is in place, which then saves
     ``gain``. ``moves``: it shuffles what it is given."""
@@ -57,9 +55,6 @@ class Way:
     hashes: int | None = None
     gain: int = 0
     moves: bool = False
-
-    def __hash__(self) -> int:
-        return hash((self.own, self.asks))
 
 
 class Span(NamedTuple):
@@ -133,7 +128,7 @@ class Ways:
         if ways is None:
             ways = self._done[known] = tuple(self._ways(expression, key, before, span))
         if self._is_dear(expression.group, span):
-            return tuple(replace(way, own=DEAR + way.own) for way in ways)
+            return tuple(way._replace(own=DEAR + way.own) for way in ways)
         return ways
 
     def tries(
@@ -171,7 +166,7 @@ class Ways:
         known = (group, *self.moment(group, before, span))
         size = self._sizes.get(known)
         if size is None:
-            if self._memo.group(group).step:
+            if group in self._space.steps:
                 size = self._figures.step(group, span.base, span.run)
             else:
                 size = self._figures.snapshot(group, span.base if before else span.run)
@@ -181,7 +176,7 @@ class Ways:
     def moment(self, group: GroupId, before: bool, span: Span) -> tuple[int, int]:
         """What the ways and the size of a group depend on: of a step its span, of a snapshot the
         run it is as of, after a -1."""
-        if self._memo.group(group).step:
+        if group in self._space.steps:
             return span.base, span.run
         return -1, span.base if before else span.run
 

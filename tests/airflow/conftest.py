@@ -8,7 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -29,6 +32,19 @@ ENVIRONMENT = {
     "PATH": f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}",
 }
 os.environ.update(ENVIRONMENT)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def often_looking() -> Iterator[None]:
+    """``DAG.test`` looks once a second for tasks that may start: here, twenty times as often."""
+    sleep = time.sleep
+
+    def shorter(seconds: float) -> None:
+        caller = sys._getframe(1).f_globals["__name__"]
+        sleep(seconds / 20 if caller == "airflow.sdk.definitions.dag" else seconds)
+
+    with mock.patch("time.sleep", shorter):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from include.job_archive import job_archive
-from include.jvm import driver_environment, spark_submit
+from include.jvm import driver_environment, spark_submit, submit_options
 from include.state.commits import read_commit, read_stage
 from include.state.records import RunCommit
 from planner.contract import Stage
@@ -49,7 +49,11 @@ def driver(day: Day, archive: Path, attempt: str, engine: str) -> Iterator[subpr
         env = {**os.environ, "PYTHONPATH": str(archive), "RUST_LOG": "error"}
     else:
         command = [str(spark_submit()), "--master", "local[2]", "--driver-memory", "1g"]
-        command += ["--conf", "spark.sql.shuffle.partitions=2"]
+        options = (
+            *submit_options(day.store.root, tiny=True),
+            ("spark.sql.shuffle.partitions", "2"),
+        )
+        command += [part for pair in options for part in ("--conf", "=".join(pair))]
         command += ["--py-files", str(archive), str(JOB), *arguments]
         env = driver_environment()
     log = (day.folder / f"{attempt}.log").open("wb")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from include.jvm import submit_options
+
 SESSION = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 
 
@@ -32,7 +34,8 @@ def sail_session() -> Any:
 
 @cache
 def spark_session() -> Any:
-    """Spark itself, tuned for queries over a dozen rows: one partition, no compiled stages."""
+    """Spark itself, tuned for queries over a dozen rows: one partition, no compiled stages, and
+    a JVM for what is soon done."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").appName("differential")
@@ -47,6 +50,7 @@ def spark_session() -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.memory": "1g",
+        **dict(submit_options("", tiny=True)),
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     }
     for name, value in options.items():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from include.jvm import submit_options
 from spark_jobs.connect import ConnectEngine, start_sail
 from tests.spark.days import Day
 
@@ -24,7 +25,11 @@ def spark() -> Iterator[object]:
 
     engine = start_spark(
         master="local[2]",
-        options=(("spark.sql.shuffle.partitions", "3"), ("spark.driver.memory", "1g")),
+        options=(
+            *submit_options("", tiny=True),
+            ("spark.sql.shuffle.partitions", "3"),
+            ("spark.driver.memory", "1g"),
+        ),
     )
     engine.session.sparkContext.setLogLevel("ERROR")
     yield engine

@@ -146,7 +146,7 @@ class SameEveryRun(Ways):
         for way in super().of(expression, key, before, span):
             rng = random.Random(f"{self._seed} {expression.id} {way.asks} {way.gives}")
             own = 0 if step or before else rng.randint(0, 20)
-            ways.append(replace(way, own=own, hashes=None, gain=0))
+            ways.append(way._replace(own=own, hashes=None, gain=0))
         return tuple(ways)
 
 

@@ -88,7 +88,7 @@ class RandomWays(Ways):
             rng = random.Random(f"{self._seed} {expression.id} {way} {before} {span}")
             own = rng.randint(0, 4)
             if rng.random() < self._there or not way.asks:
-                ways.append(replace(way, own=own, hashes=None, gain=0))
+                ways.append(way._replace(own=own, hashes=None, gain=0))
         return tuple(ways)
 
 
@@ -189,7 +189,7 @@ class JoinOfTen(Ways):
 
     def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
         own = 10 if self._memo.leader(expression.group) == self._join else 0
-        return tuple(replace(way, own=own) for way in super().of(expression, key, before, span))
+        return tuple(way._replace(own=own) for way in super().of(expression, key, before, span))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ class SmallThenBig(Ways):
             return 50 if span.run > 1 else 3
 
         ways = super().of(expression, key, before, span)
-        return tuple(replace(way, own=own(way), hashes=None, gain=0) for way in ways)
+        return tuple(way._replace(own=own(way), hashes=None, gain=0) for way in ways)
 
 
 def join_of(found: PlanResult) -> GroupId:
