@@ -27,6 +27,7 @@ from forerun.planning import (
 )
 from forerun.tables import find_tables
 from include.jvm import home_folder
+from include.report import MOST_SAMPLED
 from planner.errors import ForerunError
 
 CANNOT = 2
@@ -123,6 +124,21 @@ StateBudget = Annotated[
     ),
 ]
 
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
+]
+SampleRows = Annotated[
+    int,
+    typer.Option(
+        "--sample",
+        metavar="ROWS",
+        min=0,
+        max=MOST_SAMPLED,
+        show_default=False,
+        help="Read so many rows of each table at random, to count what the query's filters pass.",
+    ),
+]
+
 
 @app.command(
     "plan",
@@ -131,6 +147,7 @@ StateBudget = Annotated[
     "`forerun plan report.sql --tables data/ --changing orders,lineitem --format sql`\n\n"
     "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`\n\n"
     "`forerun plan report.sql --tables data/ --problem ivm --state-budget 500MB`\n\n"
+    "`forerun plan report.sql --tables data/ --sample 2000`\n\n"
     "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`",
 )
 def plan_command(  # noqa: PLR0913 - the options of the command
@@ -150,6 +167,7 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     results_at: ResultsAt = None,
     rules_off: RulesOff = None,
     state_budget: StateBudget = "",
+    sample: SampleRows = 0,
     output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     show_memo: Annotated[
@@ -172,7 +190,9 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     growing = changing_tables(found_tables, changing)
     wanted = parse_problem(problem, results_at, len(points))
     settings = parse_settings(rules_off, state_budget)
-    request = build_request(report, found_tables, growing, points, method.value, wanted, settings)
+    request = build_request(
+        report, found_tables, growing, points, method.value, wanted, settings, sample
+    )
     found = api.plan(request)
     if as_json or output is Format.json:
         console.say_json(record.as_json(found, api.alternatives(found)))
@@ -242,9 +262,8 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     results_at: ResultsAt = None,
     rules_off: RulesOff = None,
     state_budget: StateBudget = "",
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
-    ] = None,
+    sample: SampleRows = 0,
+    json_file: JsonFile = None,
     master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
 ) -> int:
     """Run a whole day on a folder of tables, then the plain query, and compare."""
@@ -268,6 +287,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
         problem=parse_problem(problem, results_at, len(points)),
         rules_off=parse_rules(rules_off),
         state_budget=state_budget,
+        sample=sample,
     )
     return command.run(options)
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from forerun.tables import CHANGING_ROWS, Table
+from include.samples import draw
 from include.sizes import parse_bytes
 from include.statistics import column_stats
 from planner.algebra.types import parse_type
@@ -169,6 +170,21 @@ def _with_statistics(source: Source, table: Table) -> Source:
     return replace(source, stats=stats)
 
 
+def with_samples(
+    found: tuple[Source, ...], tables: Mapping[str, Table], sql: str, rows: int
+) -> tuple[Source, ...]:
+    """Sources with about so many rows, drawn at random, of what the query filters; 0 for none."""
+    from planner.sampling import filtered_columns
+
+    if not rows:
+        return found
+    filtered = filtered_columns(sql, found)
+    return tuple(
+        replace(one, sample=draw(tables[one.name].footers, filtered.get(one.name, ()), rows))
+        for one in found
+    )
+
+
 def build_request(
     report: Path,
     tables: Mapping[str, Table],
@@ -177,12 +193,15 @@ def build_request(
     method: Method,
     problem: Problem = PDW,
     settings: Settings | None = None,
+    sample: int = 0,
 ) -> PlanRequest:
-    """The planning request of a whole day, before its first run."""
+    """The planning request of a whole day, before its first run. ``sample``: so many rows of each
+    table are drawn at random."""
+    sql = read_sql(report)
     return PlanRequest(
         report=report.stem,
-        sql=read_sql(report),
-        sources=with_statistics(tables, changing),
+        sql=sql,
+        sources=with_samples(with_statistics(tables, changing), tables, sql, sample),
         points=points,
         method=method,
         problem=problem,

@@ -61,6 +61,8 @@ class Simulation:
     rules_off: tuple[str, ...] = ()
     state_budget: str = ""
     """The most that may be kept between runs, as :attr:`ReportSpec.state_budget`."""
+    sample: int = 0
+    """Rows that are drawn of each source, as :attr:`SourceSpec.sample`."""
 
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
@@ -175,6 +177,7 @@ def _spec(what: Simulation, used: Sequence[str]) -> ReportSpec:
                 arrival="growing" if name in what.changing else "static",
                 complete_when=ClockTime() if name in what.changing else None,
                 allow_empty=True,
+                sample=what.sample,
             )
             for name in used
         ),

@@ -43,6 +43,7 @@ class Options:
     rules_off: tuple[str, ...] = ()
     problem: Problem = PDW
     state_budget: str = ""
+    sample: int = 0
 
 
 def run(options: Options) -> int:
@@ -68,6 +69,7 @@ def run(options: Options) -> int:
         rules_off=options.rules_off,
         problem=options.problem,
         state_budget=options.state_budget,
+        sample=options.sample,
     )
     total = sum(table.rows for table in tables.values())
     with (

@@ -29,6 +29,7 @@ from include.publishing import (
 )
 from include.report import ReportSpec
 from include.run_policy import RunPolicy
+from include.samples import draw
 from include.sharing import find_shared
 from include.sizes import parse_bytes
 from include.state.commits import read_chain, read_commit
@@ -56,6 +57,7 @@ from planner.request import (
     TimePoint,
     ivm,
 )
+from planner.sampling import filtered_columns
 
 __all__ = [
     "DayClosedError",
@@ -209,8 +211,21 @@ def _planned(store: Store, at: Generation, request: PlanRequest, *, tiny: bool) 
 
 
 def _sources(spec: ReportSpec, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
-    """The sources as they are pinned at a time point."""
-    return tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
+    """The sources as they are pinned at a time point, with a sample where one is asked for."""
+    found = tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
+    if not any(source.sample for source in spec.sources):
+        return found
+    filtered = filtered_columns(_sql(spec), found)
+    samples = [
+        draw(
+            pins[source.name].files,
+            filtered.get(source.name, ()),
+            source.sample,
+            changelog=source.change == "changelog",
+        )
+        for source in spec.sources
+    ]
+    return tuple(replace(one, sample=drawn) for one, drawn in zip(found, samples, strict=True))
 
 
 def _first_sources(

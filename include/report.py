@@ -28,6 +28,8 @@ from planner.contract.plan_v1 import ColumnSpec
 from planner.errors import ContractError
 
 SPEC_VERSION = 1
+MOST_SAMPLED = 100_000
+"""Rows of a sample: they are held in memory, and predicates are evaluated over them in Python."""
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -77,7 +79,8 @@ class SourceSpec:
     unique, if any. ``change``: a ``changelog``'s files have one column more, ``__w BIGINT``: how
     often the row comes (positive) or is taken back (negative). A ``growing`` source must say when
     its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
-    all is a day without rows.
+    all is a day without rows. ``sample``: so many rows are read at random before a run is planned,
+    to count what the query's filters let through (docs/statistics.md); 0 for none.
     """
 
     name: str
@@ -90,6 +93,7 @@ class SourceSpec:
     complete_when: MarkerFile | AssetEvent | ExpectedCount | ClockTime | None = None
     allow_empty: bool = False
     expectations: tuple[Expectation, ...] = ()
+    sample: int = 0
 
     def __post_init__(self) -> None:
         _check_source(self)
@@ -282,6 +286,11 @@ def _check_source(source: SourceSpec) -> None:
             f"{label}: the path {source.path!r} "
             + (f"has the unknown placeholder {{{unknown[0]}}}" if unknown else "is empty"),
             hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
+        )
+    if not 0 <= source.sample <= MOST_SAMPLED:
+        raise SpecError(
+            f"{label}: a sample of {source.sample} rows",
+            hint=f"Give 0 to {MOST_SAMPLED:,} rows; some thousand tell most of what more would.",
         )
     _check_columns(source, label)
     _check_arrival(source, label)

@@ -68,3 +68,8 @@ def _check_sources(request: PlanRequest) -> None:
                 f"{source.retracted:g} of the rows of source {source.name} are taken back",
                 hint="Give the rows that a day takes back as a share of its rows: 0 or more.",
             )
+        if len({len(values) for _, values in source.sample}) > 1:
+            raise RequestError(
+                f"the columns of the sample of source {source.name} differ in length",
+                hint="A sample is a table: give each column a value for every row, None for NULL.",
+            )

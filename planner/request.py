@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
 from typing import Literal
 
 from planner.algebra.types import DataType
@@ -13,6 +15,8 @@ Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv
 """How a day may be planned (:mod:`planner.rules.methods.catalog`)."""
 Change = Literal["append_only", "changelog"]
 """What the deliveries of a source do: add rows, or also take rows back."""
+SampleValue = bool | Decimal | float | str | date | None
+"""A value of a sampled row: whole numbers are decimals, timestamps have no zone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,7 @@ class Source:
     delivery has a column ``__w``, and a row that is updated is taken back and comes anew.
     ``retracted``: how many rows are taken back during the day, as a share of ``rows``.
     ``keys``: sets of columns of which the author or the catalog says that they are unique.
+    ``sample``: rows drawn at random, column by column; of no column or of some, all of one length.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Source:
     bytes: int = 0
     keys: tuple[tuple[str, ...], ...] = ()
     stats: tuple[tuple[str, ColumnStats], ...] = ()
+    sample: tuple[tuple[str, tuple[SampleValue, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ from planner.algebra.types import Column, ColumnId, DataType
 from planner.request import ColumnStats, Source
 from planner.stats.determined import Determined
 from planner.stats.joins import join_estimate
+from planner.stats.sample import Sample, share
 from planner.stats.selectivity import selectivity
 from planner.stats.values import (
     MANY_DISTINCT,
@@ -117,7 +118,8 @@ class Estimator:
         rows = self._rows.get(node.source, day)
         whole = self._of_source(source)
         columns = {c.id: whole[c.name] for c in node.scanned}
-        return Estimate(rows=rows, columns=resized(columns, day, rows))
+        columns = resized(columns, day, rows)
+        return Estimate(rows=rows, columns=columns, sample=_sample(source, node))
 
     def _of_source(self, source: Source) -> Mapping[str, ColumnEstimate]:
         if source.name not in self._whole:
@@ -137,8 +139,7 @@ class Estimator:
 
 def _of_unary(node: Relation, below: Estimate) -> Estimate:
     if isinstance(node, Filter):
-        rows = below.rows * selectivity(node.predicate, below.columns)
-        return Estimate(rows=rows, columns=resized(below.columns, below.rows, rows))
+        return _of_filter(node, below)
     if isinstance(node, Project):
         columns = {column.id: _of_item(scalar, column, below) for column, scalar in node.items}
         return Estimate(rows=below.rows, columns=columns)
@@ -154,6 +155,25 @@ def _of_unary(node: Relation, below: Estimate) -> Estimate:
         return Estimate(rows=below.rows, columns=rest)
     # Sort, and whatever else hands on the rows of its input.
     return below
+
+
+def _of_filter(node: Filter, below: Estimate) -> Estimate:
+    """By what is counted in a sample, as far as there is one that can tell."""
+    if below.sample is None:
+        rows = below.rows * selectivity(node.predicate, below.columns)
+        return Estimate(rows=rows, columns=resized(below.columns, below.rows, rows))
+    passed = below.sample.through(node.predicate)
+    guess, beside = (selectivity(p, below.columns) for p in (passed.told, passed.untold))
+    rows = below.rows * share(below.sample, passed.sample, guess) * beside
+    columns = resized(below.columns, below.rows, rows)
+    return Estimate(rows=rows, columns=columns, sample=passed.sample)
+
+
+def _sample(source: Source, scan: Scan) -> Sample | None:
+    drawn = dict(source.sample)
+    columns = {c.id: drawn[c.name] for c in scan.scanned if c.name in drawn}
+    size = len(next(iter(drawn.values()), ()))
+    return Sample(size, columns) if size else None
 
 
 def _unknown(type_: DataType, rows: float) -> ColumnEstimate:

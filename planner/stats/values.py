@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from planner.algebra.types import ColumnId, DataType
 from planner.request import ColumnStats
+from planner.stats.sample import Sample
 
 STRING_DISTINCT = 0.1
 """Guess: distinct values per row of a string column of which nothing is known. System R guessed a
@@ -44,10 +45,11 @@ class ColumnEstimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Expected rows, and the columns by id."""
+    """Expected rows, and the columns by id; a sample of the rows, where there is one."""
 
     rows: float
     columns: Mapping[ColumnId, ColumnEstimate]
+    sample: Sample | None = None
 
     @property
     def width(self) -> float:

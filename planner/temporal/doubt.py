@@ -31,11 +31,12 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts
+from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjuncts
 from planner.cost import constants as c
 from planner.memo.memo import GroupId, Memo, Tvr, View
 from planner.memo.reference import Reference, Stamped
 from planner.request import PlanRequest
+from planner.stats.sample import error
 from planner.temporal.chosen import Chosen, inputs_of
 from planner.temporal.figures import Figures
 from planner.temporal.space import Space
@@ -141,13 +142,25 @@ class Uncertainty:
         if isinstance(node, Filter):
             # Odds are what is guessed: of what nearly all rows pass, no more than all will.
             stopped = max(0.0, 1.0 - self._rows(*moment) / max(1.0, self._rows(*below[0])))
-            for part in conjuncts(node.predicate):
-                found[part] = found.get(part, 0.0) + stopped * _guessed(part)
+            for part, guessed in self._doubted(node, below[0]):
+                found[part] = found.get(part, 0.0) + stopped * guessed
         if isinstance(node, Join):
             if node.kind not in _HALVES:
                 found = dict(_mixed(inputs, [1.0, 1.0]))
             found[node.condition] = found.get(node.condition, 0.0) + c.PARTNERS_ERROR
         return found
+
+    def _doubted(self, node: Filter, below: Moment) -> Iterator[tuple[Scalar, float]]:
+        """What of a predicate is guessed, and how wrong the guess may be."""
+        sample, untold = self._figures.sample(*below), node.predicate
+        if sample is not None:
+            passed = sample.through(node.predicate)
+            untold = passed.untold
+            if passed.told != TRUE:
+                guess = max(map(_guessed, conjuncts(passed.told)))
+                yield passed.told, min(guess, error(sample, passed.sample))
+        for part in conjuncts(untold):
+            yield part, _guessed(part)
 
     def _moment(self, given: object, base: int, run: int) -> Moment:
         if not isinstance(given, Reference):

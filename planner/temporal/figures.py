@@ -17,6 +17,7 @@ from planner.memo.reference import Between, Reference, Stamped
 from planner.request import Observed, PlanRequest, Source, TimePoint
 from planner.stats.determined import Determined
 from planner.stats.estimate import Estimator
+from planner.stats.sample import Sample
 from planner.stats.values import ColumnEstimate, Estimate, resized
 from planner.temporal.seen import Seen, touched_groups
 from planner.temporal.space import Slot
@@ -66,6 +67,13 @@ class Figures:
     def step(self, group: GroupId, base: int, run: int) -> Size:
         """The rows of a step from one run to another."""
         return _size(self._step(self._memo.leader(group), base, run))
+
+    def sample(self, group: GroupId, base: int, run: int) -> Sample | None:
+        """What is sampled of the rows of a step, or (``base`` 0) of a snapshot."""
+        leader = self._memo.leader(group)
+        if self._memo.group(leader).step:
+            return self._step(leader, base, run).sample
+        return self._snapshot(leader, run).sample
 
     def taken_back(self, tvr: Tvr, base: int, run: int) -> float:
         """Rows of a TVR as of ``base`` that its delta to ``run`` takes back: of an aggregate the

@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
 import pytest
+
+from tests.impatience import shorter_sleeps
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,14 +36,8 @@ os.environ.update(ENVIRONMENT)
 
 @pytest.fixture(scope="session", autouse=True)
 def often_looking() -> Iterator[None]:
-    """``DAG.test`` looks once a second for tasks that may start: here, twenty times as often."""
-    sleep = time.sleep
-
-    def shorter(seconds: float) -> None:
-        caller = sys._getframe(1).f_globals["__name__"]
-        sleep(seconds / 20 if caller == "airflow.sdk.definitions.dag" else seconds)
-
-    with mock.patch("time.sleep", shorter):
+    """``DAG.test`` looks once a second for tasks that may start."""
+    with shorter_sleeps("airflow.sdk.definitions.dag"):
         yield
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from include.day import DayClosedError, latest_generation, prepare_run
+from include.day import DayClosedError, latest_generation, open_generation, prepare_run
 from include.pinned import SourceChangedError
 from include.source_files import SourcePathError
 from include.state.commits import read_chain
@@ -134,6 +134,26 @@ def test_a_batch_final_run_after_an_early_one_goes_on_from_it(case):
     case.commit(case.prepare(generation, 1))
     final = prepare_run(case.store_uri, case.spec, DAY, generation, 2, now=NOW, method="batch")
     assert final.result.plan.run.base == case.manifest(final).base == 1
+
+
+def test_a_run_is_planned_with_a_sample_of_what_it_pins(case):
+    case.deliver("1", *((i, i % 7) for i in range(100)))
+    (orders,) = case.spec.sources
+    spec = replace(
+        case.spec,
+        sources=(replace(orders, sample=40),),
+        sql="SELECT k, sum(v) AS total FROM orders WHERE v % 7 < 3 AND v < 3 GROUP BY k",
+    )
+    generation = open_generation(case.store_uri, spec, DAY, trigger="t", now=NOW)
+    prepared = prepare_run(case.store_uri, spec, DAY, generation, 1, now=NOW, settings=EARLY)
+    case.commit(prepared)
+    case.deliver("2", *((i, 100) for i in range(100)))
+    last = prepare_run(case.store_uri, spec, DAY, generation, 2, now=NOW, settings=EARLY)
+    (first,), (then,) = prepared.result.request.sources, last.result.request.sources
+    assert [(name, len(values)) for name, values in first.sample] == [("v", 40)]
+    assert max(first.sample[0][1]) < 7 < max(then.sample[0][1])
+    # What the first run knew is drawn again as it was: joins keep their order.
+    assert last.result.request.first_sources[0].sample == first.sample
 
 
 def test_time_points_of_the_caller_replace_the_forecast(case):

@@ -19,6 +19,7 @@ from include.state.store import (
     StoreFullError,
 )
 from planner.errors import ForerunError
+from tests.impatience import shorter_sleeps
 
 HIDDEN = "hidden-key"
 ANSWERS = {
@@ -74,7 +75,8 @@ def scripted(monkeypatch):
         return S3Store("b", "p", S3Settings(endpoint=endpoint, path_style=True, timeout=timeout))
 
     start.server = server
-    yield start
+    with shorter_sleeps("botocore.endpoint"):  # before it tries again
+        yield start
     server.released.set()
     server.shutdown()
     thread.join()

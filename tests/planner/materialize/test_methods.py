@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from planner import api
+from planner.materialize.methods import Alternative
 from planner.materialize.objective import MICRO
 from planner.materialize.runs import Candidate
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
@@ -88,12 +90,16 @@ def test_what_one_method_keeps_is_where_all_together_go_on_from() -> None:
     assert found.decision.chosen.rank < apart.decision.chosen.rank
 
 
+@cache
+def alternatives(path: Path) -> tuple[Alternative, ...]:
+    return api.alternatives(planned(path, "half-and-half"))
+
+
 @pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
 def test_an_alternative_costs_what_planning_it_alone_gives(method) -> None:
     seen = 0
     for path in QUERIES[:16]:
-        found = planned(path, "half-and-half")
-        one = next(a for a in api.alternatives(found) if a.method is method)
+        one = next(a for a in alternatives(path) if a.method is method)
         if one.candidate is None:
             assert one.why_not
             continue

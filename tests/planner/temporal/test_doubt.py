@@ -69,6 +69,23 @@ def test_what_is_counted_is_no_doubt_and_what_is_guessed_is_a_large_one() -> Non
     assert most == pytest.approx(0.1 * c.GUESS_ERROR, rel=0.02)
 
 
+def test_what_a_sample_tells_is_doubted_by_its_rows() -> None:
+    """A tenth of the rows pass, as the guess has it: only how sure that is differs."""
+
+    def doubted(rows: int) -> float:
+        notes = tuple("ab" if i % 10 == 0 else "c" for i in range(rows))
+        sampled = replace(SALES, sample=(("note", notes),))
+        sql = "SELECT g FROM sales WHERE note LIKE '%ab%'"
+        found = plan(PlanRequest(report="r", sql=sql, sources=(sampled,), points=POINTS))
+        (size,) = uncertainty(found).of(group_of(found, Filter), 0, 1).values()
+        return size
+
+    assert doubted(1000) == pytest.approx(0.9 * math.sqrt(1 / 100.5 + 1 / 900.5), rel=0.01)
+    assert doubted(100) == pytest.approx(0.9 * math.sqrt(1 / 10.5 + 1 / 90.5), rel=0.02)
+    (guess,) = doubts("SELECT g FROM sales WHERE note LIKE '%ab%'")
+    assert doubted(1000) < doubted(100) < guess
+
+
 def test_what_is_still_to_come_is_a_guess() -> None:
     now, later = (doubts("SELECT g FROM sales WHERE x < 100", run) for run in (1, 2))
     assert (len(now), len(later)) == (1, 2)

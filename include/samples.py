@@ -1,0 +1,123 @@
+"""A few rows of a source drawn at random, for the planner to count predicates in.
+
+Files and row groups are drawn with a chance in proportion to their rows, then rows evenly within
+the row group: each row of the source is equally likely. Rows of one row group may be alike, so
+these rows know less than as many that were drawn one by one, which would read every row group
+(Olken and Rotem 1995, "Random sampling from databases", on what a block of rows is worth).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from include.parquet_types import spark_type
+from include.source_files import locate_file
+from include.state.records import PinnedFile
+from planner.contract.plan_v1 import WEIGHT_COLUMN
+from planner.errors import ForerunError
+from planner.request import SampleValue
+
+BLOCKS = 8
+"""Row groups that are read at most: a row group is 64 to 128 MB of all columns by default."""
+
+Sampled = tuple[tuple[str, tuple[SampleValue, ...]], ...]
+
+
+def draw(
+    files: Sequence[PinnedFile],
+    columns: Sequence[str],
+    rows: int,
+    *,
+    changelog: bool = False,
+    seed: str = "",
+) -> Sampled:
+    """About ``rows`` rows of the files: the values of ``columns``, but those of types that are
+    neither numbers, texts, truths nor times. Equal files give equal rows.
+
+    Nothing is drawn if a file cannot be read: rows of the others alone are no sample, and whoever
+    reads the source says what is wrong with the file.
+    """
+    filled = [file for file in files if file.rows]
+    if not filled or not columns or rows < 1:
+        return ()
+    chance = random.Random("".join((seed, *(f"{f.uri} {f.identity} " for f in filled))))
+    weights = [file.rows for file in filled]
+    drawn = Counter(chance.choices(range(len(filled)), weights, k=BLOCKS))
+    parts = []
+    for place, blocks in sorted(drawn.items()):
+        wanted = -(-rows // BLOCKS)
+        try:
+            parts += _of_file(filled[place], columns, blocks, wanted, chance, changelog)
+        except (ForerunError, pa.ArrowException, OSError, EOFError):
+            return ()
+    together = pa.concat_tables(parts, promote_options="permissive")
+    return tuple(
+        (name, tuple(_value(value) for value in together.column(name).to_pylist()))
+        for name in columns
+        if name in together.column_names and _is_simple(together.schema.field(name).type)
+    )
+
+
+def _of_file(
+    file: PinnedFile,
+    columns: Sequence[str],
+    blocks: int,
+    rows: int,
+    chance: random.Random,
+    changelog: bool,
+) -> list[pa.Table]:
+    """``rows`` rows of each of ``blocks`` row groups; of one that is drawn twice, twice as many."""
+    location = locate_file(file.uri)
+    with location.store.open(location.key) as handle, pq.ParquetFile(handle) as parquet:
+        sizes = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
+        names = {name.lower(): name for name in parquet.schema_arrow.names}
+        read = [names[c.lower()] for c in columns if c.lower() in names]
+        back = {names[c.lower()]: c for c in columns if c.lower() in names}
+        extra = [WEIGHT_COLUMN] if changelog else []
+        found = []
+        for group, times in sorted(
+            Counter(chance.choices(range(len(sizes)), sizes, k=blocks)).items()
+        ):
+            table = _plain(parquet.read_row_group(group, columns=[*read, *extra]))
+            if changelog:
+                table = table.filter(pc.greater(table.column(WEIGHT_COLUMN), 0)).select(read)
+            count = min(rows * times, table.num_rows)
+            picked = table.take(sorted(chance.sample(range(table.num_rows), count)))
+            found.append(picked.rename_columns([back[name] for name in picked.column_names]))
+        return found
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """With texts of which Arrow can take some (of views it cannot)."""
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    fields = [field.with_type(views.get(field.type, field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _is_simple(kind: pa.DataType) -> bool:
+    try:
+        name = spark_type(kind)
+    except TypeError:
+        return False
+    return name != "BINARY" and "<" not in name
+
+
+def _value(value: object) -> SampleValue:
+    """As the planner takes it: whole numbers as decimals, times without a zone."""
+    if isinstance(value, bool | float | str | Decimal) or value is None:
+        return value
+    if isinstance(value, int):
+        return Decimal(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    if isinstance(value, date):
+        return value
+    raise TypeError(f"a {type(value).__name__} is no value of a sample")
