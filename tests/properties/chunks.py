@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,12 @@ from tests.properties.shrink import shrink
 REGRESSIONS = Path(__file__).parent / "regressions"
 
 
-def starts(first: int, cases: int, chunk: int, *, fast: int) -> Iterator[Any]:
+def starts(first: int, cases: int, chunk: int, *, fast: int) -> list[Any]:
     """The first seeds of the chunks; those after ``fast`` cases are slow tests."""
-    for start in range(first, first + cases, chunk):
-        marks = () if start < first + fast else pytest.mark.slow
-        yield pytest.param(start, marks=marks)
+    return [
+        pytest.param(start, marks=() if start < first + fast else pytest.mark.slow)
+        for start in range(first, first + cases, chunk)
+    ]
 
 
 def check_chunk(

@@ -35,8 +35,10 @@ def sail_session() -> Any:
 @cache
 def spark_session() -> Any:
     """Spark itself, tuned for queries over a dozen rows: one partition, no compiled stages, and
-    a JVM for what is soon done."""
+    a JVM that neither compiles twice nor collects garbage beside its work."""
     from pyspark.sql import SparkSession
+
+    (java, flags), *_ = submit_options("", tiny=True)
 
     builder = SparkSession.builder.master("local[2]").appName("differential")
     options = {
@@ -50,7 +52,7 @@ def spark_session() -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.memory": "1g",
-        **dict(submit_options("", tiny=True)),
+        java: f"{flags} -XX:+UseSerialGC",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     }
     for name, value in options.items():

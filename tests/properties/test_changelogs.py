@@ -36,7 +36,7 @@ def run(case: Case, engine: Engine, problem: Problem = PDW, *, judge: bool) -> O
         raise AssertionError(f"{case.name}, {saved(case, engine, error)}") from error
 
 
-@pytest.mark.parametrize("start", starts(100_000, 3 * CHUNK, CHUNK, fast=2 * CHUNK))
+@pytest.mark.parametrize("start", starts(100_000, 3 * CHUNK, CHUNK, fast=CHUNK))
 def test_days_with_withdrawals_equal_batch_without_an_engine(start: int) -> None:
     engine = InterpreterEngine()
     with engine.recording():

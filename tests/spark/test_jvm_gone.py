@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from include.jvm import driver_environment
+from include.jvm import driver_environment, submit_options
 from include.state.commits import read_commit, read_stage
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
@@ -24,8 +25,13 @@ def start(day: Day, attempt: str) -> subprocess.Popen[str]:
     plan = f"{day.store.root}/{day.at.plan(1, 'p1')}"
     command = [sys.executable, "-m", "spark_jobs.run", "--master", "local[1]"]
     command += ["--plan", plan, "--run", "1", "--attempt", attempt]
+    options = [f"--conf {name}={shlex.quote(v)}" for name, v in submit_options("", tiny=True)]
+    environment = {
+        **driver_environment(),
+        "PYSPARK_SUBMIT_ARGS": " ".join((*options, "pyspark-shell")),
+    }
     return subprocess.Popen(
-        command, cwd=ROOT, env=driver_environment(), text=True,
+        command, cwd=ROOT, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
 

@@ -63,7 +63,7 @@ def sessions(spark: ClassicEngine, tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", starts(60_000, ON_SPARK, CHUNK, fast=20))
+@pytest.mark.parametrize("start", starts(60_000, ON_SPARK, CHUNK, fast=10))
 def test_every_run_of_a_stored_day_equals_batch(sessions, tmp_path: Path, start: int):
     cases = [random_case(seed) for seed in range(start, start + CHUNK)]
     check_days(cases, tmp_path, *sessions)
