@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -48,6 +48,19 @@ class Candidate:
     def is_batch(self) -> bool:
         return self.chosen is None
 
+    @property
+    def keeps(self) -> bool:
+        """Whether a run reads what an earlier one, or another report, left."""
+        return self.chosen is not None and self.chosen.keeps
+
+    def without_tables(self) -> Candidate:
+        """What it costs and keeps, when it will not be chosen."""
+        return self if self.chosen is None else replace(self, chosen=self.chosen.without_tables())
+
+
+def _order(one: Candidate) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    return one.rank, one.opened
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -71,7 +84,6 @@ class _Searched:
     opened: tuple[int, ...]
     search: Search
     solver: Solver
-    best: Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +159,7 @@ class Runs:
             candidates = worth or [batch]
         elif request.method != "progressive" and not early:
             candidates = worth or (candidates if fresh else [*candidates, batch])
-        best = min(candidates, key=lambda one: (one.rank, one.opened), default=batch)
+        best = min(candidates, key=_order, default=batch)
         rejected = tuple(one for one in seen if one is not best)
         return Decision(best, batch, rejected, self.evaluations, True, self._budget)
 
@@ -156,7 +168,7 @@ class Runs:
         instead of what is cheapest by itself, from where no single change may lead on."""
         found = self._candidates(True, decision.batch)
         worth = [one for one in found if self._is_worth_it(one, decision.batch)]
-        best = min(worth, key=lambda one: (one.rank, one.opened), default=decision.chosen)
+        best = min(worth, key=_order, default=decision.chosen)
         others = (decision.chosen, *decision.rejected, *found)
         rejected = tuple(one for one in others if one is not best)
         return replace(decision, chosen=best, rejected=rejected, evaluations=self.evaluations)
@@ -195,7 +207,8 @@ class Runs:
             stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
             lent=frozenset(self._families.lent_chains),
         )
-        searches: list[_Searched] = []
+        searches: dict[tuple[int, ...], _Searched] = {}
+        found: list[Candidate] = []
         for opened in self._opened_sets():
             if batch is not None and not self._may_pay(opened, batch):
                 continue
@@ -209,29 +222,54 @@ class Runs:
                 terms,
             )
             early, tries = self._goal.early_results_among(opened), self._request.settings.tries
-            search = Search(self._space, solver, self._weights, tries, early)
+            whole = self._budget is not None  # any of its plans may be the best that fits
+            search = Search(self._space, solver, self._weights, tries, early, whole=whole)
             self._searches.append((opened, search))
             chosen = search.first()
             if chosen is not None:
-                best = self._candidate(opened, chosen, *chosen.by_run)
-                searches.append(_Searched(opened, search, solver, best))
-        if searches:
-            first = min(searches, key=lambda one: one.best.rank)
-            hopeful = batch is None or first.best.rank < batch.rank
-            if first.best.chosen is not None and hopeful:
-                improved = first.search.better(first.best.chosen)
-                better = self._candidate(first.opened, improved, *improved.by_run)
-                searches = [replace(s, best=better) if s is first else s for s in searches]
-        if self._budget is None:
-            found = [one.best for one in searches]
-        else:
-            asked = None if eager else batch
-            found = [
-                best
-                for one in searches
-                for best in self._within(self._budget, one, ways, terms.stage_cost, asked)
-            ]
-        return [one for one in found if one.chosen is not None and one.chosen.keeps]
+                searches[opened] = _Searched(opened, search, solver)
+                found.append(self._candidate(opened, chosen, *chosen.by_run))
+                found = self._lean(found, batch, searches)
+        first = min(found, key=_order, default=None)
+        if first is not None and (batch is None or first.rank < batch.rank):
+            better = self._improved(first, batch, searches[first.opened].search)
+            found = [better if one is first else one for one in found]
+        if self._budget is not None:
+            asked, done, found = None if eager else batch, {}, []
+            for opened, searched in searches.items():
+                done[opened] = searched
+                found += self._within(self._budget, searched, ways, terms.stage_cost, asked)
+                found = self._lean(found, asked, done)
+        return [one for one in found if one.keeps]
+
+    def _improved(self, first: Candidate, batch: Candidate | None, search: Search) -> Candidate:
+        """A cheaper one that opens the same runs, unless it is no longer what makes the first one
+        worth choosing."""
+        if first.chosen is None:
+            raise ValueError("batch is not improved")
+        improved = search.better(first.chosen)
+        better = self._candidate(first.opened, improved, *improved.by_run)
+        lost = first.keeps and not better.keeps
+        if batch is not None and self._is_worth_it(first, batch):
+            lost = lost or not self._is_worth_it(better, batch)
+        return first if lost else better
+
+    def _lean(
+        self,
+        found: list[Candidate],
+        batch: Candidate | None,
+        searches: Mapping[tuple[int, ...], _Searched],
+    ) -> list[Candidate]:
+        """The same, and the tables only of those that may still be chosen: of a query of hundreds
+        of joins, those for one set of opened runs take tens of megabytes."""
+        ranked = sorted(found, key=_order)
+        keeping = [one for one in ranked if one.keeps]
+        worth = [one for one in keeping if batch is not None and self._is_worth_it(one, batch)]
+        leading = [group[0].opened for group in (ranked, keeping, worth) if group]
+        for opened, searched in searches.items():
+            if opened not in leading:
+                searched.search.forget()
+        return [one if one.opened in leading else one.without_tables() for one in found]
 
     def _within(
         self,
@@ -244,6 +282,7 @@ class Runs:
         """The best plan that opens these runs within a budget: of those that are worth it beside
         batch, if there are any."""
         opened = searched.opened
+        searched.search.first()  # it is among the plans, though it may have been forgotten
         day = Day(
             space=self._space,
             ways=ways,

@@ -35,8 +35,9 @@ class _Change:
 
 class Search:
     """``tries``: the most solutions that the greedy part may ask for, counted over one search.
-    ``early``: the indices of the early runs that give the result too. ``cut``: whether changes were
-    left that the tries did not last for."""
+    ``early``: the indices of the early runs that give the result too. ``whole``: plans that were
+    seen keep their tables, since any of them may be chosen. ``cut``: whether changes were left that
+    the tries did not last for."""
 
     def __init__(
         self,
@@ -45,12 +46,15 @@ class Search:
         weights: Mapping[int, int],
         tries: int,
         early: tuple[int, ...] = (),
+        *,
+        whole: bool = False,
     ) -> None:
         self._space = space
         self._solver = solver
         self._weights = weights
         self._tries = tries
         self._early = early
+        self._keeps_whole = whole
         self.cut = False
         self._near: Solution | None = None
         self._seen: dict[tuple[_Shared, _Allowed], Chosen | None] = {}
@@ -61,12 +65,18 @@ class Search:
 
     @property
     def seen(self) -> Iterator[Chosen]:
-        """Every plan that was looked at."""
+        """Every plan that was looked at; with its tables, if they are kept ``whole``."""
         return (found for found in self._seen.values() if found is not None)
+
+    def forget(self) -> None:
+        """Let go of all tables. What is asked for again is searched for again."""
+        self._seen.clear()
+        self._near = None
+        self._solver.forget()
 
     def first(self) -> Chosen | None:
         """The cheapest plan found from nothing."""
-        return self._settled(frozenset())
+        return self._whole(self._settled(frozenset()))
 
     def with_chains(self, allowed: frozenset[Kept]) -> Chosen | None:
         """The cheapest plan found that keeps no other chains than these and the committed ones."""
@@ -74,7 +84,7 @@ class Search:
 
     def sharing(self, kept: frozenset[Partition]) -> Chosen | None:
         """The cheapest plan found from what is kept in another one."""
-        return self._settled(kept)
+        return self._whole(self._settled(kept))
 
     def better(self, best: Chosen) -> Chosen:
         """The cheapest plan found from another one, by one change at a time."""
@@ -85,8 +95,16 @@ class Search:
             self._tries -= 1
             found = self._settled((best.used - change.less) | change.more)
             if found is not None and found.total < best.total:
-                best = found
+                best = self._whole(found) or best
         return best
+
+    def _whole(self, found: Chosen | None) -> Chosen | None:
+        """With its tables: those of plans that were seen before are not kept, each may take a
+        hundred megabytes."""
+        if found is None or found.has_tables:
+            return found
+        solution = self._solver.solve(found.solution.shared, self._near, found.solution.allowed)
+        return choose(self._space, solution, self._weights, self._early)
 
     def _settled(self, shared: _Shared, allowed: _Allowed = None) -> Chosen | None:
         """Share what the plan uses until it uses what it shares."""
@@ -97,7 +115,8 @@ class Search:
             solution = self._solver.solve(shared, self._near, allowed)
             self._near = solution
             found = choose(self._space, solution, self._weights, self._early)
-            self._seen[shared, allowed] = found
+            light = None if found is None else found.without_tables()
+            self._seen[shared, allowed] = found if self._keeps_whole else light
             best = _cheaper(best, found)
             if found is None or found.used == shared:
                 break

@@ -8,7 +8,7 @@ whoever reads it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.memo.memo import GroupId
 from planner.memo.reference import Shared
@@ -41,6 +41,15 @@ class Chosen:
     @property
     def used(self) -> frozenset[Partition]:
         return frozenset(self.partitions)
+
+    @property
+    def has_tables(self) -> bool:
+        return bool(self.solution.cells[-1].of)
+
+    def without_tables(self) -> Chosen:
+        """What it costs and keeps, without how: it can no longer be planned."""
+        known = self.solution
+        return replace(self, solution=Solution(known.spans, known.shared, known.allowed))
 
     def cell(self, index: int, place: Place, *, made: bool = False) -> Cell:
         table = self.solution.made if made else self.solution.cells

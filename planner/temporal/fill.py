@@ -82,15 +82,19 @@ class Filler:
         self._memo = space.memo
         self._ways = ways
         self._spans = spans
-        self._store = StoreCosts(ways, spans, terms.stage_cost)
         self._weights = [weights[span.run] for span in spans]
         self._committed = dict.fromkeys(committed, _SPENT)
         self._own = dict.fromkeys(committed - terms.lent, _SPENT)
         self._twins = twins
         self._terms = terms
+        self.evaluations = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin with empty lists."""
+        self._store = StoreCosts(self._ways, self._spans, self._terms.stage_cost)
         self._lists: dict[tuple[int, Dated], _Lists] = {}
         self._chains_of: dict[tuple[int, GroupId], tuple[_Chain, ...]] = {}
-        self.evaluations = 0
 
     def fill(self, at: Solution, index: int, group: GroupId) -> None:
         """Find the cells of a group in a run, and of the chains that hold it."""

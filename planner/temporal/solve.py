@@ -53,6 +53,11 @@ class Solver:
     def _cone(self) -> Cone:
         return Cone(self._space, self._twins)
 
+    def forget(self) -> None:
+        """Let go of what is listed once for all solutions; it will be listed again."""
+        self._filler.forget()
+        self.__dict__.pop("_cone", None)
+
     def solve(
         self,
         shared: frozenset[Partition] = frozenset(),

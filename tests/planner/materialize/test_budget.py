@@ -191,7 +191,7 @@ class Small:
         )
 
     def search(self) -> Search:
-        return Search(self.space, self.solver, self.weights, 24)
+        return Search(self.space, self.solver, self.weights, 24, whole=True)
 
 
 def test_nothing_that_fits_is_cheaper_on_small_problems() -> None:
