@@ -55,7 +55,7 @@ check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets: under two mi
 	mypy
 	.venv/bin/python -m pytest -q -m "not slow and not spark" tests/meta
 
-test: setup jars s3-server ## all tests but the long suites: about 16 minutes
+test: setup jars s3-server ## all tests but the long suites: about 14 minutes
 test: WHICH := and not slow
 
 test-all: setup jars s3-server ## every test

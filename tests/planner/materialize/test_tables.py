@@ -1,0 +1,96 @@
+"""Tables of plans that are not chosen are let go, and nothing else changes by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner import api
+from planner.contract import encode_plan
+from planner.materialize import runs
+from planner.materialize.search import Search
+from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
+from tests.planner.materialize.test_methods import GROWING, QUERIES, ROWS
+from tests.planner.sql.tpch import SOURCES
+
+POINTS = (
+    TimePoint(weight=0.25, arrived=0.4),
+    TimePoint(weight=0.4, arrived=0.6),
+    TimePoint(weight=0.3, arrived=0.9),
+    TimePoint(weight=1.0),
+)
+
+
+def request(sql: str, problem: Problem = PDW) -> PlanRequest:
+    sources = tuple(
+        replace(s, changing=s.name in GROWING, rows=ROWS[s.name], bytes=100 * ROWS[s.name])
+        for s in SOURCES
+    )
+    settings = Settings(tries=8)
+    return PlanRequest(
+        report="r", sql=sql, sources=sources, points=POINTS, problem=problem, settings=settings
+    )
+
+
+class Whole(Search):
+    """Lets nothing go."""
+
+    def __init__(self, *args, whole, **more) -> None:
+        super().__init__(*args, whole=True, **more)
+
+    def forget(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("path", QUERIES[::3], ids=lambda path: path.stem)
+def test_the_plan_is_the_same_with_all_tables(path, monkeypatch) -> None:
+    requests = [request(path.read_text(), problem) for problem in (PDW, ivm(4))]
+    lean = [api.plan(one) for one in requests]
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "Search", Whole)
+        patched.setattr(runs.Runs, "_lean", lambda self, found, batch, searches: found)
+        whole = [api.plan(one) for one in requests]
+    for one, other in zip(lean, whole, strict=True):
+        assert encode_plan(one.plan) == encode_plan(other.plan)
+        mine, theirs = (
+            sorted((c.rank, c.opened) for c in found.decision.rejected) for found in (one, other)
+        )
+        assert mine == theirs
+
+
+def test_what_will_not_be_chosen_has_no_tables() -> None:
+    found = api.plan(request(next(p for p in QUERIES if p.stem == "q03").read_text()))
+    decision = found.decision
+    assert decision.chosen.chosen is not None
+    assert decision.chosen.chosen.has_tables
+    others = [one.chosen for one in decision.rejected if one.chosen is not None]
+    assert len(others) >= 4
+    assert sum(one.has_tables for one in others) <= 2
+    # What explain shows of them is there.
+    assert all(one.keeps and one.used and one.total for one in others)
+
+
+def test_what_was_let_go_is_found_again(monkeypatch) -> None:
+    searches: list[Search] = []
+
+    class Watched(Search):
+        def __init__(self, *args, **more) -> None:
+            super().__init__(*args, **more)
+            searches.append(self)
+
+    monkeypatch.setattr(runs, "Search", Watched)
+    api.plan(request(next(p for p in QUERIES if p.stem == "q03").read_text()))
+    for search in searches:
+        seen = search.first()
+        again = search.first()  # this time it was seen before
+        search.forget()
+        anew = search.first()
+        assert seen is not None
+        assert again is not None
+        assert anew is not None
+        assert seen.has_tables
+        assert again.has_tables
+        assert anew.has_tables
+        assert seen.total == again.total == anew.total
+        assert seen.used == again.used == anew.used
