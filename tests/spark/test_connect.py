@@ -1,0 +1,36 @@
+"""What is peculiar to the small engine, behind the seam."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from planner.contract import ColumnSpec, Family
+from spark_jobs.connect import ConnectEngine
+
+
+def test_sums_beside_a_count_of_distinct_values_are_kept_in_their_type(
+    sail: ConnectEngine, tmp_path: Path
+) -> None:
+    """TPC-DS Q16, Q94 and Q95. Sail says DECIMAL(17,2), and wrote DECIMAL(27,2)."""
+    rows = "VALUES (1, CAST(1.5 AS DECIMAL(7,2))), (1, CAST(2.25 AS DECIMAL(7,2))), (2, NULL)"
+    frame = sail.session.sql(
+        f"SELECT count(DISTINCT k) AS n, sum(d) AS total, 1L AS __w FROM {rows} AS t(k, d)"
+    )
+    family = Family(
+        id="f_1",
+        kind="shuffle",
+        fingerprint="1",
+        title="totals",
+        columns=(
+            ColumnSpec(name="n", type="BIGINT"),
+            ColumnSpec(name="total", type="DECIMAL(17,2)"),
+            ColumnSpec(name="__w", type="BIGINT"),
+        ),
+    )
+    sail.write_artifact(frame, family, (tmp_path / "part").as_uri())
+    table = pq.read_table(tmp_path / "part")
+    assert table.schema.field("total").type == pa.decimal128(17, 2)
+    assert [(row["n"], str(row["total"])) for row in table.to_pylist()] == [(2, "3.75")]
