@@ -51,14 +51,13 @@ def draw(
     chance = random.Random("".join((seed, *(f"{f.uri} {f.identity} " for f in filled))))
     weights = [file.rows for file in filled]
     drawn = Counter(chance.choices(range(len(filled)), weights, k=BLOCKS))
-    parts = []
-    for place, blocks in sorted(drawn.items()):
-        wanted = -(-rows // BLOCKS)
-        try:
+    parts, wanted = [], -(-rows // BLOCKS)
+    try:
+        for place, blocks in sorted(drawn.items()):
             parts += _of_file(filled[place], columns, blocks, wanted, chance, changelog)
-        except (ForerunError, pa.ArrowException, OSError, EOFError):
-            return ()
-    together = pa.concat_tables(parts, promote_options="permissive")
+        together = pa.concat_tables(parts, promote_options="permissive")
+    except (ForerunError, pa.ArrowException, OSError, EOFError):
+        return ()  # types that do not go together, too
     return tuple(
         (name, tuple(_value(value) for value in together.column(name).to_pylist()))
         for name in columns

@@ -114,10 +114,10 @@ def _cast(value: Value, to: DataType) -> Value:
     """A value in another type, from a text or from a narrower number: what keeps its meaning."""
     if to.name == "STRING" and isinstance(value, str):
         return value
-    if to.is_floating and not isinstance(value, bool | dt.date):
-        return float(value)  # type: ignore[arg-type]
-    if (to.is_integer or to.name == "DECIMAL") and not isinstance(value, bool | dt.date):
-        number = Decimal(value)  # type: ignore[arg-type]
+    if to.is_floating and isinstance(value, str | Decimal | float):
+        return float(value)
+    if (to.is_integer or to.name == "DECIMAL") and isinstance(value, str | Decimal | float):
+        number = Decimal(value)
         return number.to_integral_value("ROUND_DOWN") if to.is_integer else number
     if to.name == "BOOLEAN" and isinstance(value, bool):
         return value
@@ -251,13 +251,24 @@ def _number(function: Callable[..., Value]) -> Callable[..., Value]:
     """Arithmetic of two kinds of numbers is that of floats."""
 
     def of_numbers(*args: Value) -> Value:
-        if any(isinstance(arg, str | bool | dt.date) for arg in args):
+        numbers = [arg for arg in args if isinstance(arg, Decimal | float)]
+        if len(numbers) < len(args):
             raise _NotEvaluatedError
-        if any(isinstance(arg, float) for arg in args):
-            return function(*(float(arg) for arg in args))  # type: ignore[arg-type]
-        return function(*args)
+        exact = all(isinstance(number, Decimal) for number in numbers)
+        return function(*(numbers if exact else map(float, numbers)))
 
     return of_numbers
+
+
+def _first(kind: type, function: Callable[..., Value]) -> Callable[..., Value]:
+    """Of a first argument of another type, Spark would take what it casts to."""
+
+    def of_kind(*args: Value) -> Value:
+        if not isinstance(args[0], kind):
+            raise _NotEvaluatedError
+        return function(*args)
+
+    return of_kind
 
 
 _SPECIAL: Mapping[str, Callable[[Row], Value]] = {
@@ -285,15 +296,15 @@ _STRICT: Mapping[str, Callable[..., Value]] = {
     "/": _number(operator.truediv),
     "neg": _number(operator.neg),
     "abs": _number(abs),
-    "like": _like,
-    "substring": _substring,
-    "substr": _substring,
-    "upper": str.upper,
-    "lower": str.lower,
-    "trim": lambda text: text.strip(" "),
-    "length": lambda text: Decimal(len(text)),
-    "year": lambda date: Decimal(date.year),
-    "month": lambda date: Decimal(date.month),
-    "day": lambda date: Decimal(date.day),
-    "quarter": lambda date: Decimal((date.month + 2) // 3),
+    "like": _first(str, _like),
+    "substring": _first(str, _substring),
+    "substr": _first(str, _substring),
+    "upper": _first(str, str.upper),
+    "lower": _first(str, str.lower),
+    "trim": _first(str, lambda text: text.strip(" ")),
+    "length": _first(str, lambda text: Decimal(len(text))),
+    "year": _first(dt.date, lambda date: Decimal(date.year)),
+    "month": _first(dt.date, lambda date: Decimal(date.month)),
+    "day": _first(dt.date, lambda date: Decimal(date.day)),
+    "quarter": _first(dt.date, lambda date: Decimal((date.month + 2) // 3)),
 }

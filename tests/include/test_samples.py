@@ -104,6 +104,12 @@ def test_names_are_found_whatever_their_case(tmp_path):
     assert [name for name, _ in draw(pinned(tmp_path), ["total"], 8)] == ["total"]
 
 
+def test_of_files_whose_types_do_not_go_together_there_is_no_sample(tmp_path):
+    for name, values in (("a", [1, 2]), ("b", ["x", "y"])):
+        pq.write_table(pa.table({"n": values}), tmp_path / f"{name}.parquet")
+    assert draw(pinned(tmp_path), ["n"], 80) == ()
+
+
 def test_of_a_part_of_the_files_there_is_no_sample(uneven, tmp_path):
     (tmp_path / "c.parquet").write_bytes(b"PAR1 not any more")
     assert draw(uneven, ["n"], 80) == ()
