@@ -10,7 +10,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server cds lock format check test test-all mutate demo up bench-smoke bench-plan bench-methods bench-wrong clean
+.PHONY: help setup jars s3-server cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-plan bench-methods bench-wrong clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,27 +49,37 @@ format: $(STAMPS)/venv ## format the code
 	ruff check --fix --quiet .
 	ruff format .
 
-check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets: under two minutes
+check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets, unit tests: two minutes
 	ruff check .
 	ruff format --check .
 	mypy
 	.venv/bin/python -m pytest -q -m "not slow and not spark" tests/meta
+	$(MAKE) --no-print-directory unit
 
-test: setup jars s3-server ## all tests but the long suites: about 14 minutes
+unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under a minute
+	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" \
+	  tests/planner tests/plans
+
+test: setup jars s3-server ## all tests but the long suites: about 25 minutes
 test: WHICH := and not slow
 
 test-all: setup jars s3-server ## every test
 
-# A process has one Spark session, with a JVM or through Spark Connect. Tests without a JVM run two
+# A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have). Tests without a JVM run two
 # files at a time; then those that have a JVM in their process beside most of those that start one,
 # and what the former say is shown after the latter.
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all:
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests
-	@{ $(SPARK) tests/spark; status=$$?; $(SPARK) tests/properties && exit $$status; } \
+	@{ status=0; $(SPARK) --ignore=tests/spark/test_cluster.py tests/spark || status=$$?; \
+	  $(SPARK) tests/spark/test_cluster.py || status=$$?; \
+	  $(SPARK) tests/properties || status=$$?; exit $$status; } \
 	  >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
 	$(SPARK) --ignore=tests/spark --ignore=tests/properties tests; status=$$?; \
 	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
+
+airflow-matrix: tools ## the tests of the Airflow side on another version of Airflow (AIRFLOW=3.2.2)
+	scripts/airflow_matrix.sh $(or $(AIRFLOW),3.2.2)
 
 mutate: setup ## break rules and stages on purpose: every break must turn the suite red
 	.venv/bin/python -m scripts.mutate

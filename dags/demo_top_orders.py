@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from forerun.demo.arrivals import demo_dag
+from forerun.demo.reports import POLICY, demo_sources
 from forerun_airflow import ReportSpec, expect
-from forerun_airflow.arrivals import demo_dag
-from include.demo import POLICY, demo_sources
 
 REPORT = ReportSpec(
     name="top_orders",

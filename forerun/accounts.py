@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from include.pinned import read_pin
+from include.sources.delivery import read_pin
 from include.state.commits import read_chain, read_commit
 from include.state.layout import Generation, pointer_key
 from include.state.opening import split_uri
@@ -84,7 +84,8 @@ class DayAccount:
     """A whole day beside batch, which is the one run of the plain query. Ratios are of executor CPU
     seconds, both sides weighted with the prices of their runs; None where batch used no measurable
     CPU. ``equal`` is of the final result, and of every early one. ``plan_ms`` is the longest that
-    planning a run took, None where that is not known."""
+    planning a run took, None where that is not known. ``not_covered``: constructs of the query
+    that the engine itself gets wrong, so that ``equal`` says nothing of them (code and reason)."""
 
     report: str
     engine: str
@@ -104,6 +105,7 @@ class DayAccount:
     sql: str = ""
     sample: tuple[dict[str, str], ...] = ()
     arrivals: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
+    not_covered: tuple[dict[str, str], ...] = ()
 
     @property
     def process_ratio(self) -> float | None:

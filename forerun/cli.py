@@ -14,21 +14,13 @@ from typer.exceptions import TyperException
 from forerun import console
 from forerun.doctor import doctor_command
 from forerun.expire import expire_command
-from forerun.planning import (
-    ProblemName,
-    build_request,
-    changing_tables,
-    check_size,
-    parse_points,
-    parse_problem,
-    parse_rules,
-    parse_settings,
-    read_sql,
-)
-from forerun.tables import find_tables
-from include.jvm import home_folder
-from include.report import MOST_SAMPLED
+from forerun.options import Day, takes_day
+from forerun.planning import build_request, read_day_tables
+from forerun.result import result_command
+from include.engines import ENGINES
 from planner.errors import ForerunError
+from planner.request import Method
+from planner.version import VERSION
 
 CANNOT = 2
 _DEBUG = "FORERUN_DEBUG"
@@ -44,99 +36,36 @@ app = typer.Typer(
 )
 
 
-class Method(StrEnum):
-    auto = "auto"
-    im1 = "im1"
-    im2 = "im2"
-    ojv = "ojv"
-    hov = "hov"
-    cv = "cv"
-    batch = "batch"
-
-
 class Format(StrEnum):
     tree = "tree"
     sql = "sql"
     json = "json"
 
 
+def _say_version(wanted: bool) -> None:
+    """Print the version and leave, where ``--version`` was given."""
+    if wanted:
+        console.say(f"forerun {VERSION}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
-    """Commands are named even while there is only one."""
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Show the version and leave."
+        ),
+    ] = False,
+) -> None:
+    """Hold the options that need no command; with it, commands are named even if there is one."""
 
-
-ReportFile = Annotated[Path, typer.Argument(metavar="REPORT.sql", help="The query, a text file.")]
-Tables = Annotated[
-    Path, typer.Option("--tables", metavar="DIR", help="A Parquet file or folder per table.")
-]
-Changing = Annotated[
-    str | None,
-    typer.Option(
-        "--changing",
-        metavar="T1,T2",
-        help="Tables that grow during the day. Default: all of more than 10,000 rows.",
-    ),
-]
-Arrived = Annotated[
-    str,
-    typer.Option("--arrived", metavar="F1,..,1", help="Part of the data that is there at a run."),
-]
-Weights = Annotated[
-    str, typer.Option("--weights", metavar="W1,..,WK", help="Price of compute at each run.")
-]
-
-ProblemOption = Annotated[
-    ProblemName,
-    typer.Option(
-        "--problem",
-        help="pdw: the result at the end, at the least weighted cost. "
-        "ivm: the result at every run, the last run as cheap as can be.",
-    ),
-]
-RulesOff = Annotated[
-    str | None,
-    typer.Option(
-        "--rules-off",
-        metavar="R1,R2",
-        help="Rules of the planner not to use. A name that there is not: the error lists all.",
-    ),
-]
-ResultsAt = Annotated[
-    str | None,
-    typer.Option(
-        "--results-at",
-        metavar="R1,R2",
-        help="Early runs that give the result too, over what has arrived by then.",
-    ),
-]
 
 StoreUri = Annotated[
     str | None, typer.Option("--store", metavar="URI", help="Folder, file:// or s3://.")
 ]
-StateBudget = Annotated[
-    str,
-    typer.Option(
-        "--state-budget",
-        metavar="SIZE",
-        callback=check_size,
-        show_default=False,
-        help="The most that may be kept between runs, such as 500MB; 0 is batch.",
-    ),
-]
-
 JsonFile = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="All figures; - is stdout.")
-]
-SampleRows = Annotated[
-    int,
-    typer.Option(
-        "--sample",
-        metavar="ROWS",
-        min=0,
-        max=MOST_SAMPLED,
-        show_default=False,
-        help="Read so many rows of each table at random, to count what the query's filters pass.",
-    ),
 ]
 
 
@@ -148,26 +77,19 @@ SampleRows = Annotated[
     "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`\n\n"
     "`forerun plan report.sql --tables data/ --problem ivm --state-budget 500MB`\n\n"
     "`forerun plan report.sql --tables data/ --sample 2000`\n\n"
+    "`forerun plan report.sql --tables data/ --date 2026-01-31 --param region=EU`\n\n"
     "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`",
 )
-def plan_command(  # noqa: PLR0913 - the options of the command
-    report: ReportFile,
-    tables: Tables,
-    changing: Changing = None,
-    arrived: Arrived = "0.58,0.79,1",
-    weights: Weights = "0.25,0.3,1",
+@takes_day
+def plan_command(
+    day: Day,
     method: Annotated[
         Method,
         typer.Option(
             "--method",
             help="All incremental methods by cost, one of them alone, or one run at the end.",
         ),
-    ] = Method.auto,
-    problem: ProblemOption = ProblemName.pdw,
-    results_at: ResultsAt = None,
-    rules_off: RulesOff = None,
-    state_budget: StateBudget = "",
-    sample: SampleRows = 0,
+    ] = "auto",
     output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     show_memo: Annotated[
@@ -185,19 +107,23 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     from planner import api
     from planner.explain import memo, methods, record, sql, steps, tree
 
-    points = parse_points(arrived, weights)
-    found_tables = find_tables(tables)
-    growing = changing_tables(found_tables, changing)
-    wanted = parse_problem(problem, results_at, len(points))
-    settings = parse_settings(rules_off, state_budget)
+    tables, changing = read_day_tables(day.tables, day.report.sql, day.changing)
     request = build_request(
-        report, found_tables, growing, points, method.value, wanted, settings, sample
+        day.report,
+        tables,
+        changing,
+        day.points,
+        method,
+        problem=day.problem,
+        settings=day.settings,
+        sample=day.sample,
+        parameters=day.parameters,
     )
     found = api.plan(request)
     if as_json or output is Format.json:
-        console.say_json(record.as_json(found, api.alternatives(found)))
+        console.say_json(record.as_json(found, api.plans_by_method(found)))
     elif why_not:
-        console.say(methods.why_not(found, api.alternatives(found)))
+        console.say(methods.why_not(found, api.plans_by_method(found)))
     elif show_steps:
         console.say(steps.render(found))
     elif show_memo:
@@ -205,23 +131,18 @@ def plan_command(  # noqa: PLR0913 - the options of the command
     elif output is Format.sql:
         console.say(sql.render(found.plan))
     else:
-        console.say(tree.render(found, api.alternatives(found)))
+        console.say(tree.render(found, api.plans_by_method(found)))
 
 
-class DayMethod(StrEnum):
-    auto = "auto"
-    progressive = "progressive"
-    im1 = "im1"
-    im2 = "im2"
-    ojv = "ojv"
-    hov = "hov"
-    cv = "cv"
-    batch = "batch"
-
-
-class Engine(StrEnum):
-    spark = "spark"
-    sail = "sail"
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="NAME", help="; ".join(f"{e.name}: {e.about}" for e in ENGINES.values())
+    ),
+]
+Changelog = Annotated[
+    str | None, typer.Option("--changelog", metavar="T1,T2", help="Those with updates, too.")
+]
 
 
 @app.command(
@@ -231,13 +152,10 @@ class Engine(StrEnum):
     "`forerun simulate report.sql --tables data/ --correlate lineitem.l_orderkey=orders.o_orderkey`"
     "\n\n`forerun simulate report.sql --tables data/ --store s3://bucket/try --json day.json`",
 )
+@takes_day
 def simulate_command(  # noqa: PLR0913 - the options of the command
-    report: ReportFile,
-    tables: Tables,
-    engine: Annotated[
-        Engine, typer.Option("--engine", help="Spark, or Sail: quick, without a JVM.")
-    ] = Engine.spark,
-    changing: Changing = None,
+    day: Day,
+    engine: EngineOption = "spark",
     correlate: Annotated[
         list[str] | None,
         typer.Option(
@@ -246,50 +164,33 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
             help="Rows of the child arrive with their parent. May be given several times.",
         ),
     ] = None,
-    arrived: Arrived = "0.58,0.79,1",
-    weights: Weights = "0.25,0.3,1",
     seed: Annotated[int, typer.Option("--seed", help="Which rows come when.")] = 1,
     store: StoreUri = None,
     method: Annotated[
-        DayMethod,
+        Method,
         typer.Option(
             "--method",
             help="All incremental methods by cost, every run whatever it costs, one method alone, "
             "or one run at the end.",
         ),
-    ] = DayMethod.auto,
-    problem: ProblemOption = ProblemName.pdw,
-    results_at: ResultsAt = None,
-    rules_off: RulesOff = None,
-    state_budget: StateBudget = "",
-    sample: SampleRows = 0,
+    ] = "auto",
+    changelog: Changelog = None,
     json_file: JsonFile = None,
     master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
 ) -> int:
     """Run a whole day on a folder of tables, then the plain query, and compare."""
     from forerun import simulation_command as command
 
-    points = parse_points(arrived, weights)
-    options = command.Options(
-        report=report,
-        sql=read_sql(report),
-        tables=tables,
-        engine=engine.value,
-        changing=changing,
+    return command.run(
+        day,
+        method,
         correlate=tuple(correlate or ()),
-        points=points,
         seed=seed,
         store=store,
+        engine=command.EngineChoice(engine, master),
         json_file=json_file,
-        master=master,
-        work=home_folder() / "simulations",
-        method=method.value,
-        problem=parse_problem(problem, results_at, len(points)),
-        rules_off=parse_rules(rules_off),
-        state_budget=state_budget,
-        sample=sample,
+        changelog=changelog,
     )
-    return command.run(options)
 
 
 class DemoStore(StrEnum):
@@ -321,6 +222,7 @@ def demo_command(
 
 app.command("doctor")(doctor_command)
 app.command("expire")(expire_command)
+app.command("result")(result_command)
 
 
 def main() -> None:

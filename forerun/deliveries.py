@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forerun.tables import Table
+from forerun.updates import Part, with_updates
 from planner.errors import RequestError
 
 _BATCH_ROWS = 1 << 20
@@ -87,13 +88,15 @@ def check_correlations(
 class Splitter:
     """Writes the deliveries of the changing tables.
 
-    ``arrived`` are the fractions at each run, rising, the last one 1.
+    ``arrived`` are the fractions at each run, rising, the last one 1. ``changelogs``: tables whose
+    deliveries also take rows back, see :mod:`forerun.updates`.
     """
 
     tables: Mapping[str, Table]
     arrived: tuple[float, ...]
     seed: int
     correlations: Sequence[Correlation] = ()
+    changelogs: frozenset[str] = frozenset()
     _known: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def write(
@@ -112,8 +115,7 @@ class Splitter:
         with ExitStack() as stack:
             for batch, first in _batches(table):
                 runs = np.searchsorted(self.arrived, positions(batch, first), side="right")
-                for run in np.unique(runs):
-                    part = batch.filter(pa.array(runs == run))
+                for run, part in self._parts(name, batch, runs, first):
                     if run not in writers:
                         writer = pq.ParquetWriter(paths[run], part.schema, compression="snappy")
                         writers[run] = stack.enter_context(writer)
@@ -122,6 +124,19 @@ class Splitter:
                 if progress is not None:
                     progress(batch.num_rows)
         return tuple(counts)
+
+    def _parts(
+        self, name: str, batch: pa.RecordBatch, runs: np.ndarray, first: int
+    ) -> Iterator[Part]:
+        """What of these rows is in the delivery of which run."""
+        if name not in self.changelogs:
+            for run in np.unique(runs):
+                yield run, batch.filter(pa.array(runs == run))
+            return
+        own = {one.child_key for one in self.correlations if one.child == name}
+        own |= {one.parent_key for one in self.correlations if one.parent == name}
+        chances = _by_row(f"{name} again", self.seed + 1)(batch, first)
+        yield from with_updates(batch, runs, len(self.arrived) - 1, chances, own)
 
     def _positions(self, name: str) -> _Positions:
         for one in self.correlations:

@@ -8,32 +8,23 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata, util
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from forerun import console
-from include import jvm
+from forerun.cluster_doctor import examine_cluster
+from forerun.findings import Finding, State
+from include.machine import jvm
 from include.state.opening import default_store, open_store
 from planner.errors import ForerunError
 
 LEAST_FREE_BYTES = 2 * 1024**3
 
-State = Literal["ok", "note", "problem"]
-Probe = Callable[[], "Finding"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One line of the answer. A ``note`` costs time or an option, a ``problem`` stops reports."""
-
-    name: str
-    state: State
-    found: str
-    todo: str = ""
+Probe = Callable[[], Finding]
 
 
 def doctor_command(
@@ -46,10 +37,23 @@ def doctor_command(
             "the one at home; writes and removes one key.",
         ),
     ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            "--master",
+            metavar="URL",
+            help="Also the Spark cluster there (spark://host:7077, k8s://https://host, yarn): a "
+            "small application looks around on its executors.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
 ) -> int:
-    """Check Java, Spark, the S3A jars, the class-data archive, a store, Airflow and disk space."""
-    findings = examine(store or default_store())
+    """Check Java, Spark, the S3A jars, the class-data archive, a store, Airflow and disk space;
+    with --master, a Spark cluster."""
+    uri = store or default_store()
+    findings = examine(uri)
+    if master is not None:
+        findings += examine_cluster(master, uri)
     broken = any(f.state == "problem" for f in findings)
     if as_json:
         console.say_json({"ok": not broken, "findings": [asdict(f) for f in findings]})

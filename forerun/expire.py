@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -34,11 +33,12 @@ def expire_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The outcome as JSON.")] = False,
 ) -> int:
-    """Delete old state and results of a report. What is published always stays."""
+    """Delete old state and results of a report. What is published always stays, and so does
+    everything younger than 24 hours."""
     keep = Retention(
         days=days, generations=generations, versions=versions, orphan_hours=orphan_hours
     )
-    done = expire(open_store(store), report, keep, datetime.now(UTC), dry_run=dry_run)
+    done = expire(open_store(store), report, keep, dry_run=dry_run)
     if as_json:
         console.say_json({"files": done.files, "bytes": done.bytes, "dry_run": dry_run})
     else:

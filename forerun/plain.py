@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 
 from forerun import accounts
 from forerun.accounts import RunAccount
-from forerun.cut import find_cut
+from forerun.limit_ties import find_cut
 from forerun.running import Runner, read_result
-from include.day import open_generation, prepare_run
-from include.equality import Comparison, compare
-from include.report import ReportSpec
+from include.days.prepare import open_generation, prepare_run
+from include.machine.settings import allowed_functions
+from include.reports.spec import ReportSpec
 from include.state.layout import Generation
 from include.state.opening import open_store
+from include.verify.equality import Comparison, compare
 from planner.errors import SqlError
 from planner.request import Source
 from planner.sql.frontend import Query, read_query
@@ -45,20 +46,21 @@ class PlainQuery:
         Where ORDER BY ... LIMIT left open which rows come last and the day has others, the query
         is run once more, without its LIMIT, to see whether they are among those that tie.
         """
-        query = read_query(self.spec.sql, self.sources)
+        query = self._read(self.spec.sql)
         expected, found = self._result(plain_at, query), self._result(at, query, run)
         cut = find_cut(query.relation)
         verdict = compare(expected, found, cut=cut)
         if cut is None or not verdict.undecided:
             return verdict
-        text = _unlimited(self.spec.sql, query, self.sources)
+        text = self._unlimited(query)
         if text is None:
             return verdict
         whole_at, _ = self._run("ties", text)
         return compare(expected, found, cut=replace(cut, ties=self._result(whole_at, query)))
 
     def _run(self, what: str, sql: str) -> tuple[Generation, RunAccount]:
-        spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql)
+        once = replace(self.spec.policy, results_at=(), problem="pdw")
+        spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql, policy=once)
         now, final = spec.points(self.day)[-1], spec.runs
         trigger = uuid.uuid4().hex
         name = open_generation(spec.store, spec, self.day, trigger=trigger, now=now)
@@ -68,35 +70,42 @@ class PlainQuery:
         batch = accounts.read_batch(open_store(spec.store), at)
         return at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
 
+    def _read(self, sql: str) -> Query:
+        return read_query(
+            sql,
+            self.sources,
+            allowed_functions=allowed_functions(),
+            parameters=self.spec.parameters_on(self.day),
+        )
+
+    def _unlimited(self, query: Query) -> str | None:
+        """The query without what limits it; None where that cannot be told from its text."""
+        text = without_limit(self.spec.sql)
+        if text is None:
+            return None
+        try:
+            whole = self._read(text)
+        except SqlError:
+            return None
+        same = [c.type for c in whole.relation.columns] == [c.type for c in query.relation.columns]
+        if not same or whole.names != query.names or find_cut(whole.relation) is not None:
+            return None
+        return text
+
     def _result(self, at: Generation, query: Query, run: int = 0) -> pa.Table:
         store = open_store(self.spec.store)
         result = accounts.commit_with_result(store, at, run or self.spec.runs).result
         if result is None:
             raise accounts.AccountError(f"{at.report} has no result", hint="Look at its log.")
         rows = read_result(store, result)
-        return _in_spark_decimals(rows, query) if self.runner.engine == "sail" else rows
+        return rows if self.runner.engine.spark_types else _in_spark_types(rows, query)
 
 
-def _unlimited(sql: str, query: Query, sources: tuple[Source, ...]) -> str | None:
-    """The query without what limits it; None where that cannot be told from its text."""
-    text = without_limit(sql)
-    if text is None:
-        return None
-    try:
-        whole = read_query(text, sources)
-    except SqlError:
-        return None
-    same = [c.type for c in whole.relation.columns] == [c.type for c in query.relation.columns]
-    return (
-        text if same and whole.names == query.names and find_cut(whole.relation) is None else None
-    )
+def _in_spark_types(rows: pa.Table, query: Query) -> pa.Table:
+    """The rows with decimals, whole numbers and timestamps in the types that Spark gives them.
 
-
-def _in_spark_decimals(rows: pa.Table, query: Query) -> pa.Table:
-    """The rows with decimals in the scales that Spark gives them.
-
-    The small engine gives quotients of decimals other ones; the stages cast them, but the plain
-    query is the user's own text.
+    The small engine gives some another type (quotients of decimals, numbers of days, what is cut to
+    a unit of time); the stages cast them, but the plain query is the user's own text.
     """
     for index, (name, column) in enumerate(
         zip(rows.schema.names, query.relation.columns, strict=True)
@@ -105,5 +114,15 @@ def _in_spark_decimals(rows: pa.Table, query: Query) -> pa.Table:
         there = values.type
         if wanted.name == "DECIMAL" and pa.types.is_decimal(there) and there.scale != wanted.scale:
             rounded = pc.round(values, wanted.scale, "half_towards_infinity")
-            rows = rows.set_column(index, name, rounded.cast(pa.decimal128(38, wanted.scale)))
+            values = rounded.cast(pa.decimal128(38, wanted.scale))
+        elif wanted.name in _WHOLE and pa.types.is_integer(there):
+            values = values.cast(_WHOLE[wanted.name])
+        elif wanted.name == "TIMESTAMP" and pa.types.is_timestamp(there) and there.tz is None:
+            values = values.cast(pa.timestamp("us", tz="UTC"))
+        rows = rows.set_column(index, name, values)
     return rows
+
+
+_WHOLE = {
+    "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
+}  # fmt: skip

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
-from forerun.tables import CHANGING_ROWS, Table
-from include.samples import draw
-from include.sizes import parse_bytes
-from include.statistics import column_stats
+from forerun.tables import CHANGING_ROWS, Table, list_tables
+from include.machine.settings import allowed_functions
+from include.sources.samples import draw
+from include.sources.statistics import column_stats
 from planner.algebra.types import parse_type
+from planner.contract.plan_v1 import Parameter
 from planner.errors import ForerunError, RequestError
 from planner.request import (
     PDW,
@@ -24,6 +26,7 @@ from planner.request import (
     TimePoint,
     ivm,
 )
+from planner.sql.table_names import tables_read
 
 
 class ReportFileError(ForerunError):
@@ -32,8 +35,16 @@ class ReportFileError(ForerunError):
     code = "report-file"
 
 
-def read_sql(path: Path) -> str:
-    """The text of a report."""
+class Report(NamedTuple):
+    """A report to plan: its name and its SQL text."""
+
+    name: str
+    sql: str
+
+
+def read_report(path: Path) -> Report:
+    """The report that a file holds, named after it. Raises :class:`ReportFileError` if it cannot
+    be read, or is empty."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -46,7 +57,7 @@ def read_sql(path: Path) -> str:
         ) from None
     if not text.strip():
         raise ReportFileError(f"{path} is empty", hint="Write the report's SQL into it.")
-    return text
+    return Report(path.stem, text)
 
 
 def parse_numbers(text: str, option: str) -> tuple[float, ...]:
@@ -113,30 +124,24 @@ def parse_rules(text: str | None) -> tuple[str, ...]:
     return names
 
 
-def check_size(text: str) -> str:
-    """The text of --state-budget, if it is a size or not given."""
-    if text:
-        parse_bytes(text, "--state-budget")
-    return text
-
-
-def parse_settings(rules_off: str | None, state_budget: str) -> Settings:
-    """The planner's settings from the options of a command."""
-    budget = parse_bytes(state_budget, "--state-budget") if state_budget else None
-    return Settings(rules_off=parse_rules(rules_off), state_budget=budget)
-
-
-def changing_tables(tables: Mapping[str, Table], named: str | None) -> frozenset[str]:
-    """The tables that change: those named, by default those of more than CHANGING_ROWS rows."""
+def read_day_tables(
+    folder: Path, sql: str, named: str | None
+) -> tuple[dict[str, Table], frozenset[str]]:
+    """The tables of a folder that a query reads, and which of them change during the day: those
+    ``named``, by default those of more than CHANGING_ROWS rows. What else lies in the folder is
+    not looked at."""
+    places = list_tables(folder)
+    tables = {name: places[name].read() for name in sorted(tables_read(sql, places))}
     if named is None:
-        return frozenset(name for name, table in tables.items() if table.rows > CHANGING_ROWS)
+        changing = {name for name, table in tables.items() if table.rows > CHANGING_ROWS}
+        return tables, frozenset(changing)
     names = frozenset(part.strip() for part in named.split(",") if part.strip())
-    if unknown := sorted(names - set(tables)):
+    if unknown := sorted(names - set(places)):
         raise RequestError(
             f"--changing names the table {unknown[0]}, which is not there",
-            hint=f"The tables are {', '.join(sorted(tables))}.",
+            hint=f"The tables are {', '.join(sorted(places))}.",
         )
-    return names
+    return tables, names & set(tables)
 
 
 def sources(tables: Iterable[Table], changing: frozenset[str]) -> tuple[Source, ...]:
@@ -171,39 +176,49 @@ def _with_statistics(source: Source, table: Table) -> Source:
 
 
 def with_samples(
-    found: tuple[Source, ...], tables: Mapping[str, Table], sql: str, rows: int
+    found: tuple[Source, ...],
+    tables: Mapping[str, Table],
+    sql: str,
+    rows: int,
+    parameters: tuple[Parameter, ...] = (),
 ) -> tuple[Source, ...]:
     """Sources with about so many rows, drawn at random, of what the query filters; 0 for none."""
     from planner.sampling import filtered_columns
 
     if not rows:
         return found
-    filtered = filtered_columns(sql, found)
+    filtered = filtered_columns(
+        sql, found, allowed_functions=allowed_functions(), parameters=parameters
+    )
     return tuple(
         replace(one, sample=draw(tables[one.name].footers, filtered.get(one.name, ()), rows))
         for one in found
     )
 
 
-def build_request(
-    report: Path,
+def build_request(  # noqa: PLR0913 - the options of a command
+    report: Report,
     tables: Mapping[str, Table],
     changing: frozenset[str],
     points: tuple[TimePoint, ...],
     method: Method,
+    *,
     problem: Problem = PDW,
     settings: Settings | None = None,
     sample: int = 0,
+    parameters: tuple[Parameter, ...] = (),
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run. ``sample``: so many rows of each
     table are drawn at random."""
-    sql = read_sql(report)
     return PlanRequest(
-        report=report.stem,
-        sql=sql,
-        sources=with_samples(with_statistics(tables, changing), tables, sql, sample),
+        report=report.name,
+        sql=report.sql,
+        sources=with_samples(
+            with_statistics(tables, changing), tables, report.sql, sample, parameters
+        ),
+        parameters=parameters,
         points=points,
         method=method,
         problem=problem,
-        settings=settings or Settings(),
+        settings=settings or Settings(allowed_functions=allowed_functions()),
     )

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.job_archive import job_archive
-from include.jvm import driver_environment, require_java, spark_submit, submit_options
-from include.process import run_measured
+from include.engines import ENGINES, EngineSpec, engine_spec
+from include.machine.cpu_meter import run_measured
+from include.machine.job_archive import job_archive
+from include.machine.jvm import driver_environment, require_java, spark_submit, submit_options
 from include.state.layout import generation_of
 from include.state.opening import open_store, split_uri
 from include.state.records import ArtifactFile, ArtifactPartition
 from include.state.store import Store
 from planner.contract import decode_plan
 from planner.errors import ForerunError
+
+if TYPE_CHECKING:
+    from spark_jobs.engine import Engine
 
 JOB = Path(__file__).resolve().parents[1] / "spark_jobs" / "run.py"
 DRIVER_MEMORY = "4g"
@@ -45,7 +48,7 @@ class Runner(Protocol):
     """Executes the run of a stored plan and returns when it is committed."""
 
     @property
-    def engine(self) -> str: ...
+    def engine(self) -> EngineSpec: ...
 
     def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used: ...
 
@@ -53,17 +56,22 @@ class Runner(Protocol):
 class SparkRunner:
     """Every run is a spark-submit of its own, as in production. ``logs`` gets their output."""
 
-    engine = "spark"
-
-    def __init__(self, logs: Path, master: str, conf: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        logs: Path,
+        master: str,
+        conf: Mapping[str, str] | None = None,
+        engine: EngineSpec = ENGINES["spark"],
+    ) -> None:
         require_java()
+        self.engine = engine
         self._logs = logs
         self._master = master
         self._conf = dict(conf or {})
         self._archive = job_archive(logs)
 
     def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
-        options = dict(submit_options(split_uri(plan_uri)[0], tiny=tiny))
+        options = dict(submit_options(split_uri(plan_uri)[0], tiny, master=self._master))
         command = [str(spark_submit()), "--master", self._master]
         command += ["--driver-memory", DRIVER_MEMORY]
         for name, value in (options | self._conf).items():
@@ -71,6 +79,7 @@ class SparkRunner:
         attempt = f"t1-{uuid.uuid4().hex[:8]}"
         command += ["--py-files", str(self._archive)]
         command += [str(JOB), "--plan", plan_uri, "--run", str(index), "--attempt", attempt]
+        command += ["--engine", self.engine.name]
         log = self._logs / f"{generation_of(split_uri(plan_uri)[1]).report}-run-{index}.log"
         with log.open("wb") as output:
             done = run_measured(command, driver_environment(), stdout=output, stderr=output)
@@ -87,13 +96,12 @@ def _why(log: Path, exit_code: int) -> str:
     return f"spark-submit ended with {exit_code}: " + "\n  ".join(said)
 
 
-class SailRunner:
-    """All runs in one small engine inside this process: quick, and no measure of Spark."""
+class InProcessRunner:
+    """All runs in one engine inside this process: quick, and no measure of Spark."""
 
-    engine = "sail"
-
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
+    def __init__(self, engine: EngineSpec, started: Engine) -> None:
+        self.engine = engine
+        self._started = started
 
     def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:  # noqa: ARG002
         from spark_jobs.executor import execute
@@ -102,7 +110,7 @@ class SailRunner:
         store = open_store(root)
         plan = decode_plan(store.get(key))
         attempt = f"t1-{uuid.uuid4().hex[:8]}"
-        execute(self._engine, store, generation_of(key), plan, key, attempt, progress=_quiet)
+        execute(self._started, store, generation_of(key), plan, key, attempt, progress=_quiet)
         if plan.current != index:
             raise RunFailedError(
                 f"the plan is of run {plan.current}, not of run {index}", hint="Plan it again."
@@ -115,18 +123,17 @@ def _quiet(_line: str) -> None:
 
 
 @contextmanager
-def open_runner(engine: str, logs: Path, master: str) -> Iterator[Runner]:
-    """A runner for ``spark`` or ``sail``; what it started ends with the block."""
-    if engine == "spark":
-        yield SparkRunner(logs, master)
+def open_runner(name: str, logs: Path, master: str) -> Iterator[Runner]:
+    """A runner for the engine of that name; what it started ends with the block."""
+    engine = engine_spec(name)
+    if engine.submitted:
+        yield SparkRunner(logs, master, engine=engine)
         return
-    # Sail logs every query otherwise, between the lines of the progress bars.
-    os.environ.setdefault("RUST_LOG", "error")
-    from spark_jobs.connect import start_sail
+    from spark_jobs.engine import start_engine
 
-    started = start_sail()
+    started = start_engine(engine, master=None, name="forerun")
     try:
-        yield SailRunner(started)
+        yield InProcessRunner(engine, started)
     finally:
         started.stop()
 

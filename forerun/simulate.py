@@ -6,10 +6,11 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
@@ -20,21 +21,25 @@ from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, read_rows
 from forerun.tables import Table
-from include.day import open_generation, prepare_run, publish_result
-from include.equality import Comparison
-from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
-from include.state.layout import Generation, version_folder
+from include.days.prepare import open_generation, prepare_run, publish_result
+from include.days.publishing import published_folder
+from include.engines import EngineSpec
+from include.machine.settings import allowed_functions
+from include.reports.parameters import Parameter, day_parameters
+from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.store import Store
+from include.verify.equality import Comparison
+from include.verify.sail_gaps import gaps_of
+from planner.algebra.relational import Relation
 from planner.algebra.relational import sources as sources_of
-from planner.request import PDW, Method, Problem, Settings, TimePoint
+from planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
 from planner.sql.frontend import read_query
 
 DAY = date(2026, 1, 1)
 _DAY_SECONDS = 24 * 3600
 _SAMPLE = 10
-_SESSION_COST = {"spark": Settings().run_cost, "sail": 0.0}
-"""What opening a run costs: an application on Spark; next to nothing in a running Sail."""
 
 Say = Callable[[str], None]
 Advance = Callable[[int], None]
@@ -58,11 +63,15 @@ class Simulation:
     """Deliveries that were split before (``<table>/run-<i>.parquet``), to be used again."""
     method: Method = "auto"
     problem: Problem = PDW
-    rules_off: tuple[str, ...] = ()
-    state_budget: str = ""
-    """The most that may be kept between runs, as :attr:`ReportSpec.state_budget`."""
+    settings: Settings = field(default_factory=Settings)
     sample: int = 0
     """Rows that are drawn of each source, as :attr:`SourceSpec.sample`."""
+    changelogs: frozenset[str] = frozenset()
+    """Tables whose deliveries also take rows back, see :mod:`forerun.updates`."""
+    day: date | None = None
+    """The report date; without one the query may not ask for it."""
+    parameters: tuple[Parameter, ...] = ()
+    """Named parameters of the query beside those of the day."""
 
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
@@ -73,26 +82,49 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
     Raises a ``ForerunError`` for everything that a person can put right.
     """
     sources = planner_sources(what.tables.values(), what.changing)
-    used = tuple(sorted(sources_of(read_query(what.sql, sources).relation)))
+    of_day = day_parameters(what.day, ZoneInfo("UTC")) if what.day else ()
+    query = read_query(
+        what.sql,
+        sources,
+        allowed_functions=allowed_functions(),
+        parameters=(*of_day, *what.parameters),
+    )
+    used = tuple(sorted(sources_of(query.relation)))
     check_correlations(what.correlations, what.tables, what.changing)
     say("deliveries")
     rows = _write_deliveries(what, used, advance)
     spec, store = _spec(what, used), open_store(what.store)
-    plain = PlainQuery(spec, sources, DAY, runner)
+    plain = PlainQuery(spec, sources, what.day or DAY, runner)
     at, runs = _run_day(what, plain, store, say)
     say("the plain query")
     plain_at, batch = plain.run()
     say("comparison")
-    return make_account(
+    day = make_account(
         store,
         at,
-        engine=runner.engine,
+        engine=runner.engine.name,
         sql=what.sql,
         verdict=plain.compare(at, plain_at),
         runs=runs,
         batch=batch,
         arrivals=tuple((name, rows[name]) for name in used),
     )
+    return replace(
+        day,
+        not_covered=_not_covered(query.relation, runner.engine),
+        notes=(*day.notes, *_given_up(what, store, at)),
+    )
+
+
+def _given_up(what: Simulation, store: Store, at: Generation) -> Iterator[str]:
+    """A note where another method was asked for, and the final run is batch."""
+    final = accounts.read_plan(store, accounts.commit_with_result(store, at, len(what.points)))
+    if final.method == "batch" and what.method not in ("auto", "batch"):
+        yield f"the method {what.method} has nothing to go on from: the final run is batch"
+
+
+def _not_covered(query: Relation, engine: EngineSpec) -> tuple[dict[str, str], ...]:
+    return tuple({"code": gap.code, "reason": gap.says} for gap in gaps_of(query, engine.gaps))
 
 
 # -- deliveries --------------------------------------------------------------------------------
@@ -103,7 +135,7 @@ def _write_deliveries(
 ) -> dict[str, tuple[int, ...]]:
     """Split the changing tables, link the static ones; rows there at each run, by table."""
     fractions = tuple(point.arrived for point in what.points)
-    splitter = Splitter(what.tables, fractions, what.seed, what.correlations)
+    splitter = Splitter(what.tables, fractions, what.seed, what.correlations, what.changelogs)
     rows: dict[str, tuple[int, ...]] = {}
     for name in used:
         folder = what.work / "sources" / name
@@ -174,6 +206,7 @@ def _spec(what: Simulation, used: Sequence[str]) -> ReportSpec:
                 name=name,
                 path=str(what.work / "sources" / name),
                 columns=what.tables[name].columns,
+                change="changelog" if name in what.changelogs else "append_only",
                 arrival="growing" if name in what.changing else "static",
                 complete_when=ClockTime() if name in what.changing else None,
                 allow_empty=True,
@@ -181,16 +214,21 @@ def _spec(what: Simulation, used: Sequence[str]) -> ReportSpec:
             )
             for name in used
         ),
-        policy=RunPolicy(
-            runs=tuple(
-                RunTime(at=at, weight=point.weight)
-                for at, point in zip(_times(what.points), what.points, strict=True)
-            )
-        ),
+        policy=_policy(what),
         deadline="48:00",
         store=what.store,
-        state_budget=what.state_budget,
+        parameters=what.parameters,
     )
+
+
+def _policy(what: Simulation) -> RunPolicy:
+    runs = tuple(
+        RunTime(at=at, weight=point.weight)
+        for at, point in zip(_times(what.points), what.points, strict=True)
+    )
+    if what.problem == ivm(len(runs)):
+        return RunPolicy(runs=runs, problem="ivm")
+    return RunPolicy(runs=runs, results_at=what.problem.results_at)
 
 
 def _times(points: Sequence[TimePoint]) -> list[str]:
@@ -206,10 +244,10 @@ def _run_day(
     what: Simulation, plain: PlainQuery, store: Store, say: Say
 ) -> tuple[Generation, tuple[RunAccount, ...]]:
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
-    spec, runner = plain.spec, plain.runner
-    at, measured, took, early = _generation(what, spec), {}, {}, {}
-    settings = Settings(run_cost=_SESSION_COST[runner.engine], rules_off=what.rules_off)
-    moments = spec.points(DAY)
+    spec, day, runner = plain.spec, plain.day, plain.runner
+    at, measured, took, early = _generation(what, spec, day), {}, {}, {}
+    settings = replace(what.settings, run_cost=runner.engine.opening_cost)
+    moments = spec.points(day)
     for run, moment in enumerate(moments, 1):
         _arrive(what, run)
         say(f"run {run} of {len(moments)}")
@@ -217,14 +255,13 @@ def _run_day(
         prepared = prepare_run(
             what.store,
             spec,
-            DAY,
+            day,
             at.generation,
             run,
             now=moment,
             method=what.method,
             points=what.points,
             settings=settings,
-            problem=what.problem,
         )
         took[run] = (1000 * prepared.planning_s, 1000 * (time.perf_counter() - started))
         if not prepared.skip_reason:
@@ -232,7 +269,7 @@ def _run_day(
         if prepared.result is not None and prepared.result.plan.run.early_result:
             say(f"the plain query at run {run}")
             early[run] = _early_result(plain, store, at, run)
-    publish_result(what.store, spec, DAY, at.generation, now=moments[-1])
+    publish_result(what.store, spec, day, at.generation, now=moments[-1])
     points = tuple((point.weight, point.arrived) for point in what.points)
     runs = accounts.read_runs(store, at, points)
     return at, tuple(
@@ -260,10 +297,10 @@ def _early_result(plain: PlainQuery, store: Store, at: Generation, run: int) -> 
     )
 
 
-def _generation(what: Simulation, spec: ReportSpec) -> Generation:
-    now = spec.points(DAY)[0]
-    name = open_generation(what.store, spec, DAY, trigger=uuid.uuid4().hex, now=now)
-    return Generation(spec.name, DAY.isoformat(), name)
+def _generation(what: Simulation, spec: ReportSpec, day: date) -> Generation:
+    now = spec.points(day)[0]
+    name = open_generation(what.store, spec, day, trigger=uuid.uuid4().hex, now=now)
+    return Generation(spec.name, day.isoformat(), name)
 
 
 # -- the account ---------------------------------------------------------------------------------
@@ -284,7 +321,7 @@ def make_account(
     final = accounts.commit_with_result(store, at, len(runs))
     plan = accounts.read_plan(store, final)
     pointer = accounts.read_pointer(store, at)
-    sample = read_rows(store, version_folder(at.report, at.day, pointer.version), pointer.files)
+    sample = read_rows(store, published_folder(pointer), pointer.files)
     arrived = sum(rows[-1] for _, rows in arrivals)
     return DayAccount(
         report=at.report,

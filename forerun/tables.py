@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.footers import read_footers
-from include.source_files import locate
+from include.sources.files import locate
+from include.sources.formats import format_of
 from include.state.records import PinnedFile
 from planner.contract import ColumnSpec
 from planner.errors import ForerunError
 
+_PARQUET = format_of("parquet")
 CHANGING_ROWS = 10_000
 """By default a table with more rows than this changes during the day, smaller ones are static."""
 
@@ -43,34 +44,47 @@ class Table:
         return sum(footer.size for footer in self.footers)
 
 
-def find_tables(folder: Path) -> dict[str, Table]:
-    """All tables of a folder, by name. Reads the footers only.
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Where a table would lie: a file, a folder, or (which is refused when it is read) both."""
 
-    Raises :class:`TablesError` naming the folder or the file and what to do about it.
+    name: str
+    entries: tuple[Path, ...]
+
+    def read(self) -> Table:
+        """The table from its footers. Raises :class:`TablesError` for what is no table, and what
+        reading a footer raises."""
+        tables = [(entry, files) for entry in self.entries if (files := _files(entry))]
+        if len(tables) > 1:
+            raise TablesError(
+                f"{self.entries[0].parent} has table {self.name} twice, as a file and as a folder",
+                hint="Remove one of them.",
+            )
+        if not tables:
+            raise TablesError(
+                f"{self.entries[0]} holds no Parquet files",
+                hint="Put the files of the table there, or remove the folder.",
+            )
+        return read_table(self.name, tables[0][1])
+
+
+def list_tables(folder: Path) -> dict[str, TablePlace]:
+    """What may be a table of a folder, by name: every Parquet file and every folder. Nothing in
+    them is looked at. Raises :class:`TablesError` if it is no folder, or has nothing of the kind.
     """
     if not folder.is_dir():
         raise TablesError(
             f"{folder} is not a folder",
             hint="Give the folder that holds a Parquet file or a folder of them per table.",
         )
-    found: dict[str, Table] = {}
+    found: dict[str, TablePlace] = {}
     for entry in sorted(folder.iterdir()):
-        if entry.name.startswith((".", "_")):
+        is_folder = entry.is_dir()
+        if entry.name.startswith((".", "_")) or not (is_folder or entry.suffix == ".parquet"):
             continue
-        files = _files(entry)
-        if files:
-            name = entry.stem if entry.is_file() else entry.name
-            if name in found:
-                raise TablesError(
-                    f"{folder} has table {name} twice, as a file and as a folder",
-                    hint="Remove one of them.",
-                )
-            found[name] = read_table(name, files)
-        elif entry.is_dir():
-            raise TablesError(
-                f"{entry} holds no Parquet files",
-                hint="Put the files of the table there, or remove the folder.",
-            )
+        name = entry.name if is_folder else entry.stem
+        before = found[name].entries if name in found else ()
+        found[name] = TablePlace(name, (*before, entry))
     if not found:
         raise TablesError(
             f"there are no Parquet files in {folder}",
@@ -79,10 +93,18 @@ def find_tables(folder: Path) -> dict[str, Table]:
     return found
 
 
+def find_tables(folder: Path) -> dict[str, Table]:
+    """All tables of a folder, by name. Reads the footers only.
+
+    Raises :class:`TablesError` naming the folder or the file and what to do about it.
+    """
+    return {name: place.read() for name, place in list_tables(folder).items()}
+
+
 def _files(entry: Path) -> tuple[Path, ...]:
     if entry.is_file():
-        return (entry,) if entry.suffix == ".parquet" else ()
-    inside = (p for p in sorted(entry.rglob("*.parquet")) if p.is_file())
+        return (entry,) if entry.suffix == _PARQUET.suffix else ()
+    inside = (p for p in sorted(entry.rglob(f"*{_PARQUET.suffix}")) if p.is_file())
     hidden = (".", "_")
     return tuple(
         p for p in inside if not any(x.startswith(hidden) for x in p.relative_to(entry).parts)
@@ -98,7 +120,7 @@ def read_table(name: str, files: tuple[Path, ...]) -> Table:
     footers: list[PinnedFile] = []
     for path in files:
         location = locate(str(path))
-        (footer,) = read_footers(location, location.files())
+        (footer,) = _PARQUET.describe(location, location.files(_PARQUET.suffix))
         these = tuple(ColumnSpec(name=c.name, type=c.type) for c in footer.columns)
         if columns and _shape(these) != _shape(columns):
             raise TablesError(

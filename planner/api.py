@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from planner.algebra.describe import label
 from planner.algebra.relational import Relation, sources, walk
 from planner.checks import check
-from planner.collection import seldom_collecting
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ColumnSpec,
@@ -26,27 +25,29 @@ from planner.contract.plan_v1 import (
     Stage,
 )
 from planner.errors import MethodError, Reason
-from planner.materialize import methods
-from planner.materialize.families import Families
-from planner.materialize.methods import (
-    Alternative,
+from planner.gc_pause import seldom_collecting
+from planner.materialize import portfolio
+from planner.materialize.artifacts import ArtifactFamilies
+from planner.materialize.opening import Candidate, Decision
+from planner.materialize.portfolio import (
     Compared,
+    MethodPlan,
     growing_sources,
     plan_alone,
     plan_best,
 )
-from planner.materialize.runs import Candidate, Decision
 from planner.memo.memo import Memo
 from planner.memo.tree import groups_of
+from planner.nesting import room_for_nesting
 from planner.request import PlanRequest
+from planner.rules.incremental.memo_rules import reason
 from planner.rules.methods.catalog import SINGLE, method_of
-from planner.rules.normalize.driver import Rewrite, normalize
-from planner.search.explore import Trace
-from planner.search.incremental import reason
+from planner.rules.normalize.driver import AppliedRewrite, normalize
+from planner.search.engine import Trace
 from planner.sql.frontend import Query, read_query
-from planner.stages.build import Context, StageBuilder
+from planner.stages.build import StageBuilder, StageContext
 from planner.stats.containment import with_contained_keys
-from planner.temporal.figures import Figures
+from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
 
@@ -62,17 +63,18 @@ class PlanResult:
     query: Query
     relation: Relation
     space: Space
-    figures: Figures
-    families: Families
+    group_sizes: GroupSizes
+    families: ArtifactFamilies
     decision: Decision
     trace: Trace
     request: PlanRequest
     compared: Compared
     ids: ColumnIds
-    rewrites: tuple[Rewrite, ...]
+    rewrites: tuple[AppliedRewrite, ...]
 
 
 @seldom_collecting()
+@room_for_nesting()
 def plan(request: PlanRequest) -> PlanResult:
     """Plan the rest of a day. Raises :class:`planner.errors.ForerunError` with what to do."""
     read = _read(request)
@@ -91,11 +93,11 @@ def plan(request: PlanRequest) -> PlanResult:
 
 
 def _or_batch(read: _Read, compared: Compared) -> PlanResult:
-    """What was found, or batch where that is cheaper in the order of joins that is best by now.
+    """What was found, or for ``auto`` batch where that is cheaper in the best join order by now.
     What is kept is of use only in the order that joins had when it was planned; the user's own text
     is bound to none."""
     request, decision = read.request, compared.best.decision
-    if not request.committed or request.method in ("progressive", "batch"):
+    if not request.committed or request.method != "auto":
         return _result(read, compared)
     now = _read(replace(request, first_sources=()))
     if request.settings.temporal == "early" or now.relation == read.relation:
@@ -112,38 +114,48 @@ def _or_batch(read: _Read, compared: Compared) -> PlanResult:
 
 
 @seldom_collecting()
-def alternatives(found: PlanResult) -> tuple[Alternative, ...]:
+@room_for_nesting()
+def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
     """What each method alone gives for a request that has been planned, as :func:`plan` would."""
-    return methods.alternatives(found.relation, found.request, found.ids)
+    return portfolio.plans_by_method(found.relation, found.request, found.ids)
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """The query of a request, in normal form; the request with what the query tells."""
+    """The query of a request, in normal form; the request with what the query tells; and the
+    (source, column) pairs whose declared NOT NULL the normal form depends on."""
 
     request: PlanRequest
     query: Query
     relation: Relation
     ids: ColumnIds
-    rewrites: tuple[Rewrite, ...]
+    rewrites: tuple[AppliedRewrite, ...]
+    relied: frozenset[tuple[str, str]]
 
 
 def _read(request: PlanRequest) -> _Read:
     check(request)
     if request.settings.state_budget == 0 and not request.committed:
         request = replace(request, method="batch")  # nothing can be kept, so there is only batch
-    query = read_query(request.sql, request.sources)
+    allowed = request.settings.allowed_functions
+    query = read_query(
+        request.sql,
+        request.sources,
+        allowed_functions=allowed,
+        parameters=request.parameters,
+    )
     ids = ColumnIds(query.last_id)
     request = _with_contained_keys(request, query)
     off = frozenset(request.settings.rules_off)
-    rewrites: list[Rewrite] = []
+    rewrites: list[AppliedRewrite] = []
 
     def observe(rule: str, before: Relation, after: Relation) -> None:
-        rewrites.append(Rewrite(rule, before, after))
+        rewrites.append(AppliedRewrite(rule, before, after))
 
     sources_then = request.first_sources or request.sources
-    relation = normalize(query.relation, sources_then, ids, observe, off)
-    return _Read(request, query, relation, ids, tuple(rewrites))
+    relied: set[tuple[str, str]] = set()
+    relation = normalize(query.relation, sources_then, ids, observe, off, relied)
+    return _Read(request, query, relation, ids, tuple(rewrites), frozenset(relied))
 
 
 def _result(read: _Read, compared: Compared) -> PlanResult:
@@ -163,7 +175,8 @@ def _result(read: _Read, compared: Compared) -> PlanResult:
         sql=request.sql,
         method="batch" if chosen.is_batch else "incremental",
         current=request.current,
-        sources=_source_tables(relation, request),
+        # Batch is the user's own text: whatever is declared, it does not matter.
+        sources=_source_tables(read, frozenset() if chosen.is_batch else read.relied),
         families=used,
         runs=runs,
         session=request.settings.session,
@@ -172,9 +185,9 @@ def _result(read: _Read, compared: Compared) -> PlanResult:
         not_incremental=_not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
         shared=tuple(
-            replace(offer.origin, family=offer.view.id)
-            for offer in sorted(request.shared, key=lambda offer: offer.view.id)
-            if offer.view.id in {family.id for family in used}
+            replace(one.origin, family=one.view.id)
+            for one in sorted(request.borrowed, key=lambda one: one.view.id)
+            if one.view.id in {family.id for family in used}
         ),
     )
     return PlanResult(
@@ -182,7 +195,7 @@ def _result(read: _Read, compared: Compared) -> PlanResult:
         read.query,
         relation,
         best.space,
-        best.figures,
+        best.group_sizes,
         best.families,
         decision,
         best.explored.trace,
@@ -206,18 +219,18 @@ def _runs(
     candidate: Candidate,
     query: Query,
     request: PlanRequest,
-    families: Families,
+    families: ArtifactFamilies,
     space: Space,
     ids: ColumnIds,
 ) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
     """All runs of the day; the opened ones with their stages."""
-    if candidate.chosen is None:
+    if candidate.extracted is None:
         raise ValueError("batch has no choice")
     used: dict[str, Family] = {}
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
     last = len(request.points)
-    context = Context(space, candidate.chosen, families, ids)
+    context = StageContext(space, candidate.extracted, families, ids)
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
         builder = StageBuilder(context, index)
         stages = builder.build(query)
@@ -231,7 +244,7 @@ def _runs(
             stages=stages,
             estimated_cost=round(cost),
             arrived=point.arrived,
-            early_result=run != last and index in candidate.chosen.results,
+            early_result=run != last and index in candidate.extracted.results,
         )
         base = run
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1)), tuple(
@@ -273,6 +286,7 @@ def _batch_runs(
             sql=text,
             inputs=inputs,
             output=ResultOutput(columns=query.names, ordered=query.ordered),
+            parameters=query.parameters,
             estimated_cost=round(cost),
         )
         built[run] = Run(
@@ -289,8 +303,8 @@ def _batch_runs(
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
 
 
-def _source_tables(relation: Relation, request: PlanRequest) -> tuple[SourceTable, ...]:
-    used = sources(relation)
+def _source_tables(read: _Read, relied: frozenset[tuple[str, str]]) -> tuple[SourceTable, ...]:
+    used = sources(read.relation) | {source for source, _ in relied}
     return tuple(
         SourceTable(
             name=source.name,
@@ -299,8 +313,11 @@ def _source_tables(relation: Relation, request: PlanRequest) -> tuple[SourceTabl
                 for c in source.columns
             ),
             changing=source.changing,
+            relies_not_null=tuple(
+                c.name for c in source.columns if (source.name, c.name) in relied
+            ),
         )
-        for source in sorted(request.sources, key=lambda s: s.name)
+        for source in sorted(read.request.sources, key=lambda s: s.name)
         if source.name in used
     )
 
@@ -333,10 +350,10 @@ def _not_incremental(
 
 def _worked_early(memo: Memo, candidate: Candidate) -> set[int]:
     """TVRs of which some version is computed before the final run."""
-    if candidate.chosen is None:
+    if candidate.extracted is None:
         return set()
-    last = len(candidate.chosen.solution.spans) - 1
-    groups = {group for index, group in candidate.chosen.worked if index < last}
+    last = len(candidate.extracted.solution.spans) - 1
+    groups = {group for index, group in candidate.extracted.worked if index < last}
     return {
         tvr.id
         for tvr in memo.tvrs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from planner.errors import RequestError
+from planner.materialize.objective import OBJECTIVES
 from planner.request import PlanRequest
 from planner.rules.methods.catalog import check_rules
 
@@ -12,6 +13,7 @@ from planner.rules.methods.catalog import check_rules
 def check(request: PlanRequest) -> None:
     """Refuse a request that has no meaning."""
     check_rules(request.settings.rules_off)
+    _check_parameters(request)
     _check_sources(request)
     if not request.points:
         raise RequestError("the day has no runs", hint="Give at least one time point.")
@@ -42,22 +44,47 @@ def check(request: PlanRequest) -> None:
             f"there is no run {request.current} in a day of {len(request.points)} runs",
             hint="Runs are counted from 1.",
         )
+    _check_problem(request)
+    base = request.committed[-1].index if request.committed else 0
+    if any(view.run not in (base, request.current) or not view.run for view in request.borrowed):
+        raise RequestError(
+            "what another report keeps is of another run than this one and its base",
+            hint="Pass only views that are over the pins of one of the two.",
+        )
+    if any(run.index >= request.current for run in request.committed):
+        raise RequestError(
+            f"run {request.current} is planned, but run {request.committed[-1].index} is committed",
+            hint="A run after this one is already there: go on from it, or clear the day.",
+        )
+
+
+def _check_problem(request: PlanRequest) -> None:
+    """Refuse results at runs that the day does not have, and objectives that are in no table."""
     runs = range(1, len(request.points) + 1)
     if unknown := [run for run in request.problem.results_at if run not in runs]:
         raise RequestError(
             f"a result is wanted at run {unknown[0]} of a day of {len(runs)} runs",
             hint="Runs are counted from 1; the last one always gives the result.",
         )
-    base = request.committed[-1].index if request.committed else 0
-    if any(offer.run not in (base, request.current) or not offer.run for offer in request.shared):
+    if request.problem.objective not in OBJECTIVES:
         raise RequestError(
-            "what another report keeps is of another run than this one and its base",
-            hint="Offer only what is over the pins of one of the two.",
+            f"there is no objective {request.problem.objective!r}",
+            hint=f"Plans are compared by one of: {', '.join(sorted(OBJECTIVES))}.",
         )
-    if any(run.index >= request.current for run in request.committed):
+
+
+def _check_parameters(request: PlanRequest) -> None:
+    names = [parameter.name for parameter in request.parameters]
+    if twice := [name for name in names if names.count(name) > 1]:
         raise RequestError(
-            f"run {request.current} is planned, but run {request.committed[-1].index} is committed",
-            hint="A run after this one is already there: go on from it, or clear the day.",
+            f"the parameter {twice[0]} is given twice", hint="Give each parameter one value."
+        )
+    zone = dict(request.settings.session).get("spark.sql.session.timeZone")
+    moments = [p.name for p in request.parameters if p.type == "TIMESTAMP"]
+    if moments and zone != "UTC":
+        raise RequestError(
+            f"the session's time zone is {zone}, and the parameter {moments[0]} is a TIMESTAMP",
+            hint="Plan with the session time zone UTC, in which such parameters are written.",
         )
 
 

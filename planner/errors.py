@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+ALLOWED_FUNCTIONS = "FORERUN_ALLOWED_FUNCTIONS"
+"""The environment variable of a deployment that names, with commas between them, the functions that
+its reports may call although they are refused by default."""
+
 
 class ForerunError(Exception):
     """Something the user can put right. ``str(error)`` is the whole message, no traceback."""
@@ -38,10 +42,40 @@ class UnsupportedSqlError(SqlError):
     code = "unsupported-sql"
 
 
+class RefusedFunctionError(SqlError):
+    """A function that reaches into the JVM or the machine, and that the deployment does not allow
+    to reports."""
+
+    code = "function-refused"
+
+
+class TooDeepError(SqlError):
+    """A query that is nested more deeply than it is read or planned. The same query without the
+    nesting, or in steps, is fine."""
+
+    code = "too-deep"
+
+    def __init__(self, what: str, levels: int = 0, limit: int = 0) -> None:
+        measured = (
+            f" {levels:,} levels deep, and {limit:,} is the limit" if levels else " too deeply"
+        )
+        super().__init__(
+            f"{what} is nested{measured}",
+            hint="Take a part out into a WITH clause or a column of a subquery, or write chains "
+            "flat: any number of AND, OR and UNION ALL may follow one another without parentheses.",
+        )
+
+
 class RequestError(ForerunError):
     """A planning request that cannot be met: weights, deadlines, time points, unknown names."""
 
     code = "request"
+
+
+class ParameterError(ForerunError):
+    """A named parameter of a query has no type, no value, or one that does not fit."""
+
+    code = "parameter"
 
 
 class ContractError(ForerunError):
@@ -54,6 +88,18 @@ class MethodError(ForerunError):
     """An incremental method that was asked for by name does not apply to the query."""
 
     code = "method-does-not-apply"
+
+
+class UnknownFunctionError(ForerunError):
+    """A plan has an aggregate function that the planner's table does not have."""
+
+    code = "unknown-function"
+
+
+class UnknownOperatorError(ForerunError):
+    """A pass of the planner met a relational operator that it has not been told about."""
+
+    code = "unknown-operator"
 
 
 class Reason(StrEnum):
@@ -71,7 +117,6 @@ class Reason(StrEnum):
     NOT_DETERMINISTIC = "not-deterministic"
     ROUNDED = "float-is-rounded"
     LIMIT = "order-and-limit-need-all-rows"
-    STATE_NOT_KEPT = "state-was-not-kept"
     COST = "dearer-early-than-late"
     NOT_IN_USE = "rule-not-in-use"
     NOTHING_GROWS = "no-source-grows"

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from planner.algebra.types import DataType
-from planner.contract.plan_v1 import Family, Objective, SharedFrom
+from planner.contract.plan_v1 import BorrowedFrom, Family, Parameter
 from planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
@@ -89,15 +89,15 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedFamily:
-    """What another report keeps, over exactly the data of this one: a free view (Tempura 7).
+class BorrowedView:
+    """What another report keeps, over exactly the data of this one: a borrowed view (Tempura 7).
 
     ``family`` is its definition there, ``origin`` where it lies; ``run`` is the run of *this* day
     as of whose pins it is, and no other. ``bytes``: of its partitions in the store.
     """
 
     family: Family
-    origin: SharedFrom
+    origin: BorrowedFrom
     run: int
     bytes: int = 0
 
@@ -106,20 +106,6 @@ class SharedFamily:
         """The family by its name in the plan of who reads it, where one of the same rows may be
         written, too."""
         return replace(self.family, id=f"v_{self.family.fingerprint[:12]}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpeedUps:
-    """How exploration is kept small (Tempura 5.4). Off, it finds the same and more, and takes
-    longer: for measuring what each of them spares.
-
-    ``symmetric``: one generic step is explored, not each step of the day. ``pruned``: a delta is
-    not also made as a difference of snapshots. ``guided``: deltas are merged in one order only.
-    """
-
-    symmetric: bool = True
-    pruned: bool = True
-    guided: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +130,10 @@ class Settings:
     TPC-H need at most 4,700). ``rules_off`` are rules by name
     that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
-    is planned alone to compare it with all together. ``speed_ups``: of exploration.
-    ``prices`` are what work costs.
+    is planned alone to compare it with all together.
+    ``prices`` are what work costs. ``allowed_functions``: functions that the deployment allows to
+    reports although they are refused by default
+    (:mod:`planner.algebra.spark_functions`).
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -156,8 +144,8 @@ class Settings:
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
     compare: int = 100_000
-    speed_ups: SpeedUps = field(default_factory=SpeedUps)
     prices: Prices = SPARK
+    allowed_functions: tuple[str, ...] = ()
     session: tuple[tuple[str, str], ...] = (
         ("spark.sql.ansi.enabled", "true"),
         ("spark.sql.session.timeZone", "UTC"),
@@ -175,7 +163,7 @@ class Problem:
     """
 
     results_at: tuple[int, ...] = ()
-    objective: Objective = "weighted-sum"
+    objective: str = "weighted-sum"
 
 
 PDW = Problem()
@@ -197,8 +185,9 @@ class PlanRequest:
     ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
     the order they had then, so that what is kept still fits the query. ``observed``: what is known
     of the size of families; it beats estimates, and of two of one family the later one counts.
-    ``shared``: what other reports keep over the same pins; it is read where that is cheapest, and
-    never written or counted among what this day keeps.
+    ``borrowed``: what other reports keep over the same pins; it is read where that is cheapest, and
+    never written or counted among what this day keeps. ``parameters``: the named parameters of the
+    text with their values for this day.
     """
 
     report: str
@@ -209,7 +198,8 @@ class PlanRequest:
     committed: tuple[Committed, ...] = ()
     first_sources: tuple[Source, ...] = ()
     observed: tuple[Observed, ...] = ()
-    shared: tuple[SharedFamily, ...] = ()
+    borrowed: tuple[BorrowedView, ...] = ()
     method: Method = "auto"
     problem: Problem = PDW
+    parameters: tuple[Parameter, ...] = ()
     settings: Settings = field(default_factory=Settings)

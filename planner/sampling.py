@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planner.algebra.relational import Filter, Scan, walk
 from planner.algebra.scalar import references
+from planner.contract.plan_v1 import Parameter
 from planner.request import Source
 from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import read_query
 from planner.tvr.signed import ColumnIds
 
 
-def filtered_columns(sql: str, sources: Sequence[Source]) -> Mapping[str, tuple[str, ...]]:
+def filtered_columns(
+    sql: str,
+    sources: Sequence[Source],
+    *,
+    allowed_functions: Iterable[str] = (),
+    parameters: Iterable[Parameter] = (),
+) -> Mapping[str, tuple[str, ...]]:
     """Of each source that the query filters, in the order of its columns. Raises what reading the
     query raises (:func:`planner.sql.frontend.read_query`)."""
-    query = read_query(sql, sources)
+    query = read_query(sql, sources, allowed_functions=allowed_functions, parameters=parameters)
     relation = normalize(query.relation, sources, ColumnIds(query.last_id))
     found: dict[str, set[str]] = {}
     for node in walk(relation):

@@ -1,4 +1,7 @@
-"""What a changelog holds: each row as often as its ``__w`` add up to (:mod:`include.changelog`)."""
+"""What a changelog holds: each row as often as its ``__w`` add up to.
+
+See :mod:`include.sources.changelog` for the files.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,25 @@ from planner.contract.plan_v1 import WEIGHT_COLUMN
 from spark_jobs.engine import Frame, quoted
 
 _W = quoted(WEIGHT_COLUMN)
+TAKEN_BACK_TOO_OFTEN = "source {}: a row is taken back more often than it came"
+"""What a run fails with whose result would be wrong whatever it did."""
 
 
 def consolidated(source: ManifestSource, rows: Frame, *, once: bool) -> Frame:
-    """The rows that are there. ``once``: each row comes exactly once and none is taken back, so
-    nothing has to be added up.
+    """The rows that are there. ``once``: by the footers each row comes exactly once and none is
+    taken back, so nothing has to be added up. A row of which that is not true fails the query.
 
-    A row that was taken back more often than it came fails the query: what the source says is
-    wrong, and any result would be.
+    So does a row that was taken back more often than it came: what the source says is wrong, and
+    any result would be.
     """
     columns = [quoted(column.name) for column in source.columns]
     if once:
-        return rows.select(*columns)
+        wrong = f"source {source.name}: a footer says of all rows that they come once, one does not"
+        return rows.where(f"CASE WHEN {_W} = 1 THEN true ELSE {_error(wrong)} END").select(*columns)
     total, copy = quoted(f"sum({WEIGHT_COLUMN})"), quoted("__copy")
     wrong = (
-        f"source {source.name}: a row is taken back more often than it came. Deliver a negative "
-        f"{WEIGHT_COLUMN} only for rows that are there, with the values that they came with."
+        f"{TAKEN_BACK_TOO_OFTEN.format(source.name)}. Deliver a negative {WEIGHT_COLUMN} only for "
+        "rows that are there, with the values that they came with."
     )
     times = f"CASE WHEN {total} < 0 THEN raise_error('{wrong}') ELSE CAST({total} AS INT) END"
     there = rows.groupBy(*columns).sum(WEIGHT_COLUMN)
@@ -34,3 +40,7 @@ def consolidated(source: ManifestSource, rows: Frame, *, once: bool) -> Frame:
 def coming(source: ManifestSource, rows: Frame) -> Frame:
     """The rows that come, without those that are taken back."""
     return rows.where(f"{_W} > 0").select(*(quoted(column.name) for column in source.columns))
+
+
+def _error(text: str) -> str:
+    return f"CAST(raise_error('{text}') AS BOOLEAN)"

@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from include.changelog import in_files
-from include.check_report import CheckReport, Finding, encode_checks, render_checks
-from include.expectations import Expectation
+from include.days.findings import CheckReport, Finding, encode_checks
+from include.days.findings_page import render_checks
+from include.reports.changes import in_files
+from include.reports.expectations import Expectation
 from include.state.layout import RESULT_FAMILY
 from include.state.records import ArtifactPartition, CheckRecord
 from planner.contract import SourceInput
@@ -36,7 +37,7 @@ def check_deliveries(work: Work, progress: Callable[[str], None]) -> list[CheckR
         rows = sum(file.rows for file in files)
         if source.expectations and rows:
             columns = in_files(source.columns, source.change)
-            frame = work.engine.read([file.uri for file in files], columns)
+            frame = work.engine.read([file.uri for file in files], columns, source.format)
             if source.change == "changelog":
                 frame = coming(source, frame)
                 rows = frame.count()

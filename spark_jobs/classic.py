@@ -1,5 +1,8 @@
 """Spark itself: bucketed tables in an in-memory catalog, and figures from the event log.
 
+The application is the deployment's: spark-submit and ``spark-defaults.conf`` decide on its master,
+its event log, its memory and everything else but the few settings that results depend on.
+
 A family is one external table, ``PARTITIONED BY (__run) CLUSTERED BY (key) INTO n BUCKETS``, with
 one partition per committed run at a location of its own. Reads, joins and aggregates on its key
 then need no shuffle of what is saved. Nothing is ever kept in a metastore.
@@ -9,21 +12,32 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
 
-from include.eventlog import STAGE_PROPERTY, ApplicationUse, EventLogError, EventLogReader
+from include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
+from include.machine.settings import forbidden_functions
+from include.sources.formats import format_of
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
-from spark_jobs.engine import Frame, Partition, Session, ddl, no_rows, quoted, schema_of
-from spark_jobs.status import used_by_group
+from spark_jobs.engine import (
+    EngineError,
+    Frame,
+    Partition,
+    Session,
+    ddl,
+    no_rows,
+    quoted,
+    schema_of,
+)
+from spark_jobs.event_recorder import EventRecorder
 
 _GROUP = "spark.jobGroup.id"
 _SHUFFLES = "spark.sql.shuffle.partitions"
-# What bucketed families rest on, against whatever the cluster's defaults say.
-_SESSION = (
+# What results and bucketed families rest on, against whatever the deployment says.
+_REQUIRED = (
     ("spark.sql.catalogImplementation", "in-memory"),
     ("spark.sql.sources.bucketing.enabled", "true"),
     # Families with other bucket counts still join without a shuffle: buckets are read together.
@@ -36,14 +50,18 @@ _SESSION = (
     ("spark.sql.files.ignoreMissingFiles", "false"),
     ("spark.sql.files.ignoreCorruptFiles", "false"),
     ("spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"),
+    # ${env:NAME} in a text would be replaced by what the environment holds, secrets included.
+    ("spark.sql.variable.substitute", "false"),
     # Spark's default is INT96: without statistics, and without a word on the time zone.
     ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
-    ("spark.eventLog.enabled", "true"),
-    ("spark.eventLog.compress", "false"),
-    ("spark.eventLog.rolling.enabled", "false"),
+)
+# What a run of some minutes does without, unless the deployment says otherwise.
+_DEFAULTS = (
     ("spark.ui.enabled", "false"),
     ("spark.ui.showConsoleProgress", "false"),
 )
+# What spark-submit calls an application that nobody has given a name.
+_NAMELESS = ("", "pyspark-shell", "run.py")
 
 
 class ClassicEngine:
@@ -51,27 +69,31 @@ class ClassicEngine:
 
     name = "spark"
     has_buckets = True
+    reports_scans = True
 
     def __init__(self, session: Session, scratch: Path) -> None:
+        """``scratch`` is a folder of the driver's disk; it is removed when the engine stops."""
         self.session = session
         self._scratch = scratch
         self._written = 0
-        context = session.sparkContext
-        events = urlsplit(context.getConf().get("spark.eventLog.dir"))
-        name = f"{context.applicationId}.inprogress"
-        on_this_disk = events.scheme in ("", "file")
-        self._log = EventLogReader(Path(events.path) / name) if on_this_disk else None
+        events = scratch / "events"
+        events.mkdir()
+        self._recorder = EventRecorder(session.sparkContext, events)
 
     def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
         for key, value in pairs:
             self.session.conf.set(key, value)
 
-    def read(self, files: Sequence[str], columns: Sequence[ColumnSpec]) -> Frame:
+    def read(
+        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
+    ) -> Frame:
         if not files:
             return no_rows(self.session, columns)
         # Without this option Spark takes [, { and * in a file's name for a pattern.
         reader = self.session.read.option("__globPaths__", "false")
-        return reader.schema(schema_of(self.session, columns)).parquet(*files)
+        written = format_of(form)
+        reader = reader.format(written.engine_format).options(**written.engine_options)
+        return reader.schema(schema_of(self.session, columns)).load(list(files))
 
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(quoted(name))
@@ -109,23 +131,56 @@ class ClassicEngine:
         finally:
             self.session.conf.set(_SHUFFLES, before)
 
-    def write_artifact(self, frame: Frame, family: Family, folder: str) -> None:
+    def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:  # noqa: ARG002
+        return frame  # the declared types are this engine's own
+
+    def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:
         encoding = _encoding(family.columns)
         if not family.buckets:
-            frame.write.mode("overwrite").options(**encoding).parquet(folder)
-            return
+            with self._counted() as rows_written:
+                frame.write.mode("overwrite").options(**encoding).parquet(folder)
+            return rows_written()
         # Only saveAsTable writes buckets. The table's name is dropped, its files stay.
         # Not sorted within a bucket: with a file per run Spark could not use the order.
         self._written += 1
         table = quoted(f"forerun_write_{self._written}")
         rows = frame.repartition(family.buckets, *(frame[quoted(k)] for k in family.key))
         writer = rows.write.format("parquet").mode("overwrite").options(**encoding)
-        writer.option("path", folder).bucketBy(family.buckets, *family.key).saveAsTable(table)
+        writer = writer.option("path", folder).bucketBy(family.buckets, *family.key)
+        with self._counted() as rows_written:
+            writer.saveAsTable(table)
         self.session.sql(f"DROP TABLE {table}")
+        return rows_written()
 
-    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> None:  # noqa: ARG002
+    def write_result(
+        self,
+        frame: Frame,
+        folder: str,
+        *,
+        ordered: bool,  # noqa: ARG002
+    ) -> int | None:
         # Spark numbers the files of a sorted frame in order, so nothing is to do for `ordered`.
-        frame.write.mode("overwrite").parquet(folder)
+        with self._counted() as rows_written:
+            frame.write.mode("overwrite").parquet(folder)
+        return rows_written()
+
+    @contextmanager
+    def _counted(self) -> Iterator[Callable[[], int]]:
+        """Gives a function that says, after one write was done within, how many rows it committed:
+        what Spark's driver added up of the reports of the tasks that won."""
+        before = len(self.used().rows_by_write)
+
+        def rows_written() -> int:
+            writes = self.used().rows_by_write[before:]
+            if len(writes) != 1:
+                raise EngineError(
+                    f"Spark reports {len(writes)} writes where one was made",
+                    hint="Its events got lost or have changed: see the driver's log for dropped "
+                    "events, and docs/operations.md for the versions of Spark that are supported.",
+                )
+            return writes[0]
+
+        yield rows_written
 
     @contextmanager
     def working_on(self, stage: str) -> Iterator[None]:
@@ -138,24 +193,17 @@ class ClassicEngine:
             for name in (STAGE_PROPERTY, _GROUP):
                 context.setLocalProperty(name, None)
 
-    @property
-    def reports_scans(self) -> bool:
-        """False from when it turns out that the event log does not lie on this disk."""
-        return self._log is not None
-
     def used(self) -> ApplicationUse:
-        bus = self.session.sparkContext._jsc.sc().listenerBus()  # noqa: SLF001 - no public way
-        bus.waitUntilEmpty()
-        if self._log is not None:
-            try:
-                return self._log.read()
-            except EventLogError:  # a cluster gives it a name or a place of its own
-                self._log = None
-        return used_by_group(self.session)
+        return self._recorder.used()
 
     def stop(self) -> None:
-        self.session.stop()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        try:
+            try:
+                self._recorder.stop()
+            finally:
+                self.session.stop()
+        finally:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def start_spark(
@@ -163,23 +211,50 @@ def start_spark(
 ) -> ClassicEngine:
     """Start a Spark application, or take part in the one that spark-submit has begun.
 
-    ``options`` come on top of what a run needs. An event log folder that the cluster has set up is
-    used as it is; otherwise the log lies in a scratch folder until the session ends.
+    Everything that the deployment has set is kept, but for :data:`_REQUIRED`. ``options`` and
+    ``master`` override it; without spark-submit they also decide how the JVM is started. ``name``
+    is for an application that spark-submit was given no name for.
     """
-    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
+    given = dict(options) | ({"spark.master": master} if master else {})
+    conf = _deployment(given).setAll([*given.items(), *_REQUIRED])
     scratch = Path(tempfile.mkdtemp(prefix="forerun-spark-"))
-    conf = SparkConf().setAppName(name).setAll([*_SESSION, *options])
-    conf.set("spark.sql.warehouse.dir", (scratch / "warehouse").as_uri())
-    if not conf.contains("spark.eventLog.dir"):
-        (scratch / "events").mkdir()
-        conf.set("spark.eventLog.dir", (scratch / "events").as_uri())
-    if master:
-        conf.setMaster(master)
-    elif not conf.contains("spark.master"):
-        conf.setMaster("local[*]")
-    return ClassicEngine(SparkSession.builder.config(conf=conf).getOrCreate(), scratch)
+    try:
+        warehouse = (scratch / "warehouse").as_uri()
+        for key, value in (*_DEFAULTS, ("spark.sql.warehouse.dir", warehouse)):
+            conf.setIfMissing(key, value)
+        if conf.get("spark.app.name", "") in _NAMELESS:
+            conf.setAppName(name)
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+        forbid(session, forbidden_functions())
+        return ClassicEngine(session, scratch)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def forbid(session: Session, functions: Iterable[str]) -> None:
+    """Take functions out of the registry of a session: no text that it runs can call them. The
+    planner refuses them, too, with a message; this holds for any text, whoever wrote it."""
+    registry = session._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001 - no other way
+    identifier = session._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # noqa: SLF001 - the same
+    for name in functions:
+        registry.dropFunction(identifier(name))
+
+
+def _deployment(given: Mapping[str, str]) -> Any:
+    """A ``SparkConf`` with all that spark-submit and ``spark-defaults.conf`` say.
+
+    Only the JVM knows that: a ``SparkConf`` made in Python before there is one is empty, and
+    looks as if the deployment had set nothing. Where spark-submit has started no JVM, one is
+    started here, with ``given`` on its command line.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    before = SparkConf(loadDefaults=False).setAll(list(given.items()))
+    SparkContext._ensure_initialized(conf=before)  # noqa: SLF001 - what SparkContext() does first
+    return SparkConf()
 
 
 def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:

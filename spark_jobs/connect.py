@@ -12,14 +12,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
 
-from include.eventlog import ApplicationUse, StageUse
-from include.settings import s3_settings
+from include.machine.eventlog import ApplicationUse, StageUse
+from include.machine.settings import s3_settings
+from include.sources.formats import format_of
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
-from spark_jobs.engine import EngineError, Frame, Partition, Session, no_rows, schema_of, with_run
+from spark_jobs.engine import (
+    EngineError,
+    Frame,
+    Partition,
+    Session,
+    no_rows,
+    quoted,
+    schema_of,
+    with_run,
+)
 
 _MODE = "SPARK_CONNECT_MODE_ENABLED"
 _ALL_ROWS = 2**31 - 1
+_OTHER_TYPES = {("bigint", "INT"), ("timestamp_ntz", "TIMESTAMP")}
+"""What Sail gives where Spark gives another type: numbers of days (``datediff``), and what is cut
+to a unit (``date_trunc``). The values are the same; sessions are in UTC."""
 _SAFE = "/:@!$&'()+,;=~-._"
 
 
@@ -40,11 +53,15 @@ class ConnectEngine:
         for key, value in pairs:
             self.session.conf.set(key, value)
 
-    def read(self, files: Sequence[str], columns: Sequence[ColumnSpec]) -> Frame:
+    def read(
+        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
+    ) -> Frame:
         if not files:
             return no_rows(self.session, columns)
+        written = format_of(form)
         reader = self.session.read.schema(schema_of(self.session, columns))
-        return reader.parquet(*map(_encoded, files))
+        reader = reader.format(written.engine_format).options(**written.engine_options)
+        return reader.load([_encoded(file) for file in files])
 
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(name)
@@ -74,7 +91,16 @@ class ConnectEngine:
     def plan_for(self, family: Family | None) -> Iterator[None]:  # noqa: ARG002 - no buckets here
         yield
 
-    def write_artifact(self, frame: Frame, family: Family, folder: str) -> None:
+    def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:
+        from pyspark.sql.connect.functions import col
+
+        for field, column in zip(frame.schema.fields, columns, strict=False):
+            if (field.dataType.simpleString(), column.type) in _OTHER_TYPES:
+                name = quoted(field.name)
+                frame = frame.withColumn(field.name, col(name).cast(column.type))
+        return frame
+
+    def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:
         from pyspark.sql.connect.functions import col
 
         # Beside a count of distinct values Sail adds decimals up in a wider type than it says, and
@@ -83,12 +109,14 @@ class ConnectEngine:
         for name, kind in exact.items():
             frame = frame.withColumn(name, col(f"`{name}`").cast(kind))
         frame.write.mode("overwrite").parquet(_encoded(folder))
+        return None  # Sail answers a write with nothing, and refuses to observe one
 
-    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> None:
+    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> int | None:
         # Sail spreads rows over files before it writes, also after ORDER BY and coalesce(1): only a
         # limit at the top keeps them together and in order.
         rows = frame.limit(_ALL_ROWS) if ordered else frame
         rows.write.mode("overwrite").parquet(_encoded(folder))
+        return None
 
     @contextmanager
     def working_on(self, stage: str) -> Iterator[None]:
@@ -115,9 +143,10 @@ class ConnectEngine:
             self._server.stop()  # type: ignore[attr-defined]
 
 
-def start_sail() -> ConnectEngine:
+def start_sail(*, master: str | None = None, name: str = "") -> ConnectEngine:  # noqa: ARG001
     """Start a Sail server on a free port of this machine and open a session on it.
 
+    A server inside this process has neither a Spark ``master`` nor a ``name`` to be listed by.
     Raises :class:`EngineError` if pysail is not installed.
     """
     # Else every query is a line on stderr, between the lines that people read.

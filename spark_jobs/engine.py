@@ -7,12 +7,14 @@ they are behind this seam.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from include.eventlog import ApplicationUse
+from include.engines import EngineSpec
+from include.machine.eventlog import ApplicationUse
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
 from planner.errors import ForerunError
@@ -42,7 +44,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """``spark`` or ``sail``."""
+        """Its name in :data:`include.engines.ENGINES`."""
         ...
 
     @property
@@ -59,8 +61,11 @@ class Engine(Protocol):
         """Set session configuration, as the plan asks for it."""
         ...
 
-    def read(self, files: Sequence[str], columns: Sequence[ColumnSpec]) -> Frame:
-        """The rows of exactly these Parquet files under a declared schema; no files, no rows."""
+    def read(
+        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
+    ) -> Frame:
+        """The rows of exactly these files under a declared schema; no files, no rows. ``form``: the
+        name of their format, see :mod:`include.sources.formats`."""
         ...
 
     def bind_view(self, name: str, frame: Frame) -> None:
@@ -79,13 +84,23 @@ class Engine(Protocol):
         """While in it, SQL is planned so that its output fits the family without a shuffle."""
         ...
 
-    def write_artifact(self, frame: Frame, family: Family, folder: str) -> None:
-        """Write rows as a partition of a family; file names carry bucket ids if it has buckets.
-        A folder may be missing afterwards if there are no rows."""
+    def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:
+        """The frame with the declared types where this engine is known to give a value another type
+        than Spark. All other types stay, for whoever checks them."""
         ...
 
-    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> None:
-        """Write the report; ``ordered``: rows in the order of file names, then of rows."""
+    def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:
+        """Write rows as a partition of a family; file names carry bucket ids if it has buckets.
+        A folder may be missing afterwards if there are no rows.
+
+        Returns how many rows its writers say that they wrote and committed, None if this engine
+        does not say. Never from a look at the folder: it is what the folder is compared with.
+        """
+        ...
+
+    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> int | None:
+        """Write the report; ``ordered``: rows in the order of file names, then of rows. Returns
+        the same as :meth:`write_artifact`."""
         ...
 
     def working_on(self, stage: str) -> AbstractContextManager[None]:
@@ -104,6 +119,16 @@ class Engine(Protocol):
     def stop(self) -> None:
         """End the session and remove what it left on this machine."""
         ...
+
+
+def start_engine(spec: EngineSpec, *, master: str | None, name: str) -> Engine:
+    """Start an engine of the table; only its own module, and what that needs, is imported.
+
+    ``master`` is the Spark master, None for what spark-submit says; ``name`` is the application's.
+    """
+    module, _, function = spec.start.partition(":")
+    start: Callable[..., Engine] = getattr(importlib.import_module(module), function)
+    return start(master=master, name=name)
 
 
 def ddl(columns: Sequence[ColumnSpec]) -> str:

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from include.process import Meter
+from include.machine.cpu_meter import Meter
+from include.machine.wall_clock import utc_now
+from include.state.borrowed import write_borrowable
 from include.state.commits import commit_run, read_commit
 from include.state.layout import RESULT_FAMILY, Generation
 from include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
-from include.state.shared import offer_kept
 from include.state.store import Store
 from planner.contract import Plan
 from planner.errors import ContractError, ForerunError
 from spark_jobs.checks import check_deliveries, check_result
+from spark_jobs.declarations import check_declarations
 from spark_jobs.engine import Engine
 from spark_jobs.failures import StageError, explained
 from spark_jobs.inputs import (
@@ -24,6 +25,7 @@ from spark_jobs.inputs import (
     bound,
     load_inputs,
     verify_inputs,
+    verify_read,
     verify_shared,
     verify_sources,
 )
@@ -61,19 +63,21 @@ def execute(
     with engine.working_on(work.label("bind")), explained("reading the inputs"):
         engine.configure(plan.session)
         bind_inputs(engine, store, inputs)
+    check_declarations(work)
     checks = check_deliveries(work, progress)
     records = _run_stages(work, progress)
-    verify_sources(inputs)  # what changed while it was being read must not be committed
     outputs = [record.output for record in records]
     result = next((o for o in outputs if o.family == RESULT_FAMILY), None)
     if result is not None and inputs.manifest.final:  # an early one is of a part of the day
         checks += check_result(work, result, progress)
+    # What changed while it was being read must not be committed.
+    verify_read(store, inputs, outputs)
     commit = RunCommit(
         run=plan.current,
         base=inputs.manifest.base,
         attempt=attempt,
         plan=plan_key,
-        committed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        committed_at=utc_now().isoformat(timespec="seconds"),
         artifacts=tuple(o for o in outputs if o.family != RESULT_FAMILY),
         result=result,
         checks=tuple(checks),
@@ -81,17 +85,17 @@ def execute(
     )
     winner = commit_run(store, at, commit)
     progress(_verdict(winner, attempt, commit.checks))
-    _offer(work, winner, progress)
+    _write_borrowable(work, winner, progress)
     return winner
 
 
-def _offer(work: Work, winner: RunCommit, progress: Progress) -> None:
+def _write_borrowable(work: Work, winner: RunCommit, progress: Progress) -> None:
     """Say what is kept now. The run is committed: that nobody hears of it fails nothing."""
     inputs = work.inputs
     if winner.attempt != work.attempt:
         return
     try:
-        offer_kept(work.store, inputs.at, inputs.plan, inputs.manifest, winner)
+        write_borrowable(work.store, inputs.at, inputs.plan, inputs.manifest, winner)
     except ForerunError as error:
         progress(f"other reports are not told what is kept: {error.message}")
 

@@ -15,6 +15,8 @@ _HINTS = {
     "stages that are done are taken over. Nothing is committed.",
     "Unable to execute HTTP request": "The store did not answer. Retry the run when it is back: "
     "stages that are done are taken over. Nothing is committed.",
+    "Fail to merge schema": "The files of one source store this column in different ways, "
+    "which Spark reads and Sail does not. Deliver them by one writer, or use --engine spark.",
     "Permission denied": "Let this user read and write the store's folders, then retry the run. "
     "Nothing is committed.",
 }

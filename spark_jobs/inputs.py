@@ -6,11 +6,13 @@ source files, the commits name the artifact files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from include.changelog import in_files, only_adds
-from include.pinned import delivery, read_pin, verify_pin
+from include.reports.changes import in_files
+from include.sources.changelog import only_adds
+from include.sources.delivery import delivery, read_pin, verify_pin
+from include.state.borrowed import borrowed_partitions, lost, refuse_closed_origins
 from include.state.commits import ArtifactError, check_buckets, read_chain, verify_partition
 from include.state.layout import Generation
 from include.state.records import (
@@ -21,7 +23,6 @@ from include.state.records import (
     RunCommit,
     decode,
 )
-from include.state.shared import lost, shared_partitions
 from include.state.store import StoreReader
 from planner.contract import (
     ArtifactOutput,
@@ -101,7 +102,7 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
     pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
     base_pins = {s.name: read_pin(store, s.base_pin) for s in manifest.sources if s.base_pin}
     chain = tuple(read_chain(store, at, tip=manifest.base))
-    shared = shared_partitions(store, at, plan)
+    shared = borrowed_partitions(store, at, plan)
     return Inputs(at, plan, manifest, pins, base_pins, chain, shared)
 
 
@@ -119,7 +120,7 @@ def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
 
 def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """The same of what is read of other reports. What is not as it was raises
-    :class:`include.state.shared.SharedLostError`: the run can be planned without it."""
+    :class:`include.state.borrowed.BorrowedLostError`: the run can be planned without it."""
     for origin in inputs.plan.shared:
         family = inputs.plan.family(origin.family)
         for partition in inputs.partitions(family.id):
@@ -128,6 +129,31 @@ def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
                 verify_partition(store, partition)
             except (ArtifactError, ContractError) as error:
                 raise lost(origin, error) from None
+
+
+def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPartition]) -> None:
+    """Prove, after everything was read, that it was whole all the time: pinned files are unchanged,
+    no partition has lost a file, and no generation of another report that was read is closed. (The
+    fence of the run's own generation is for the commit to look at.) ``written`` are the partitions
+    of the run itself, which its later stages read and its commit is about to name.
+
+    Spark takes a partition folder that has vanished for one without rows, so that a run which
+    read beside a deletion would not fail by itself.
+    """
+    verify_sources(inputs)
+    for partition in written:
+        verify_partition(store, partition, content=False)
+    for family in inputs.families():
+        if family.id not in inputs.shared:
+            for partition in inputs.partitions(family.id):
+                verify_partition(store, partition, content=False)
+    for origin in inputs.plan.shared:
+        for partition in inputs.partitions(origin.family):
+            try:
+                verify_partition(store, partition, content=False)
+            except ArtifactError as error:
+                raise lost(origin, error) from None
+    refuse_closed_origins(store, inputs.at, inputs.plan)
 
 
 def verify_sources(inputs: Inputs) -> None:
@@ -140,7 +166,9 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Make every view and family of the run readable in SQL under the names of the contract."""
     for view in inputs.sources():
         source, files = inputs.manifest.source(view.source), inputs.files(view)
-        rows = engine.read([file.uri for file in files], in_files(source.columns, source.change))
+        rows = engine.read(
+            [file.uri for file in files], in_files(source.columns, source.change), source.format
+        )
         if source.change == "changelog" and view.version == "snapshot":
             rows = consolidated(source, rows, once=only_adds(files))
         engine.bind_view(view.view, rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.process import Meter
+from include.machine.cpu_meter import Meter
 from include.state.records import ArtifactPartition, RunMetrics, StageMetrics, StageRecord
 from planner.contract import SourceInput, Stage
 from spark_jobs.work import Work

@@ -12,13 +12,14 @@ import json
 import sys
 from collections.abc import Sequence
 
-from include.process import Meter
+from include.engines import ENGINES
+from include.machine.cpu_meter import Meter
 from include.state.layout import generation_of
 from include.state.opening import open_store, split_uri
 from include.state.records import RunCommit
 from planner.contract import Plan, decode_plan
 from planner.errors import ContractError, ForerunError
-from spark_jobs.engine import Engine
+from spark_jobs.engine import Engine, start_engine
 from spark_jobs.executor import Progress, execute
 from spark_jobs.failures import StageError, explained
 
@@ -84,13 +85,8 @@ def _stop(engine: Engine, progress: Progress) -> None:
 
 def _start(options: argparse.Namespace, plan: Plan) -> Engine:
     """Each engine is imported only when it is asked for."""
-    if options.engine == "sail":
-        from spark_jobs.connect import start_sail
-
-        return start_sail()
-    from spark_jobs.classic import start_spark
-
-    return start_spark(master=options.master, name=f"forerun {plan.report} run {plan.current}")
+    name = f"forerun {plan.report} run {plan.current}"
+    return start_engine(ENGINES[options.engine], master=options.master, name=name)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -98,7 +94,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--plan", required=True, help="URI of the stored plan of this run")
     parser.add_argument("--run", required=True, type=int, help="which run of the day, from 1")
     parser.add_argument("--attempt", required=True, help="token that no other attempt has")
-    parser.add_argument("--engine", choices=("spark", "sail"), default="spark")
+    parser.add_argument("--engine", choices=tuple(ENGINES), default="spark")
     parser.add_argument("--master", help="Spark master; default: what spark-submit says")
     return parser.parse_args(arguments)
 

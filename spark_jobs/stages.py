@@ -10,7 +10,7 @@ import hashlib
 import time
 from dataclasses import replace
 
-from include.row_counts import count_rows
+from include.sources.row_counts import count_rows
 from include.state.commits import (
     ArtifactError,
     describe_partition,
@@ -28,6 +28,7 @@ from planner.contract import (
     SourceInput,
     Stage,
 )
+from planner.contract.parameters import value_of
 from planner.errors import ContractError
 from spark_jobs.engine import Frame, describe_schema, quoted, schema_of
 from spark_jobs.failures import explained
@@ -66,6 +67,8 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
     """A hash of the SQL, the output's definition, the session and every input file."""
     inputs = work.inputs
     parts: list[object] = [work.engine.name, stage.sql, stage.output, inputs.plan.session]
+    if stage.parameters:
+        parts.append(stage.parameters)
     if isinstance(stage.output, ArtifactOutput):
         parts.append(inputs.plan.family(stage.output.family))
     for item in stage.inputs:
@@ -98,13 +101,20 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
     )
 
 
+def _frame(work: Work, stage: Stage) -> Frame:
+    """The rows of a stage. The engine binds the parameters, so that no value becomes SQL text."""
+    if not stage.parameters:
+        return work.engine.session.sql(stage.sql)
+    return work.engine.session.sql(stage.sql, args={p.name: value_of(p) for p in stage.parameters})
+
+
 def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
     with work.engine.plan_for(family):
-        frame = work.engine.session.sql(stage.sql)
+        frame = work.engine.conform(_frame(work, stage), family.columns)
         _check_schema(work, stage, frame, family)
         folder = _folder(work, family.id)
-        work.engine.write_artifact(frame, family, work.store.uri(folder))
-    partition = _described(work, family.id, folder, family.columns, family)
+        rows = work.engine.write_artifact(frame, family, work.store.uri(folder))
+    partition = _described(work, family.id, folder, family.columns, family, rows)
     check_family(partition, family, buckets=work.engine.has_buckets)
     return partition
 
@@ -112,7 +122,7 @@ def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
 def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPartition:
     from pyspark.sql.types import NullType
 
-    frame = work.engine.session.sql(stage.sql)
+    frame = _frame(work, stage)
     if len(frame.columns) != len(output.columns):
         raise ContractError(
             f"stage {stage.id} gives {len(frame.columns)} columns, the report has "
@@ -129,8 +139,8 @@ def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPart
     }
     frame = frame.withColumns(casts) if casts else frame
     folder = _folder(work, RESULT_FAMILY)
-    work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
-    return _described(work, RESULT_FAMILY, folder, describe_schema(frame), None)
+    rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
+    return _described(work, RESULT_FAMILY, folder, describe_schema(frame), None, rows)
 
 
 def _folder(work: Work, family: str) -> str:
@@ -143,7 +153,13 @@ def _described(
     folder: str,
     columns: tuple[ColumnSpec, ...],
     family: Family | None,
+    reported: int | None,
 ) -> ArtifactPartition:
+    """The partition that was just written. ``reported`` is how many rows the writers say it has.
+
+    Raises :class:`ArtifactError` if the files that are listed have not as many: then one of them
+    was lost or added since, and a commit would be of something that no stage has computed.
+    """
     written = describe_partition(
         work.store,
         family=name,
@@ -158,7 +174,14 @@ def _described(
     )
     # Not by a query: its scan would be counted among what the stage has read.
     files = [f"{folder}/{file.name}" for file in written.files]
-    return replace(written, rows=count_rows(work.store, files))
+    rows = count_rows(work.store, files)
+    if reported is not None and rows != reported:
+        raise ArtifactError(
+            f"{folder} holds {rows} rows in {len(files)} files; {reported} were written",
+            hint="Something else deletes or writes there: see that nothing but Forerun does (a "
+            "lifecycle rule, another job). Then retry the run.",
+        )
+    return replace(written, rows=rows)
 
 
 def _check_schema(work: Work, stage: Stage, frame: Frame, family: Family) -> None:

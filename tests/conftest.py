@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from planner.collection import THRESHOLDS
+from planner.gc_pause import THRESHOLDS
 from tests.s3_servers import moto_bucket, moto_server, store_uri, versitygw_server
 
 __all__ = ["moto_bucket", "moto_server", "store_uri", "versitygw_server"]

@@ -11,6 +11,7 @@ from forerun.accounts import DayAccount
 from forerun.demo.data import ARRIVED
 from forerun.demo.page import PageReport, page
 from forerun.demo.place import MASTER, ROOT, DemoError, Place, open_place, run_airflow, stage_day
+from forerun.demo.reports import DAY, POLICY, demo_sources
 from forerun.demo.verdict import left_to_itself, verdict
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
@@ -18,10 +19,9 @@ from forerun.running import Runner, SparkRunner
 from forerun.simulate import make_account
 from forerun.simulation_command import show_day
 from forerun.tables import Table
-from include.day import latest_generation
-from include.demo import DAY, POLICY, demo_sources
-from include.jvm import home_folder
-from include.report import ReportSpec
+from include.days.prepare import latest_generation
+from include.machine.jvm import home_folder
+from include.reports.spec import ReportSpec
 from include.state.opening import open_store
 from planner.algebra.relational import sources as sources_of
 from planner.request import TimePoint
@@ -34,7 +34,7 @@ _LEAD = (
 
 
 REPORTS = ("consolidated_revenue", "top_orders", "customer_distribution")
-"""The DAG of each is ``dags/demo_<name>.py``, its SQL ``include/reports/<name>.sql``."""
+"""The DAG of each is ``dags/demo_<name>.py``, its SQL ``include/sql/<name>.sql``."""
 
 
 def run(store: str, scale: float, *, as_json: bool) -> int:
@@ -77,7 +77,7 @@ def _account(place: Place, name: str, tables: dict[str, Table], runner: Runner) 
             f"the final run of {name} was not committed",
             hint=f"The log: {place.home / 'logs' / f'airflow-{name}.log'}",
         )
-    report = ROOT / "include" / "reports" / f"{name}.sql"
+    report = ROOT / "include" / "sql" / f"{name}.sql"
     sql = report.read_text(encoding="utf-8")
     sources = planner_sources(tables.values(), frozenset(tables))
     spec = ReportSpec(
@@ -97,7 +97,7 @@ def _account(place: Place, name: str, tables: dict[str, Table], runner: Runner) 
     day = make_account(
         store,
         at,
-        engine=runner.engine,
+        engine=runner.engine.name,
         sql=sql,
         verdict=plain.compare(at, plain_at),
         runs=accounts.read_runs(store, at, points),

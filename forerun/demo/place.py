@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forerun.demo.data import generate_day, split_day
+from forerun.demo.reports import DATA_VARIABLE, DAY
 from forerun.tables import Table
-from include.demo import DATA_VARIABLE, DAY
-from include.jvm import driver_environment, home_folder
+from include.machine.jvm import driver_environment, home_folder
 from include.state.opening import open_store
 from planner.errors import ForerunError
 
@@ -55,7 +55,7 @@ def open_place(store: str) -> Iterator[Place]:
     if store == "file":
         yield _enter(home, (day / "store").as_uri(), (day / "data").as_uri(), {})
         return
-    from include.local_s3 import local_s3
+    from include.machine.local_s3 import local_s3
 
     with local_s3(home / "s3") as server:
         os.environ.update(server.environment)

@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 from forerun import console
 from forerun.demo.place import ROOT, DemoError, Place, open_place, run_airflow, stage_day
-from include.demo import DAY, data_uri
+from forerun.demo.reports import DAY, data_uri
 
 _PORT = 8080
 _START_SECONDS = 300.0

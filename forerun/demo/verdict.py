@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from forerun.accounts import DayAccount
-from forerun.planning import build_request
+from forerun.planning import build_request, read_report
 from forerun.tables import Table
 from planner import api
 from planner.request import TimePoint
@@ -21,7 +21,8 @@ def left_to_itself(
     report: Path, tables: Mapping[str, Table], points: tuple[TimePoint, ...]
 ) -> tuple[int, ...]:
     """The early runs that the planner opens in mode ``auto``, by its estimate; none is batch."""
-    plan = api.plan(build_request(report, tables, frozenset(tables), points, "auto")).plan
+    request = build_request(read_report(report), tables, frozenset(tables), points, "auto")
+    plan = api.plan(request).plan
     return tuple(run.index for run in plan.runs[:-1] if run.opened)
 
 

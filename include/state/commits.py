@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from include.state.backoff import Backoff
+from include.state.fence import refuse_closed
 from include.state.layout import Generation, numbers
 from include.state.records import (
     ArtifactFile,
@@ -23,7 +25,7 @@ from include.state.store import Store, StoreReader, is_hidden, put_or_get
 from planner.contract import ColumnSpec
 from planner.errors import ForerunError
 
-_BUCKET = re.compile(r"_(\d{5,})(?:\.|$)")
+_BUCKET = re.compile(r"_(\d{5,})(?:\.|\Z)", re.ASCII)
 
 
 class ArtifactError(ForerunError):
@@ -67,9 +69,14 @@ def commit_run(store: Store, at: Generation, commit: RunCommit) -> RunCommit:
     """Commit a run, if no other attempt has; return the commit that counts.
 
     The caller compares ``attempt`` to know whether it won. A loser changes nothing, and its files
-    are never read. Raises :class:`CommitError` if the base is not committed, and
-    :class:`ArtifactError` if a named folder does not hold what the commit says.
+    are never read. Call it after the last byte that the run has read: the fence of the day, read
+    before the put, then proves that clean-up had taken nothing away until then; read after the
+    put, that the commit counts.
+
+    Raises :class:`CommitError` if the base is not committed, and
+    :class:`include.state.fence.GenerationClosedError` if clean-up has closed the generation.
     """
+    refuse_closed(store, at)
     if commit.base and read_commit(store, at, commit.base) is None:
         raise CommitError(
             f"run {commit.run} has base {commit.base}, which is not committed",
@@ -77,6 +84,7 @@ def commit_run(store: Store, at: Generation, commit: RunCommit) -> RunCommit:
         )
     key = at.commit(commit.run)
     winner, _ = put_or_get(store, key, encode(commit))
+    refuse_closed(store, at)
     return decode(RunCommit, winner, key)
 
 
@@ -129,8 +137,12 @@ def check_buckets(partition: ArtifactPartition) -> None:
             )
 
 
-def verify_partition(store: StoreReader, partition: ArtifactPartition) -> None:
+def verify_partition(
+    store: StoreReader, partition: ArtifactPartition, *, content: bool = True
+) -> None:
     """Prove that the folder holds exactly the files of the commit, unchanged, before Spark reads.
+    Without ``content`` only names and sizes are compared: enough to know, after Spark has read,
+    that nothing was taken away meanwhile.
 
     Spark reads whatever lies in a folder, so a stray file is refused too. Content is compared by
     etag on S3; on a local disk every byte is read (CRC-32, 0.4 s of CPU per GB, from the page
@@ -148,6 +160,8 @@ def verify_partition(store: StoreReader, partition: ArtifactPartition) -> None:
             raise _broken(partition, name, "is named by the commit, but is gone")
         if there.size != file.size:
             raise _broken(partition, name, f"has {there.size} bytes instead of {file.size}")
+        if not content:
+            continue
         if file.checksum:
             if store.checksum(there.key) != file.checksum:
                 raise _broken(partition, name, "has other content than when it was committed")
@@ -176,11 +190,12 @@ def record_stage(store: Store, at: Generation, record: StageRecord) -> StageReco
     """
     key = at.stage(record.run, record.stage)
     data = encode(record)
+    backoff = Backoff(key)
     while not store.put_if_absent(key, data):
         found = store.find(key)
-        if found is None:
-            continue
-        there = decode(StageRecord, found.data, key)
-        if there.digest == record.digest or store.put_if_match(key, data, found.tag):
-            return there if there.digest == record.digest else record
+        if found is not None:
+            there = decode(StageRecord, found.data, key)
+            if there.digest == record.digest or store.put_if_match(key, data, found.tag):
+                return there if there.digest == record.digest else record
+        backoff.wait()
     return record

@@ -1,29 +1,48 @@
-"""Clean-up by policy. What a live commit names, and what the pointer points to, is never deleted.
+"""Clean-up by policy: deletes old generations, old results and files that no commit names.
 
-Deleting is safe to repeat after a kill: a generation loses what it has told other reports, then its
-commits (newest first, so that a shorter chain stays whole), then its files, and the record that
-makes it visible last. A plan of another report that reads such files notices, and is made again
-(:mod:`include.state.shared`).
+Clean-up may run beside reports at any moment, and may be killed at any moment. Three rules make
+that safe; ``docs/invariants.md`` has the argument for every interleaving.
+
+* What is deleted whole is closed first, by a conditional put on the record that others need to make
+  it count: the fence of the day for generations (:mod:`include.state.fence`), the pointer of the
+  day for published versions.
+* Single folders of a live generation are only deleted for a run that is committed, and only if no
+  commit names them: whatever else writes there can never be committed.
+* Nothing younger than :data:`FLOOR` is deleted, by the store's own clock, whatever the policy says;
+  and a generation stays while anything of its day is younger than that. Nothing above rests on
+  this rule: it keeps clean-up out of the way of days that are at work.
+
+After the fence a generation loses what it has told other reports, then its commits (newest first),
+then its files, and its record last. A plan of another report that reads such files notices, and is
+made again (:mod:`include.state.borrowed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
+from include.state.backoff import Backoff
+from include.state.fence import close_through, closed_through
 from include.state.file_store import FileStore
 from include.state.layout import (
     Generation,
+    borrowable_folder,
+    clock_key,
+    day_folder,
     numbers,
-    offers_folder,
     part,
     pointer_key,
+    results_folder,
     source_of_pin,
-    version_folder,
 )
-from include.state.records import Manifest, Pointer, RunCommit, StageRecord, decode
-from include.state.store import Store, StoredFile
+from include.state.records import Manifest, Pointer, RunCommit, StageRecord, decode, encode
+from include.state.store import Store, StoredFile, StoreError
+
+FLOOR = timedelta(hours=24)
+"""Nothing younger than this is deleted, and no generation of a day of which anything is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +51,7 @@ class Retention:
 
     ``days``: state of the newest days. ``generations``: the newest of each day, at least 1.
     ``versions``: published results of each day, the current one included. ``orphan_hours``: what
-    no commit names is kept that long, for the attempt may still be running.
+    attempts of a committed run have left, and no commit names, is kept that long.
     """
 
     days: int = 30
@@ -49,32 +68,70 @@ class Expired:
     bytes: int
 
 
-def expire(
-    store: Store, report: str, keep: Retention, now: datetime, *, dry_run: bool = False
-) -> Expired:
+def expire(store: Store, report: str, keep: Retention, *, dry_run: bool = False) -> Expired:
     """Delete what ``keep`` does not keep of a report's state and old results; return how much
-    that is. ``dry_run`` deletes nothing."""
-    before = (now - timedelta(hours=keep.orphan_hours)).timestamp()
-    doomed: list[StoredFile] = []
-    root = f"reports/{part(report, 'report')}"
-    days = sorted(store.folders(root), reverse=True)
+    that is. ``dry_run`` deletes nothing and closes nothing."""
+    now = store_clock(store)
+    floor = now - FLOOR.total_seconds()
+    before = min(floor, now - timedelta(hours=keep.orphan_hours).total_seconds())
+    gone: list[StoredFile] = []
+    days = sorted(store.folders(f"reports/{part(report, 'report')}"), reverse=True)
     for position, day in enumerate(days):
-        known = sorted((n for n in store.folders(f"{root}/{day}") if n.isdigit()), key=int)
-        kept = known[-max(1, keep.generations) :] if position < keep.days else []
-        for name in known:
-            at = Generation(report, day, name)
-            doomed += _orphans(store, at, before) if name in kept else _whole(store, at)
+        generations = keep.generations if position < keep.days else 0
+        gone += _generations(store, report, day, generations, floor, dry_run=dry_run)
+        gone += _attempts(store, report, day, before, dry_run=dry_run)
     for day in store.folders(f"results/{report}"):
-        doomed += _versions(store, report, day, keep.versions, before)
+        gone += _versions(store, report, day, keep.versions, floor, dry_run=dry_run)
+    if not dry_run and isinstance(store, FileStore):
+        store.sweep(before)
+    return Expired(files=len(gone), bytes=sum(file.size for file in gone))
+
+
+def store_clock(store: Store) -> float:
+    """The time by the store's own clock, in seconds since the epoch: that of a file just put. All
+    ages are differences to this, so it does not matter what the clock of this machine says."""
+    key = clock_key(uuid.uuid4().hex)
+    store.put(key, b"{}\n")
+    try:
+        put = store.stat(key)
+    finally:
+        store.delete(key)
+    if put is None:
+        raise StoreError(
+            f"{key} is gone right after it was put", hint="Retry; run forerun doctor on the store."
+        )
+    return put.modified
+
+
+def _generations(
+    store: Store, report: str, day: str, kept: int, floor: float, *, dry_run: bool
+) -> list[StoredFile]:
+    """Close and delete the generations of a day but the newest ``kept``, unless the day is at work.
+    What was closed before, and not deleted to the end, goes too."""
+    known = sorted((n for n in store.folders(day_folder(report, day)) if n.isdigit()), key=int)
+    closed = closed_through(store, report, day)
+    spare = known[: max(0, len(known) - kept)]
+    last = max([closed, *map(int, spare)])
+    doomed = [name for name in known if int(name) <= last]
+    if not doomed:
+        return []
+    listed = {name: store.list(Generation(report, day, name).folder) for name in known}
+    if any(file.modified >= floor for files in listed.values() for file in files):
+        return []
     if not dry_run:
-        for file in doomed:
-            store.delete(file.key)
-        if isinstance(store, FileStore):
-            store.sweep(before)
-    return Expired(files=len(doomed), bytes=sum(file.size for file in doomed))
+        close_through(store, report, day, last)
+    gone = []
+    for name in doomed:
+        # Listed again: until the fence was closed, files might still have come that count.
+        files = _in_order(store, Generation(report, day, name))
+        if not dry_run:
+            _delete(store, files)
+        gone += files
+    return gone
 
 
-def _whole(store: Store, at: Generation) -> list[StoredFile]:
+def _in_order(store: Store, at: Generation) -> list[StoredFile]:
+    """All that a generation has, in the order in which it is deleted."""
     files = {file.key: file for file in store.list(at.folder)}
     commits = [at.commit(run) for run in reversed(numbers(_below(files, at.commits)))]
     first = [files.pop(key) for key in commits if key in files]
@@ -87,13 +144,15 @@ def _notes(store: Store, at: Generation, manifests: Iterable[str]) -> list[Store
     """What the generation has told other reports, beside the pins of its sources."""
     sources = set()
     for key in manifests:
-        named = decode(Manifest, store.get(key), key).sources
-        sources |= {source_of_pin(source.pin) for source in named}
+        found = store.find(key)
+        if found is not None:
+            named = decode(Manifest, found.data, key).sources
+            sources |= {source_of_pin(source.pin) for source in named}
     mine = f"{at.report}-{at.generation}-run-"
     return [
         file
         for source in sorted(sources)
-        for file in store.list(offers_folder(source, at.day))
+        for file in store.list(borrowable_folder(source, at.day))
         if file.key.rpartition("/")[2].startswith(mine)
     ]
 
@@ -102,8 +161,26 @@ def _below(keys: Iterable[str], folder: str) -> tuple[str, ...]:
     return tuple(key for key in keys if key.startswith(f"{folder}/"))
 
 
+def _attempts(
+    store: Store, report: str, day: str, before: float, *, dry_run: bool
+) -> list[StoredFile]:
+    """Delete what attempts at committed runs have left and no commit or stage record names.
+
+    A run that is not committed keeps the folders of all its attempts: one of them may be about to
+    commit, however old it is.
+    """
+    gone = []
+    for name in store.folders(day_folder(report, day)):
+        at = Generation(report, day, name)
+        if not name.isdigit() or int(name) <= closed_through(store, report, day):
+            continue
+        gone += _orphans(store, at, before)
+    if not dry_run:
+        _delete(store, gone)
+    return gone
+
+
 def _orphans(store: Store, at: Generation, before: float) -> list[StoredFile]:
-    """Attempt folders that neither a commit nor a stage record names, all of it old enough."""
     attempts: dict[str, list[StoredFile]] = {}
     depth = len(at.artifacts.split("/")) + 2
     for file in store.list(at.artifacts):
@@ -115,33 +192,74 @@ def _orphans(store: Store, at: Generation, before: float) -> list[StoredFile]:
     }
     if not old:
         return []
-    named = _named(store, at)  # read after the listing: what is committed meanwhile is in it
-    return [file for folder, files in sorted(old.items()) if folder not in named for file in files]
+    committed, named = _named(store, at)
+    return [
+        file
+        for folder, files in sorted(old.items())
+        if folder not in named and _run_of(folder) in committed
+        for file in files
+    ]
 
 
-def _named(store: Store, at: Generation) -> set[str]:
-    """Every commit counts, also one outside the chain: its day may still be looked into."""
+def _run_of(attempt_folder: str) -> int:
+    """The run that a folder ``.../<family>/<run>-<attempt>`` is of; 0 if it is not so named."""
+    run = attempt_folder.rpartition("/")[2].partition("-")[0]
+    return int(run) if run.isdigit() else 0
+
+
+def _named(store: Store, at: Generation) -> tuple[set[int], set[str]]:
+    """The committed runs, and the folders that a commit or a stage record names. Every commit
+    counts, also one outside the chain: its day may still be looked into."""
+    committed: set[int] = set()
     named: set[str] = set()
     for file in store.list(at.commits):
         commit = decode(RunCommit, store.get(file.key), file.key)
+        committed.add(commit.run)
         named |= {artifact.folder for artifact in commit.artifacts}
         named |= {commit.result.folder} if commit.result else set()
     for file in store.list(f"{at.folder}/stages"):
         named.add(decode(StageRecord, store.get(file.key), file.key).output.folder)
-    return named
+    return committed, named
 
 
 def _versions(
-    store: Store, report: str, day: str, versions: int, before: float
+    store: Store, report: str, day: str, versions: int, floor: float, *, dry_run: bool
 ) -> list[StoredFile]:
+    """Delete published versions of a day but the newest ones. Without a pointer none is deleted:
+    there is no record yet by which a first publication could be told to look again."""
     key = pointer_key(report, day)
-    found = store.find(key)
-    current = decode(Pointer, found.data, key).version if found else ""
+    backoff = Backoff(key)
+    while True:
+        found = store.find(key)
+        put = store.stat(key)
+        # Who has just followed the pointer reads what it named until it moved.
+        if found is None or put is None or put.modified >= floor:
+            return []
+        pointer = decode(Pointer, found.data, key)
+        spare = _spare(store, results_folder(report, day), pointer, versions, floor)
+        if not spare or dry_run:
+            return spare
+        if store.put_if_match(key, encode(replace(pointer, swept=pointer.swept + 1)), found.tag):
+            _delete(store, spare)
+            return spare
+        backoff.wait()
+
+
+def _spare(
+    store: Store, folder: str, pointer: Pointer, versions: int, floor: float
+) -> list[StoredFile]:
     others = []
-    for name in store.folders(key.rpartition("/")[0]):
-        files = store.list(version_folder(report, day, name))
-        if name != current and files:
+    # By name, not by the whole URI: a store may have moved since the pointer was written.
+    current = {pointer.version, pointer.folder.rpartition("/")[2]}
+    for name in store.folders(folder):
+        files = store.list(f"{folder}/{name}")
+        if files and name not in current:
             others.append((max(file.modified for file in files), list(files)))
     others.sort(key=lambda item: item[0], reverse=True)
     spare = others[max(0, versions - 1) :]
-    return [file for newest, files in spare if newest < before for file in files]
+    return [file for newest, files in spare if newest < floor for file in files]
+
+
+def _delete(store: Store, files: Sequence[StoredFile]) -> None:
+    for file in files:
+        store.delete(file.key)

@@ -6,6 +6,8 @@ hidden temporary file that nobody reads. (An exclusive create and a kill would l
 that blocks the key for ever.) *Put if match*: under ``flock`` of a hidden file next to the key,
 which the kernel releases when the process dies; the replacement itself is one atomic rename, so
 readers need no lock.
+
+What is written is for this user alone, unless the store is opened otherwise (:data:`ACCESS`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,10 @@ from include.state.store import (
     check_key,
 )
 
+ACCESS = {"private": (0o700, 0o600), "group": (0o770, 0o660)}
+"""Rights of new folders and files, by the name of the setting; ``umask`` leaves them to the umask
+of the process. What is there already keeps its rights."""
+
 _PRIVATE = ".forerun-"
 _CHUNK = 1 << 20
 
@@ -41,8 +47,10 @@ _CHUNK = 1 << 20
 class FileStore:
     """Implements :class:`include.state.store.Store` on a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, access: str = "private") -> None:
+        """``access`` is a key of :data:`ACCESS`, or ``umask``."""
         self._folder = Path(os.path.abspath(folder))  # noqa: PTH100 - resolve() would follow links
+        self._rights = None if access == "umask" else ACCESS[access]
 
     @property
     def root(self) -> str:
@@ -121,7 +129,7 @@ class FileStore:
 
     def put(self, key: str, data: bytes) -> None:
         path = self.path(key)
-        with _explained("write", key), _temporary(path, data) as temporary:
+        with _explained("write", key), self._temporary(path, data) as temporary:
             temporary.replace(path)
             _flush_folder(path.parent)
 
@@ -130,7 +138,7 @@ class FileStore:
         with _explained("write", key):
             if path.exists():
                 return False
-            with _temporary(path, data) as temporary:
+            with self._temporary(path, data) as temporary:
                 try:
                     path.hardlink_to(temporary)
                 except FileExistsError:
@@ -141,14 +149,14 @@ class FileStore:
     def put_if_match(self, key: str, data: bytes, tag: str) -> bool:
         path = self.path(key)
         with _explained("write", key):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make(path.parent)
             lock = path.with_name(f"{_PRIVATE}lock-{path.name}")
-            with lock.open("ab") as held:
+            with self._opened(lock, os.O_APPEND) as held:
                 fcntl.flock(held, fcntl.LOCK_EX)
                 found = self.find(key)
                 if found is None or found.tag != tag:
                     return False
-                with _temporary(path, data) as temporary:
+                with self._temporary(path, data) as temporary:
                     temporary.replace(path)
                 _flush_folder(path.parent)
         return True
@@ -156,18 +164,60 @@ class FileStore:
     def copy(self, source: str, target: str) -> None:
         path = self.path(target)
         with _explained("write", target):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make(path.parent)
             temporary = path.with_name(f"{_PRIVATE}tmp-{uuid.uuid4().hex}")
             try:
                 try:
-                    shutil.copyfile(self.path(source), temporary)
+                    original = self.path(source).open("rb")
                 except FileNotFoundError:
                     raise missing(source, self.root) from None
+                with original, self._opened(temporary, os.O_EXCL) as file:
+                    shutil.copyfileobj(original, file, _CHUNK)
                 _flush_file(temporary)
                 temporary.replace(path)
             finally:
                 temporary.unlink(missing_ok=True)
             _flush_folder(path.parent)
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder with all that are missing above it; those of the store with its rights."""
+        if folder.is_dir():
+            return
+        if self._rights is None or not folder.is_relative_to(self._folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            return
+        self._make(folder.parent)
+        try:
+            folder.mkdir(self._rights[0])
+        except FileExistsError:
+            return
+        folder.chmod(self._rights[0])  # whatever the umask takes away
+
+    def _opened(self, path: Path, flags: int) -> BinaryIO:
+        """A file opened for writing, made with the rights of the store if it is not there."""
+        rights = 0o666 if self._rights is None else self._rights[1]
+        handle = os.open(path, os.O_CREAT | os.O_WRONLY | flags, rights)
+        if self._rights is not None and flags & os.O_EXCL:
+            os.fchmod(handle, rights)
+        return os.fdopen(handle, "wb")
+
+    @contextlib.contextmanager
+    def _temporary(self, path: Path, data: bytes) -> Iterator[Path]:
+        """``data``, on the disk, under a private name next to ``path``; gone afterwards."""
+        self._make(path.parent)
+        temporary = path.with_name(f"{_PRIVATE}tmp-{uuid.uuid4().hex}")
+        try:
+            try:
+                file = self._opened(temporary, os.O_EXCL)
+            except FileNotFoundError:  # clean-up took the empty folder away meanwhile
+                self._make(path.parent)
+                file = self._opened(temporary, os.O_EXCL)
+            with file:
+                file.write(data)
+            _flush_file(temporary)
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def delete(self, key: str) -> None:
         """Delete a file, and the folders above it that this leaves empty."""
@@ -218,23 +268,6 @@ def missing(key: str, root: str) -> MissingKeyError:
 
 def _tag(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-@contextlib.contextmanager
-def _temporary(path: Path, data: bytes) -> Iterator[Path]:
-    """``data``, on the disk, under a private name next to ``path``; gone afterwards."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{_PRIVATE}tmp-{uuid.uuid4().hex}")
-    try:
-        try:
-            temporary.write_bytes(data)
-        except FileNotFoundError:  # clean-up took the empty folder away meanwhile
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(data)
-        _flush_file(temporary)
-        yield temporary
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _flush_file(path: Path) -> None:

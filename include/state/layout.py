@@ -4,6 +4,7 @@
 
     sources/<source>/<day>/pins/<n>.json
     sources/<source>/<day>/kept/<report>-<generation>-run-<i>.json
+    reports/<report>/claim.json
     reports/<report>/<day>/<generation>/generation.json
     reports/<report>/<day>/<generation>/manifests/run-<i>.json
     reports/<report>/<day>/<generation>/plans/run-<i>-<attempt>.json
@@ -14,6 +15,7 @@
     results/<report>/<day>/<version>/
     results/<report>/<day>/pointer.json
     history/<report>/<day>-<generation>-run-<i>.json
+    fences/<report>/<day>.json
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ from dataclasses import dataclass
 from planner.errors import ForerunError
 
 RESULT_FAMILY = "result"
-_SAFE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._=+:@-]{0,199}$")
-_NUMBERED = re.compile(r"(?:^|/)(?:run-)?(\d+)\.json$")
+_SAFE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._=+:@-]{0,199}\Z")
+_ENTRY = re.compile(r"/([^/]+)-(\d+)-run-(\d+)\.json\Z")
+_NUMBERED = re.compile(r"(?:^|/)(?:run-)?(\d+)\.json\Z", re.ASCII)
 
 
 class KeyNameError(ForerunError):
@@ -68,7 +71,7 @@ def source_of_pin(key: str) -> str:
     return key.split("/")[1]
 
 
-def offers_folder(source: str, day: str) -> str:
+def borrowable_folder(source: str, day: str) -> str:
     """Where reports say what they keep of a source."""
     return f"sources/{part(source, 'source')}/{part(day, 'day')}/kept"
 
@@ -82,6 +85,11 @@ def day_folder(report: str, day: str) -> str:
     return f"reports/{part(report, 'report')}/{part(day, 'day')}"
 
 
+def claim_key(report: str) -> str:
+    """What says who may use the report's name in this store. Clean-up leaves it."""
+    return f"reports/{part(report, 'report')}/claim.json"
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """The keys of one generation of a day."""
@@ -89,6 +97,16 @@ class Generation:
     report: str
     day: str
     generation: str
+
+    @property
+    def number(self) -> int:
+        """The generation as a number: generations of a day are ordered by it."""
+        if not self.generation.isascii() or not self.generation.isdigit():
+            raise KeyNameError(
+                f"{self.generation!r} is not the number of a generation",
+                hint="Pass the generation that opening the day has returned.",
+            )
+        return int(self.generation)
 
     @property
     def folder(self) -> str:
@@ -126,8 +144,10 @@ class Generation:
     def commit(self, run: int) -> str:
         return f"{self.folder}/commits/run-{run}.json"
 
-    def offer(self, source: str, run: int) -> str:
-        return f"{offers_folder(source, self.day)}/{self.report}-{self.generation}-run-{run}.json"
+    def borrowable(self, source: str, run: int) -> str:
+        return (
+            f"{borrowable_folder(source, self.day)}/{self.report}-{self.generation}-run-{run}.json"
+        )
 
     @property
     def commits(self) -> str:
@@ -162,6 +182,24 @@ def history_folder(report: str) -> str:
 
 def history_key(at: Generation, run: int) -> str:
     return f"{history_folder(at.report)}/{at.day}-{at.generation}-run-{run}.json"
+
+
+def history_order(key: str) -> tuple[str, int, int, str]:
+    """What entries of the ledger are sorted by, oldest first: day, generation and run as numbers.
+    Keys that are none of an entry come first."""
+    found = _ENTRY.search(key)
+    return (found[1], int(found[2]), int(found[3]), key) if found else ("", 0, 0, key)
+
+
+def fence_key(report: str, day: str) -> str:
+    """What says which generations of a day clean-up has closed. It lies apart from what clean-up
+    deletes, and is itself never deleted."""
+    return f"fences/{part(report, 'report')}/{part(day, 'day')}.json"
+
+
+def clock_key(token: str) -> str:
+    """A file that is put to learn what the time is by the store's own clock."""
+    return f"probe/clock-{part(token, 'token')}.json"
 
 
 PROBE_KEY = "probe/conditional-put.json"

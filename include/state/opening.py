@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from include.jvm import home_folder
+from include.machine.jvm import home_folder
+from include.machine.settings import store_access
 from include.state.file_store import FileStore
 from include.state.store import Store, StoreError
 
@@ -21,16 +22,16 @@ def default_store() -> str:
 def open_store(uri: str) -> Store:
     """Open ``/path``, ``file:///path`` or ``s3://bucket/prefix``. Nothing is read or written yet.
 
-    S3 settings come from the environment, see :func:`include.settings.s3_settings`.
+    S3 settings come from the environment, see :func:`include.machine.settings.s3_settings`.
     """
     refuse_credentials(uri)
     parts = urlsplit(uri)
     if parts.scheme == "" and uri:
-        return FileStore(Path(uri))
+        return FileStore(Path(uri), access=store_access())
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
-        return FileStore(Path(unquote(parts.path)))
+        return FileStore(Path(unquote(parts.path)), access=store_access())
     if parts.scheme in ("s3", "s3a") and parts.netloc:
-        from include.settings import s3_settings
+        from include.machine.settings import s3_settings
         from include.state.s3_store import S3Store
 
         return S3Store(parts.netloc, parts.path.strip("/"), s3_settings())
@@ -43,11 +44,16 @@ def open_store(uri: str) -> Store:
 def refuse_credentials(uri: str) -> None:
     """Raise :class:`StoreError`, without saying them, if a URI holds a user or a password: it
     would end up in plans, logs and error messages."""
-    parts = urlsplit(uri)
-    if parts.scheme in ("", "file") or "@" not in parts.netloc:
+    scheme, mark, rest = uri.partition("//")
+    authority = (rest if mark and "/" not in scheme else uri).partition("/")[0]
+    user, at, host = authority.rpartition("@")
+    if not at and scheme in ("s3:", "s3a:") and ":" in authority:
+        host = "..."  # no bucket has a colon in its name: a password with a slash in it
+    # A folder may have an @ in its name; what has a colon before it looks like a password.
+    elif not at or not (mark or ":" in user):
         return
     raise StoreError(
-        f"the URI {parts.scheme}://***@{parts.netloc.rpartition('@')[2]} holds credentials",
+        f"the URI {scheme if mark else ''}{mark}***@{host} holds credentials",
         hint="Leave them out: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, a "
         "profile or a role of the machine are found by themselves.",
     )

@@ -1,20 +1,24 @@
 """What the store holds, as frozen values; :func:`encode` and :func:`decode` are strict JSON.
 
-Times are ISO 8601 in UTC, sizes bytes, ``cpu_s`` and ``wall_s`` seconds.
+Times are ISO 8601 in UTC, sizes bytes, ``cpu_s`` and ``wall_s`` seconds. Version 2 of a record has
+a checksum; version 1, which has none, is still read. A field that is added to a record must be a
+:func:`planner.contract.plan_v1.later` one, so that records without it stay readable.
 """
 
 from __future__ import annotations
 
-import json
 import typing
 from dataclasses import dataclass, field
 
-from include.expectations import Expectation
+from include.reports.expectations import Expectation
 from planner.contract import ColumnSpec, Family
 from planner.contract.codec import from_json, to_json
-from planner.errors import ContractError
+from planner.contract.plan_v1 import later
+from planner.contract.seal import seal, shown, unseal
+from planner.errors import ContractError, ForerunError
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
+_UNSEALED_VERSION = 1
 _KIND, _VERSION = "record", "record_version"
 
 
@@ -42,6 +46,8 @@ class PinnedFile:
     """A file of a source as it was when it was pinned.
 
     ``uri`` is what Spark reads; ``identity`` the etag, or the modification time in nanoseconds.
+    ``digest``: of the file's footer and of blocks spread over the file, where ``identity`` is a
+    time, which a copy may keep; empty where it is an etag, and in pins of older versions.
     """
 
     uri: str
@@ -49,11 +55,17 @@ class PinnedFile:
     identity: str
     rows: int
     columns: tuple[ColumnFooter, ...] = ()
+    digest: str = later("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """The exact files of a source at an instant, by URI. Shared by all reports."""
+    """The exact files of a source at an instant, by URI. Shared by all reports.
+
+    In the store a large pin may say only what has changed: ``base`` is then the number of an
+    earlier pin of the same day that is whole, ``files`` those that it has not, and ``dropped`` the
+    URIs of those that are gone. :func:`include.sources.delivery.read_pin` gives whole pins.
+    """
 
     source: str
     name: str
@@ -63,6 +75,8 @@ class Pin:
     format: str
     pinned_at: str
     files: tuple[PinnedFile, ...]
+    base: int = later(0)
+    dropped: tuple[str, ...] = later(())
 
     @property
     def rows(self) -> int:
@@ -81,6 +95,26 @@ class GenerationRecord:
     trigger: str
     started_at: str
     spec: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Who holds the name of a report in this store, such as a DAG, since its first use there."""
+
+    report: str
+    holder: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Up to which generation of a day clean-up has closed it: none of them can be committed to or
+    published from any more. See :mod:`include.state.fence`."""
+
+    report: str
+    day: str
+    through: int
+    closed_at: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +137,11 @@ class Manifest:
     """What run ``run`` reads. The first one put stays: a retried plan task gets it back.
 
     ``base`` is the last committed run when this one was planned, 0 for none. ``final`` says that
-    the run must make the result; ``expectations`` are those of the result. ``share``: what the run
-    keeps is offered to other reports, and theirs is taken.
+    the run must make the result; ``expectations`` are those of the result. ``share``: the group of
+    reports that what the run keeps is offered to, and whose is taken; empty for none. (Truth values
+    are in manifests of version 1, which knew no groups. They count as none.) ``incomplete``: the
+    sources that were not complete when the final run was let go on all the same, each with what was
+    missing.
     """
 
     report: str
@@ -116,7 +153,8 @@ class Manifest:
     created_at: str
     sources: tuple[ManifestSource, ...]
     expectations: tuple[Expectation, ...] = ()
-    share: bool = False
+    share: str | bool = ""
+    incomplete: tuple[tuple[str, str], ...] = later(())
 
     def source(self, name: str) -> ManifestSource:
         return next(source for source in self.sources if source.name == name)
@@ -228,7 +266,7 @@ class RunCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedSource:
+class BorrowableSource:
     """A source that a kept family is made of: its name in queries, its pin, and a digest of what
     the report declares of it (columns, key, format)."""
 
@@ -238,24 +276,28 @@ class OfferedSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedFamily:
+class BorrowableView:
     """A family that is whole in the chain of a commit; ``bytes`` of all its partitions."""
 
     family: Family
-    sources: tuple[OfferedSource, ...]
+    sources: tuple[BorrowableSource, ...]
     bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """What a committed run has kept, for other reports over the same pins to find. Only a hint: the
-    commit is what is read."""
+class BorrowableViews:
+    """The families that a committed run holds, for other reports over the same pins to borrow. It
+    is only a hint: what is read is the commit. ``group``: the reports that may, those that name the
+    same group; without one, as in notes of version 1, none."""
+
+    RECORD_NAME: typing.ClassVar[str] = "Offer"  # as version 1 of the record is called in the store
 
     report: str
     day: str
     generation: str
     run: int
-    families: tuple[OfferedFamily, ...]
+    families: tuple[BorrowableView, ...]
+    group: str = later("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,7 +307,11 @@ class Pointer:
     ``folder`` is the URI that readers read. A day's generations are ordered by number: an older
     one never replaces a newer one. ``early``: the result of an early run, over what had arrived
     when its sources were pinned (``as_of``, empty if not early): by forecast the fraction
-    ``fraction`` of the day, and exactly ``arrived`` rows by source.
+    ``fraction`` of the day, and exactly ``arrived`` rows by source. ``incomplete``: a result of the
+    whole day that was published although these sources were not complete, each with what was
+    missing. ``swept`` counts how often
+    clean-up has deleted other versions of the day: it changes the pointer first, so that whoever
+    was about to move it to one of them has to look again.
     """
 
     report: str
@@ -281,6 +327,13 @@ class Pointer:
     as_of: str = ""
     fraction: float = 1.0
     arrived: tuple[tuple[str, int], ...] = ()
+    swept: int = later(0)
+    incomplete: tuple[tuple[str, str], ...] = later(())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the result is over the whole day of every source."""
+        return not self.early and not self.incomplete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,28 +362,36 @@ _T = typing.TypeVar("_T")
 
 
 def encode(record: object) -> bytes:
-    """Canonical JSON of a record: the same record gives the same bytes."""
-    body = {_KIND: type(record).__name__, _VERSION: RECORD_VERSION, **to_json(record)}
-    text = json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode()
+    """Canonical JSON of a record with a checksum: the same record gives the same bytes."""
+    header = {_KIND: _record_name(type(record)), _VERSION: RECORD_VERSION}
+    return seal({**header, **to_json(record)})
 
 
 def decode(kind: type[_T], data: bytes, key: str) -> _T:
     """Read a record of ``kind``; ``key`` says in errors where it lies.
 
-    Raises :class:`planner.errors.ContractError` for anything this version does not know: a record
-    that is half understood must not be acted on.
+    Raises :class:`planner.errors.ContractError`, and nothing else, for anything that this version
+    does not know: a record that is half understood must not be acted on.
     """
-    try:
-        raw = json.loads(data)
-    except ValueError as error:
+    raw, sealed = unseal(data, key)
+    name, version = raw.pop(_KIND, None), raw.pop(_VERSION, None)
+    # Version 1 had no checksum; a record of version 2 whose checksum was cut off is none of it.
+    wanted = RECORD_VERSION if sealed else _UNSEALED_VERSION
+    if name != _record_name(kind) or type(version) is not int or version != wanted:
         raise ContractError(
-            f"{key} is not JSON: {error}", hint="It was overwritten from outside; restore it."
-        ) from None
-    header = (raw.pop(_KIND, None), raw.pop(_VERSION, None)) if isinstance(raw, dict) else None
-    if header != (kind.__name__, RECORD_VERSION):
-        raise ContractError(
-            f"{key} should be a {kind.__name__} of version {RECORD_VERSION}, it is {header}",
+            f"{key} should be a {_record_name(kind)} of version {RECORD_VERSION}, it is "
+            f"{shown(name)} of version {shown(version)} {'with' if sealed else 'without'} a "
+            "checksum",
             hint="Read the store with the Forerun version that wrote it.",
         )
-    return typing.cast(_T, from_json(kind, raw, key))
+    try:
+        return typing.cast(_T, from_json(kind, raw, key))
+    except ContractError:
+        raise
+    except ForerunError as error:  # a value of a type that checks itself
+        raise ContractError(f"{key}: {error.message}", hint=error.hint) from None
+
+
+def _record_name(kind: type) -> str:
+    """The name of a kind of record in JSON: that of its class, or the one that it has kept."""
+    return str(getattr(kind, "RECORD_NAME", kind.__name__))

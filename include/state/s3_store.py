@@ -25,9 +25,18 @@ from botocore.exceptions import (
     IncompleteReadError,
     NoCredentialsError,
 )
+from botocore.parsers import ResponseParserError
 
-from include.settings import S3Settings
+from include.machine.settings import S3Settings
 from include.state.file_store import missing
+from include.state.s3_answers import (
+    check_listing,
+    content_md5,
+    etag_of,
+    not_stored,
+    says_content,
+    stored_file,
+)
 from include.state.store import (
     StoreDeniedError,
     StoredFile,
@@ -42,6 +51,7 @@ _TAIL = 1 << 16
 _LOST = {"PreconditionFailed", "412"}
 _CONFLICT = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
+_NO_CODE = {"", "404"}
 _DENIED = {
     "AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AccountProblem",
     "ExpiredToken", "InvalidToken", "XAdminUserNotFound",
@@ -76,11 +86,29 @@ class S3Store:
         with self._explained("read", key):
             try:
                 answer = self._client.get_object(**self._at(key))
-                return Tagged(answer["Body"].read(), answer["ETag"])
+                data = bytes(answer["Body"].read())
             except ClientError as error:
-                if _code(error) in _ABSENT:
+                if _code(error) == "NoSuchKey":  # a 404 that is no S3 error may be anybody's
                     return None
                 raise
+            if says_content(answer, data) is False:
+                self._confirm(key, data, answer["ETag"])
+            return Tagged(data, answer["ETag"])
+
+    def _confirm(self, key: str, data: bytes, etag: str) -> None:
+        """Ask again where the ETag is not that of the bytes that came. A server whose ETags are no
+        checksums answers twice alike; a body that was cut short has not the length of the file."""
+        head = self._client.head_object(**self._at(key))
+        if etag_of(head, key) != etag:
+            raise not_stored("read", key, self.root, "it was written again while it was read")
+        if head.get("ContentLength") != len(data):
+            raise not_stored(
+                "read", key, self.root,
+                f"{len(data)} bytes came, {head.get('ContentLength')} are stored",
+            )  # fmt: skip
+        again = self._client.get_object(**self._at(key), IfMatch=etag)
+        if bytes(again["Body"].read()) != data:
+            raise not_stored("read", key, self.root, "other bytes came when it was read again")
 
     def get(self, key: str) -> bytes:
         found = self.find(key)
@@ -96,12 +124,7 @@ class S3Store:
                 if _code(error) in _ABSENT:
                     return None
                 raise
-            return StoredFile(
-                key=key,
-                size=head["ContentLength"],
-                identity=head["ETag"].strip('"'),
-                modified=head["LastModified"].timestamp(),
-            )
+            return stored_file(key, head, "ContentLength")
 
     def open(self, key: str) -> BinaryIO:
         found = self.stat(key)
@@ -115,7 +138,12 @@ class S3Store:
             answer = self._client.get_object(
                 **self._at(key), Range=f"bytes={start}-{end - 1}", IfMatch=f'"{identity}"'
             )
-            return bytes(answer["Body"].read())
+            data = bytes(answer["Body"].read())
+            if len(data) != end - start:
+                raise not_stored(
+                    "read", key, self.root, f"{len(data)} bytes came, {end - start} were asked for"
+                )
+            return data
 
     def list(self, prefix: str) -> tuple[StoredFile, ...]:
         base = f"{self._name(prefix.rstrip('/'))}/"
@@ -123,13 +151,9 @@ class S3Store:
         with self._explained("list", prefix):
             pages = self._client.get_paginator("list_objects_v2")
             for page in pages.paginate(Bucket=self._bucket, Prefix=base):
+                check_listing(page, prefix)
                 found.extend(
-                    StoredFile(
-                        key=item["Key"][len(self._prefix) :],
-                        size=item["Size"],
-                        identity=item["ETag"].strip('"'),
-                        modified=item["LastModified"].timestamp(),
-                    )
+                    stored_file(item["Key"][len(self._prefix) :], item, "Size")
                     for item in page.get("Contents", ())
                     if not item["Key"].endswith("/")
                 )
@@ -141,6 +165,7 @@ class S3Store:
         with self._explained("list", prefix):
             pages = self._client.get_paginator("list_objects_v2")
             for page in pages.paginate(Bucket=self._bucket, Prefix=base, Delimiter="/"):
+                check_listing(page, prefix)
                 found |= {p["Prefix"][len(base) : -1] for p in page.get("CommonPrefixes", ())}
         return tuple(sorted(found))
 
@@ -151,7 +176,18 @@ class S3Store:
 
     def put(self, key: str, data: bytes) -> None:
         with self._explained("write", key):
-            self._client.put_object(**self._at(key), Body=data)
+            self._put(key, data, {})
+
+    def _put(self, key: str, data: bytes, condition: dict[str, str]) -> None:
+        """Put and see the proof: the ETag of these very bytes, else the bytes themselves."""
+        answer = self._client.put_object(
+            **self._at(key), Body=data, ContentMD5=content_md5(data), **condition
+        )
+        if answer.get("ETag") and says_content(answer, data):
+            return
+        found = self.find(key)
+        if found is None or found.data != data:
+            raise not_stored("write", key, self.root, "the answer is 200, but it is not stored")
 
     def put_if_absent(self, key: str, data: bytes) -> bool:
         return self._conditional(key, data, {"IfNoneMatch": "*"})
@@ -165,7 +201,7 @@ class S3Store:
         while True:
             with self._explained("write", key):
                 try:
-                    self._client.put_object(**self._at(key), Body=data, **condition)
+                    self._put(key, data, condition)
                 except ClientError as error:
                     code = _code(error)
                     if code in _LOST or (code in _ABSENT and "IfMatch" in condition):
@@ -207,6 +243,8 @@ class S3Store:
             ) from error
         except ClientError as error:
             raise self._refusal(error, verb, key) from error
+        except ResponseParserError as error:
+            raise not_stored(verb, key, self.root, "what answered is not an S3 server") from error
         except BotoCoreError as error:
             raise StoreError(
                 f"cannot {verb} {key} in {self.root}: {error}", hint="Check the AWS settings."
@@ -214,6 +252,9 @@ class S3Store:
 
     def _refusal(self, error: ClientError, verb: str, key: str) -> StoreError:
         code = _code(error)
+        if code in _NO_CODE:
+            status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+            return not_stored(verb, key, self.root, f"status {status} without an error of S3")
         message = f"cannot {verb} {key} in {self.root}: {code}"
         if code == "NoSuchBucket":
             return StoreError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from planner.algebra.dispatch import operator_pass
+from planner.algebra.node import Unary
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -20,6 +22,7 @@ from planner.algebra.relational import (
     Sort,
     StateRead,
     UnionAll,
+    Values,
     Window,
 )
 from planner.algebra.scalar import Ref, walk
@@ -47,49 +50,83 @@ class Words:
         """A phrase without an article: ``lineitem rows``, ``join of orders and lineitem``,
         ``revenue by o_orderkey``. It leaves out what only reshapes rows, so that two relations may
         have the same phrase."""
-        if isinstance(node, Project | Sort | Limit | Repeat):
-            return self.of(node.input)
-        if isinstance(node, Filter):
-            return f"selected {self.of(node.input)}"
-        if isinstance(node, Scan):
-            return f"{node.source} rows"
-        if isinstance(node, Aggregate):
-            return self._aggregate(node)
-        if isinstance(node, Join):
-            return self._join(node)
-        if isinstance(node, UnionAll):
-            return f"union of {_list([self._noun(branch) for branch in node.branches])}"
-        if isinstance(node, SetOperation):
-            return f"{self._noun(node.left)} {node.kind.value} {self._noun(node.right)}"
-        if isinstance(node, Window):
-            return f"window functions over {self._noun(node.input)}"
-        return "saved rows" if isinstance(node, StateRead) else "constant rows"
+        return phrase(node, self)
 
-    def _aggregate(self, node: Aggregate) -> str:
-        if not node.calls:
-            return f"distinct {column_list(node.keys)} of {self._noun(node.input)}"
-        made = _cut([self.names.get(column.id) or _call(call) for column, call in node.calls])
-        if node.keys:
-            return f"{made} by {column_list(node.keys)}"
-        return f"{made} over {self._noun(node.input)}"
-
-    def _join(self, node: Join) -> str:
-        if node.kind in _MATCHES:
-            return f"{self.of(node.left)} {_MATCHES[node.kind]} {self._noun(node.right)}"
-        if node.kind is JoinKind.MARK:
-            return f"{self.of(node.left)} marked by {self._noun(node.right)}"
-        parts = _inner_parts(node) if node.kind is JoinKind.INNER else [node.left, node.right]
-        return f"{_PAIRS[node.kind]} of {_list([self._noun(part) for part in parts])}"
-
-    def _noun(self, node: Relation) -> str:
+    def noun(self, node: Relation) -> str:
         """The same inside a longer phrase: a table by its name, a join in brackets."""
         inner = _without_projections(node)
         if isinstance(inner, Scan):
             return inner.source
         if isinstance(inner, Filter) and isinstance(_without_projections(inner.input), Scan):
-            return f"selected {self._noun(inner.input)}"
+            return f"selected {self.noun(inner.input)}"
         text = self.of(inner)
         return f"({text})" if isinstance(inner, Join | UnionAll | SetOperation) else text
+
+
+@operator_pass("description")
+def phrase(node: Relation, words: Words) -> str:
+    """What the rows of a node are, in a phrase without an article."""
+    raise NotImplementedError
+
+
+@phrase.register(Project, Sort, Limit, Repeat)
+def _reshaped(node: Unary, words: Words) -> str:
+    return words.of(node.input)
+
+
+@phrase.register(Filter)
+def _filter(node: Filter, words: Words) -> str:
+    return f"selected {words.of(node.input)}"
+
+
+@phrase.register(Scan)
+def _scan(node: Scan, _: Words) -> str:
+    return f"{node.source} rows"
+
+
+@phrase.register(StateRead)
+def _state_read(*_: object) -> str:
+    return "saved rows"
+
+
+@phrase.register(Values)
+def _values(*_: object) -> str:
+    return "constant rows"
+
+
+@phrase.register(UnionAll)
+def _union(node: UnionAll, words: Words) -> str:
+    return f"union of {_list([words.noun(branch) for branch in node.branches])}"
+
+
+@phrase.register(SetOperation)
+def _set_operation(node: SetOperation, words: Words) -> str:
+    return f"{words.noun(node.left)} {node.kind.value} {words.noun(node.right)}"
+
+
+@phrase.register(Window)
+def _window(node: Window, words: Words) -> str:
+    return f"window functions over {words.noun(node.input)}"
+
+
+@phrase.register(Aggregate)
+def _aggregate(node: Aggregate, words: Words) -> str:
+    if not node.calls:
+        return f"distinct {column_list(node.keys)} of {words.noun(node.input)}"
+    made = _cut([words.names.get(column.id) or _call(call) for column, call in node.calls])
+    if node.keys:
+        return f"{made} by {column_list(node.keys)}"
+    return f"{made} over {words.noun(node.input)}"
+
+
+@phrase.register(Join)
+def _join(node: Join, words: Words) -> str:
+    if node.kind in _MATCHES:
+        return f"{words.of(node.left)} {_MATCHES[node.kind]} {words.noun(node.right)}"
+    if node.kind is JoinKind.MARK:
+        return f"{words.of(node.left)} marked by {words.noun(node.right)}"
+    parts = _inner_parts(node) if node.kind is JoinKind.INNER else [node.left, node.right]
+    return f"{_PAIRS[node.kind]} of {_list([words.noun(part) for part in parts])}"
 
 
 def words_of(root: Relation) -> Words:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import singledispatch
 
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -36,7 +36,7 @@ from planner.algebra.relational import (
     WindowCall,
     fold,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar
+from planner.algebra.scalar import CONNECTIVES, Call, Literal, Ref, Scalar, operands
 from planner.algebra.types import Column, ColumnId
 
 _SYMMETRIC = frozenset({"=", "<>", "<=>"})
@@ -55,8 +55,8 @@ def canonical(relation: Relation, known: dict[int, str] | None = None) -> str:
     """The relation as text without column ids. ``known``: texts of nodes that have been written
     before and are still there, by their identity; it is added to.
 
-    Raises TypeError for a node type it does not know: a node without canonical text must not be
-    kept under a name that another one could have.
+    Raises UnknownOperatorError for an operator it has not been told about: a node without canonical
+    text must not be kept under a name that another one could have.
     """
 
     def with_inputs(node: Relation, inputs: tuple[str, ...]) -> str:
@@ -78,8 +78,8 @@ def canonical_scalar(scalar: Scalar, positions: Positions) -> str:
 
 
 def _call(call: Call, positions: Positions) -> str:
-    if call.name in ("and", "or"):
-        parts = {canonical_scalar(part, positions) for part in _flat(call, call.name)}
+    if call.name in CONNECTIVES:
+        parts = {canonical_scalar(part, positions) for part in operands(call.name, call)}
         return f"{call.name}({', '.join(sorted(parts))})"
     args = [canonical_scalar(arg, positions) for arg in call.args]
     name = call.name
@@ -88,16 +88,6 @@ def _call(call: Call, positions: Positions) -> str:
     elif name in _SYMMETRIC:
         args = sorted(args)
     return f"{name}:{call.type.sql}({', '.join(args)})"
-
-
-def _flat(scalar: Scalar, name: str) -> Iterable[Scalar]:
-    stack = [scalar]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Call) and node.name == name:
-            stack.extend(node.args)
-        else:
-            yield node
 
 
 def _quoted(text: str) -> str:
@@ -114,26 +104,26 @@ def _sort_key(key: SortKey, positions: Positions) -> str:
     return f"${positions[key.column.id]} {order} {nulls}"
 
 
-@singledispatch
+@operator_pass("fingerprint")
 def node_text(node: Relation) -> str:
     """The node's own part of the canonical text, without its inputs."""
-    raise TypeError(f"no canonical text for {type(node).__name__}")
+    raise NotImplementedError
 
 
-@node_text.register
+@node_text.register(Scan)
 def _scan(node: Scan) -> str:
     columns = ", ".join(f"{_quoted(c.name)}:{c.type.sql}" for c in node.scanned)
     return f"scan {_quoted(node.source)} {node.version} [{columns}]"
 
 
-@node_text.register
+@node_text.register(StateRead)
 def _state_read(node: StateRead) -> str:
     pairs = zip(node.stored, node.read, strict=True)
     columns = ", ".join(f"{_quoted(name)}:{column.type.sql}" for name, column in pairs)
     return f"state {_quoted(node.family)} {node.version} [{columns}]"
 
 
-@node_text.register
+@node_text.register(Values)
 def _values(node: Values) -> str:
     types = ", ".join(column.type.sql for column in node.listed)
     rows = ", ".join(
@@ -142,12 +132,12 @@ def _values(node: Values) -> str:
     return f"values [{types}] [{rows}]"
 
 
-@node_text.register
+@node_text.register(Filter)
 def _filter(node: Filter) -> str:
     return f"filter[{canonical_scalar(node.predicate, _positions(node.input.columns))}]"
 
 
-@node_text.register
+@node_text.register(Project)
 def _project(node: Project) -> str:
     positions = _positions(node.input.columns)
     items = ", ".join(
@@ -157,13 +147,13 @@ def _project(node: Project) -> str:
     return f"project[{items}]"
 
 
-@node_text.register
+@node_text.register(Join)
 def _join(node: Join) -> str:
     positions = _positions((*node.left.columns, *node.right.columns))
     return f"{node.kind} join[{canonical_scalar(node.condition, positions)}]"
 
 
-@node_text.register
+@node_text.register(Aggregate)
 def _aggregate(node: Aggregate) -> str:
     positions = _positions(node.input.columns)
     keys = ", ".join(f"${positions[key.id]}" for key in node.keys)
@@ -180,34 +170,34 @@ def _aggregate_call(call: AggregateCall, positions: Positions) -> str:
     return f"{call.name}({distinct}{args}){where}"
 
 
-@node_text.register
+@node_text.register(Repeat)
 def _repeat(node: Repeat) -> str:
     return f"repeat[${_positions(node.input.columns)[node.count.id]}]"
 
 
-@node_text.register
+@node_text.register(UnionAll)
 def _union(node: UnionAll) -> str:
     return f"union all[{', '.join(column.type.sql for column in node.merged)}]"
 
 
-@node_text.register
+@node_text.register(SetOperation)
 def _set_operation(node: SetOperation) -> str:
     types = ", ".join(column.type.sql for column in node.merged)
     return f"{node.kind}{' all' if node.all else ''}[{types}]"
 
 
-@node_text.register
+@node_text.register(Sort)
 def _sort(node: Sort) -> str:
     positions = _positions(node.input.columns)
     return f"sort[{', '.join(_sort_key(key, positions) for key in node.keys)}]"
 
 
-@node_text.register
+@node_text.register(Limit)
 def _limit(node: Limit) -> str:
     return f"limit[{node.count} offset {node.offset}]"
 
 
-@node_text.register
+@node_text.register(Window)
 def _window(node: Window) -> str:
     positions = _positions(node.input.columns)
     calls = ", ".join(

@@ -72,7 +72,7 @@ _FIXED: dict[DataType, str] = {
     INT: "length char_length character_length len octet_length bit_length ascii instr locate "
     "position year quarter month day dayofmonth dayofweek weekday dayofyear "
     "weekofyear hour minute second datediff date_diff levenshtein find_in_set size "
-    "array_size cardinality regexp_count regexp_instr hash unix_date",
+    "array_size cardinality regexp_count regexp_instr hash unix_date bit_count",
     BIGINT: "xxhash64 crc32 unix_timestamp to_unix_timestamp unix_seconds unix_millis "
     "unix_micros factorial monotonically_increasing_id timestampdiff array_position",
     DOUBLE: "sqrt cbrt exp expm1 ln log log10 log2 log1p pow power sin cos tan cot asin acos atan "
@@ -157,35 +157,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-AGGREGATES = _words(
-    "count sum avg mean min max first last any_value first_value last_value mode count_if "
-    "stddev stddev_samp stddev_pop std variance var_samp var_pop corr covar_pop covar_samp "
-    "skewness kurtosis bool_and bool_or every some any approx_count_distinct max_by min_by "
-    "collect_list collect_set array_agg listagg string_agg percentile percentile_approx "
-    "approx_percentile percentile_cont percentile_disc median bit_and bit_or bit_xor "
-    "regr_count regr_avgx regr_avgy regr_r2 regr_slope regr_intercept regr_sxx regr_sxy regr_syy "
-    "histogram_numeric count_min_sketch bitmap_construct_agg bitmap_or_agg hll_sketch_agg "
-    "hll_union_agg try_sum try_avg product grouping grouping_id"
-)
-"""Spark's aggregate functions, whether or not we know their types."""
-
 WINDOW_ONLY = _words("row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value")
 GENERATORS = _words(
     "explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple"
 )
-
-_ZERO_WHEN_EMPTY = frozenset({"count", "count_if", "approx_count_distinct", "regr_count"})
-_LIST_WHEN_EMPTY = frozenset({
-    "collect_list", "collect_set", "array_agg", "histogram_numeric", "count_min_sketch",
-    "bitmap_construct_agg", "bitmap_or_agg", "hll_sketch_agg", "hll_union_agg",
-})  # fmt: skip
-
-
-def value_when_empty(name: str) -> str | None:
-    """What an aggregate over no rows gives: ``"0"``, None for NULL; ValueError if neither."""
-    if name in _LIST_WHEN_EMPTY or name not in AGGREGATES:
-        raise ValueError(f"{name} over no rows is neither 0 nor NULL")
-    return "0" if name in _ZERO_WHEN_EMPTY else None
 
 
 def window_type(name: str, types: tuple[DataType, ...]) -> DataType | None:

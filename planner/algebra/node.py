@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TypeVar
 
 from planner.algebra.types import Column, ColumnId
+
+_T = TypeVar("_T")
 
 
 def require_columns(node: str, needed: frozenset[ColumnId], *inputs: Relation) -> None:
@@ -46,13 +50,62 @@ class Relation:
             raise ValueError(f"{type(self).__name__} has no inputs")
         return self
 
-    @cached_property
-    def _hash(self) -> int:
-        values = tuple(getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
-        return hash((type(self).__name__, values))
-
     def __hash__(self) -> int:
-        return self._hash
+        known: int | None = self.__dict__.get("_hash")
+        return _hashed(self) if known is None else known
+
+    def __eq__(self, other: object) -> bool:
+        """Structural equality, without recursion. Hashes come first: trees that differ are hardly
+        ever walked."""
+        if self is other:
+            return True
+        if type(self) is not type(other) or hash(self) != hash(other):
+            return False
+        stack: list[tuple[object, object]] = [(self, other)]
+        while stack:
+            one, two = stack.pop()
+            if one is two:
+                continue
+            if not isinstance(one, Relation) or not isinstance(two, Relation):
+                return False
+            if type(one) is not type(two) or not one.equals_without_inputs(two):
+                return False
+            stack.extend(zip(one.inputs, two.inputs, strict=True))
+        return True
+
+    def equals_without_inputs(self, other: Relation) -> bool:
+        """Are two operators of one kind the same but for their inputs, and have as many?"""
+        mine, theirs = self.inputs, other.inputs
+        if len(mine) != len(theirs):
+            return False
+        for name in _field_names(type(self)):  # type: ignore[arg-type] # a class has a hash
+            one, two = getattr(self, name), getattr(other, name)
+            if one is not two and not isinstance(one, Relation) and one is not mine and one != two:
+                return False
+        return True
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+def _hashed(relation: Relation) -> int:
+    """The hash of a node. Every node keeps its own, and inputs get theirs first, so that none is
+    computed by recursion."""
+    stack = [relation]
+    while stack:
+        node = stack[-1]
+        waiting = [i for i in node.inputs if i.inputs and "_hash" not in i.__dict__]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        names = _field_names(type(node))  # type: ignore[arg-type] # a class has a hash
+        values = tuple(getattr(node, name) for name in names)
+        node.__dict__["_hash"] = hash((type(node).__name__, values))
+    found: int = relation.__dict__["_hash"]
+    return found
 
 
 class Unary(Relation):
@@ -71,3 +124,34 @@ class Unary(Relation):
     def with_inputs(self, inputs: tuple[Relation, ...]) -> Relation:
         (only,) = inputs
         return self if only is self.input else replace(self, input=only)  # type: ignore[type-var]
+
+
+def walk(relation: Relation) -> Iterator[Relation]:
+    """Every node once per occurrence, parents before inputs, left to right."""
+    stack = [relation]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.inputs))
+
+
+def fold(
+    relation: Relation,
+    of_node: Callable[[Relation, tuple[_T, ...]], _T],
+    known: dict[int, _T] | None = None,
+) -> _T:
+    """What ``of_node`` gives for the relation from what it gives for its inputs. A node that is
+    used twice is asked once. ``known``: what it gave before, by the identity of nodes that are
+    still there; it is added to. Iterative: a left-deep join of hundreds is no deep recursion."""
+    done = {} if known is None else known
+    stack: list[tuple[Relation, bool]] = [(relation, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        if not ready:
+            stack.append((node, True))
+            stack.extend((child, False) for child in node.inputs)
+            continue
+        done[id(node)] = of_node(node, tuple(done[id(child)] for child in node.inputs))
+    return done[id(relation)]

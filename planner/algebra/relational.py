@@ -7,18 +7,17 @@ removes duplicates unless it says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeVar
 
 from planner.algebra.node import Relation as Relation  # noqa: PLC0414 - this module offers it too
 from planner.algebra.node import Unary, require_columns, require_distinct
+from planner.algebra.node import fold as fold  # noqa: PLC0414 - the same
+from planner.algebra.node import walk as walk  # noqa: PLC0414 - the same
 from planner.algebra.scalar import Scalar, references
 from planner.algebra.types import Column, ColumnId
-
-_T = TypeVar("_T")
 
 
 class Version(StrEnum):
@@ -48,14 +47,13 @@ class JoinKind(StrEnum):
     SINGLE = "single"
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Scan(Relation):
     """Rows of a source, in one of its versions."""
 
     source: str
     scanned: tuple[Column, ...]
     version: Version = Version.NEW
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         require_distinct("Scan", self.scanned)
@@ -65,7 +63,7 @@ class Scan(Relation):
         return self.scanned
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class StateRead(Relation):
     """Rows of an artifact family, in one of its versions. Only incremental plans have it.
 
@@ -76,7 +74,6 @@ class StateRead(Relation):
     read: tuple[Column, ...]
     stored: tuple[str, ...]
     version: Version
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         require_distinct("StateRead", self.read)
@@ -88,38 +85,35 @@ class StateRead(Relation):
         return self.read
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Values(Relation):
     """Constant rows (SELECT without FROM has one row and no columns)."""
 
     listed: tuple[Column, ...]
     rows: tuple[tuple[Scalar, ...], ...]
-    __hash__ = Relation.__hash__
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.listed
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Filter(Unary):
     """Rows for which the predicate is true (not false, not NULL)."""
 
     input: Relation
     predicate: Scalar
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         require_columns("Filter", references(self.predicate), self.input)
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Project(Unary):
     """One output column per item, computed from one input row each."""
 
     input: Relation
     items: tuple[tuple[Column, Scalar], ...]
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         have = self.input.column_ids
@@ -133,7 +127,7 @@ class Project(Unary):
         return tuple(column for column, _ in self.items)
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Join(Relation):
     """Pairs of rows for which the condition is true, per :class:`JoinKind`."""
 
@@ -142,7 +136,6 @@ class Join(Relation):
     right: Relation
     condition: Scalar
     mark: Column | None = None
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         require_distinct("Join", self.left.columns + self.right.columns)
@@ -171,21 +164,25 @@ class Join(Relation):
 class AggregateCall:
     """An aggregate function over input columns' expressions, e.g. ``sum(a * b)``.
 
-    ``name`` is Spark's, lower case; ``count`` without arguments is ``count(*)``. ``where`` is the
-    FILTER clause.
+    ``name`` is the canonical one (:mod:`planner.algebra.aggregate_functions`); ``count`` without
+    arguments is ``count(*)``. ``where`` is the FILTER clause. ``determined``: a function that may
+    have to choose among rows that tie (``max_by``) chooses among equal values here, so its value
+    depends on the rows of the group alone. It follows from the rows and says nothing new of them,
+    so it is no part of a fingerprint.
     """
 
     name: str
     args: tuple[Scalar, ...]
     distinct: bool = False
     where: Scalar | None = None
+    determined: bool = False
 
     def references(self) -> frozenset[ColumnId]:
         parts = self.args if self.where is None else (*self.args, self.where)
         return frozenset(c for part in parts for c in references(part))
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Aggregate(Unary):
     """One row per distinct combination of the keys (NULLs are equal); without keys, one row always.
 
@@ -195,7 +192,6 @@ class Aggregate(Unary):
     input: Relation
     keys: tuple[Column, ...]
     calls: tuple[tuple[Column, AggregateCall], ...]
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         require_columns("Aggregate", frozenset(key.id for key in self.keys), self.input)
@@ -208,7 +204,7 @@ class Aggregate(Unary):
         return self.keys + tuple(column for column, _ in self.calls)
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Repeat(Unary):
     """Each row as often as its ``count`` column says (never for less than 1), without that column.
 
@@ -217,7 +213,6 @@ class Repeat(Unary):
 
     input: Relation
     count: Column
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         require_columns("Repeat", frozenset({self.count.id}), self.input)
@@ -227,13 +222,12 @@ class Repeat(Unary):
         return tuple(column for column in self.input.columns if column.id != self.count.id)
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class UnionAll(Relation):
     """All rows of all inputs; columns correspond by position."""
 
     branches: tuple[Relation, ...]
     merged: tuple[Column, ...]
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         if any(len(branch.columns) != len(self.merged) for branch in self.branches):
@@ -256,7 +250,7 @@ class SetKind(StrEnum):
     EXCEPT = "except"
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class SetOperation(Relation):
     """INTERSECT or EXCEPT, of sets or (``all``) of bags; columns correspond by position."""
 
@@ -265,7 +259,6 @@ class SetOperation(Relation):
     left: Relation
     right: Relation
     merged: tuple[Column, ...]
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         if not len(self.left.columns) == len(self.right.columns) == len(self.merged):
@@ -293,26 +286,24 @@ class SortKey:
     nulls_first: bool = True
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Sort(Unary):
     """Rows in order. Only the outermost Sort, or one under a Limit, means anything."""
 
     input: Relation
     keys: tuple[SortKey, ...]
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         require_columns("Sort", frozenset(key.column.id for key in self.keys), self.input)
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Limit(Unary):
     """The first ``count`` rows after ``offset``; which ones is defined only above a Sort."""
 
     input: Relation
     count: int | None
     offset: int = 0
-    __hash__ = Relation.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,13 +319,12 @@ class WindowCall:
     ignore_nulls: bool = False
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Window(Unary):
     """The input's columns and one more per window function."""
 
     input: Relation
     calls: tuple[tuple[Column, WindowCall], ...]
-    __hash__ = Relation.__hash__
 
     def __post_init__(self) -> None:
         for column, call in self.calls:
@@ -346,37 +336,6 @@ class Window(Unary):
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         return self.input.columns + tuple(column for column, _ in self.calls)
-
-
-def walk(relation: Relation) -> Iterator[Relation]:
-    """Every node once per occurrence, parents before inputs, left to right."""
-    stack = [relation]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack.extend(reversed(node.inputs))
-
-
-def fold(
-    relation: Relation,
-    of_node: Callable[[Relation, tuple[_T, ...]], _T],
-    known: dict[int, _T] | None = None,
-) -> _T:
-    """What ``of_node`` gives for the relation from what it gives for its inputs. A node that is
-    used twice is asked once. ``known``: what it gave before, by the identity of nodes that are
-    still there; it is added to. Iterative, so depth is no limit."""
-    done = {} if known is None else known
-    stack: list[tuple[Relation, bool]] = [(relation, False)]
-    while stack:
-        node, ready = stack.pop()
-        if id(node) in done:
-            continue
-        if not ready:
-            stack.append((node, True))
-            stack.extend((child, False) for child in node.inputs)
-            continue
-        done[id(node)] = of_node(node, tuple(done[id(child)] for child in node.inputs))
-    return done[id(relation)]
 
 
 def rewrite(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:

@@ -8,7 +8,8 @@ that a walk over scalars has three cases. Names with a fixed argument shape:
 ``cast``/``try_cast``  one argument; the target is the call's type
 ``in``              the value, then the list
 ``like``            the value, the pattern, optionally the escape character
-``and`` ``or`` ``not`` ``isnull`` ``isnotnull`` ``neg`` and the infix operators
+``and`` ``or``      two operands or more: a chain of a thousand is one call, not a deep tree
+``not`` ``isnull`` ``isnotnull`` ``neg`` and the infix operators
                     ``+ - * / % || = <=> <> < <= > >=``, as one would expect
 ==================  =======================================================================
 
@@ -17,19 +18,17 @@ Anything else is a Spark function of that name with positional arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from planner.algebra.spark_functions import NOT_DETERMINISTIC
 from planner.algebra.types import BOOLEAN, Column, ColumnId, DataType
+from planner.errors import TooDeepError
 
 INFIX = frozenset({"+", "-", "*", "/", "%", "||", "=", "<=>", "<>", "<", "<=", ">", ">="})
+CONNECTIVES = frozenset({"and", "or"})
 COMPARISONS = frozenset({"=", "<=>", "<>", "<", "<=", ">", ">="})
-NOT_DETERMINISTIC = frozenset({
-    "rand", "randn", "random", "uuid", "shuffle", "monotonically_increasing_id",
-    "spark_partition_id", "input_file_name", "current_timestamp", "now", "localtimestamp",
-    "current_date", "curdate", "unix_timestamp0", "randstr", "uniform",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +50,22 @@ class Literal:
     type: DataType
 
 
-@dataclass(frozen=True)
+MOST_NESTED = 500
+"""How many calls may be nested in one another. Functions over scalars recurse, and so do Spark's
+parser and optimizer, which run out of stack not far above."""
+
+
+@dataclass(frozen=True, eq=False)
 class Call:
-    """An operator or function applied to arguments. Its hash and what it reads are asked for again
-    and again, and computed once."""
+    """An operator or function applied to arguments. Its hash, its depth and what it reads are
+    asked for again and again, and computed once. Raises :class:`planner.errors.TooDeepError` when
+    it would be nested more than :data:`MOST_NESTED` deep."""
 
     name: str
     args: tuple[Scalar, ...]
     type: DataType
     _hash: int = field(init=False, repr=False, compare=False)
+    depth: int = field(init=False, repr=False, compare=False)
 
     @cached_property
     def references(self) -> frozenset[ColumnId]:
@@ -69,9 +75,35 @@ class Call:
     def __hash__(self) -> int:
         return self._hash
 
+    def __eq__(self, other: object) -> bool:
+        """Structural equality, without recursion."""
+        if not isinstance(other, Call):
+            return NotImplemented
+        stack: list[tuple[Scalar, Scalar]] = [(self, other)]
+        while stack:
+            one, two = stack.pop()
+            if one is two:
+                continue
+            if not isinstance(one, Call) or not isinstance(two, Call):
+                if isinstance(one, Call) or isinstance(two, Call) or one != two:
+                    return False
+                continue
+            if one._hash != two._hash or len(one.args) != len(two.args):
+                return False
+            if one.name != two.name or one.type != two.type:
+                return False
+            stack.extend(zip(one.args, two.args, strict=True))
+        return True
+
     def __post_init__(self) -> None:
-        # At once, while the arguments have theirs: depth is no limit.
+        # At once, while the arguments have theirs, so that neither is computed by recursion.
         object.__setattr__(self, "_hash", hash((self.name, self.args, self.type)))
+        depth = 1 + max((a.depth for a in self.args if isinstance(a, Call)), default=0)
+        object.__setattr__(self, "depth", depth)
+        if depth > MOST_NESTED:
+            raise TooDeepError("an expression", depth, MOST_NESTED)
+        if self.name in CONNECTIVES and len(self.args) < 2:
+            raise ValueError(f"{self.name} takes two arguments or more, not {len(self.args)}")
         if self.name != self.name.lower():
             raise ValueError(f"call names are lower case, not {self.name!r}")
         if self.name in INFIX and len(self.args) != 2:
@@ -114,26 +146,51 @@ def substitute(expression: Scalar, by: Mapping[ColumnId, Scalar]) -> Scalar:
     return expression if args == expression.args else Call(expression.name, args, expression.type)
 
 
+def operands(connective: str, scalar: Scalar) -> tuple[Scalar, ...]:
+    """The operands of AND or OR, with chains of the same connective inside one another flattened.
+    A scalar that is no such call is its own only operand."""
+    if not isinstance(scalar, Call) or scalar.name != connective:
+        return (scalar,)
+    found: list[Scalar] = []
+    stack = list(reversed(scalar.args))
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Call) and part.name == connective:
+            stack.extend(reversed(part.args))
+        else:
+            found.append(part)
+    return tuple(found)
+
+
+def connected(connective: str, parts: Sequence[Scalar]) -> Scalar:
+    """The parts joined by AND or OR, as one call; a single part is itself. A first part that is
+    such a chain is continued. Raises ValueError for no parts."""
+    first, *rest = parts
+    if not rest:
+        return first
+    begun = first.args if isinstance(first, Call) and first.name == connective else (first,)
+    return Call(connective, (*begun, *rest), BOOLEAN)
+
+
 def conjuncts(predicate: Scalar) -> tuple[Scalar, ...]:
     """The parts of a conjunction, flattened; TRUE has none."""
-    if isinstance(predicate, Call) and predicate.name == "and":
-        return tuple(part for arg in predicate.args for part in conjuncts(arg))
-    return () if predicate == TRUE else (predicate,)
+    return tuple(part for part in operands("and", predicate) if part != TRUE)
 
 
 def conjunction(parts: tuple[Scalar, ...]) -> Scalar:
     """The conjunction of the parts; TRUE for none."""
-    if not parts:
-        return TRUE
-    result = parts[0]
-    for part in parts[1:]:
-        result = Call("and", (result, part), BOOLEAN)
-    return result
+    return connected("and", parts) if parts else TRUE
 
 
 def is_deterministic(expression: Scalar) -> bool:
     """False if two evaluations over the same row may differ."""
-    return not any(isinstance(n, Call) and n.name in NOT_DETERMINISTIC for n in walk(expression))
+    return not any(isinstance(node, Call) and _varies(node) for node in walk(expression))
+
+
+def _varies(call: Call) -> bool:
+    if call.name in NOT_DETERMINISTIC:
+        return True
+    return call.name == "unix_timestamp" and not call.args
 
 
 def equals(left: Column, right: Column) -> Call:

@@ -28,10 +28,10 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import INFIX, TRUE, Literal, Ref, Scalar
+from planner.algebra.scalar import CONNECTIVES, INFIX, TRUE, Literal, Ref, Scalar
 from planner.algebra.types import Column
 
-_INFIX = INFIX | {"and", "or", "div", "&", "|", "^"}
+_INFIX = INFIX | {"div", "&", "|", "^"}
 
 
 def format_relation(relation: Relation, *, types: bool = False) -> str:
@@ -46,6 +46,9 @@ def format_scalar(scalar: Scalar) -> str:
     if isinstance(scalar, Literal):
         return _literal(scalar)
     args = [format_scalar(arg) for arg in scalar.args]
+    if scalar.name in CONNECTIVES:
+        joined = f" {scalar.name} ".join([args[0], *(f"{arg})" for arg in args[1:])])
+        return f"{'(' * (len(args) - 1)}{joined}"
     if scalar.name in _INFIX and len(args) == 2:
         return f"({args[0]} {scalar.name} {args[1]})"
     if scalar.name in ("cast", "try_cast"):

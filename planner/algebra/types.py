@@ -18,7 +18,9 @@ _ALIASES = {
     "BOOL": "BOOLEAN", "DEC": "DECIMAL", "NUMERIC": "DECIMAL", "TEXT": "STRING",
     "TIMESTAMP_LTZ": "TIMESTAMP",
 }  # fmt: skip
-_DECIMAL = re.compile(r"^(?:DECIMAL|DEC|NUMERIC)\s*(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?$")
+_DECIMAL = re.compile(
+    r"^(?:DECIMAL|DEC|NUMERIC)\s*(?:\(\s*(\d+)\s*(?:,\s*(-?\d+)\s*)?\))?\Z", re.ASCII
+)
 _WIDTH = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "DATE": 4, "FLOAT": 4, "STRING": 24}
 
 

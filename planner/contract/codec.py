@@ -1,44 +1,43 @@
 """Plans to JSON and back: canonical bytes out, strict on the way in.
 
 The shape is read off the dataclasses, so a field cannot be forgotten. A record that is one of
-several kinds carries ``"kind_of"``, the class name. Unknown fields, missing fields, wrong types and
-other versions are errors: a plan that is half understood must not run.
+several kinds carries ``"kind_of"``, the class name. Unknown fields, missing fields, wrong types,
+numbers out of range and other versions are errors: a plan that is half understood must not run.
+Only a field that was added to a shape later (:func:`planner.contract.plan_v1.later`) may be
+missing: it then has the value that documents without it have always meant.
 """
 
 from __future__ import annotations
 
 import functools
-import json
+import math
+import re
 import types
 import typing
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
-from planner.contract.plan_v1 import CONTRACT_VERSION, Plan
+from planner.contract.plan_v1 import CONTRACT_VERSION, LATER, Plan
+from planner.contract.seal import seal, shown, unseal
 from planner.errors import ContractError
 
 _TAG = "kind_of"
+_LARGEST = 2**63 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """Canonical JSON: sorted keys, no spaces to spare; the same plan gives the same bytes."""
-    text = json.dumps(to_json(plan), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode()
+    """Canonical JSON with a checksum; the same plan gives the same bytes."""
+    return seal(to_json(plan))
 
 
 def decode_plan(data: bytes) -> Plan:
     """Read a plan. Raises :class:`ContractError` for anything this version does not know."""
-    try:
-        raw = json.loads(data)
-    except ValueError as error:
+    raw, _ = unseal(data, "the plan")
+    version = raw.get("version")
+    if type(version) is not int or version != CONTRACT_VERSION:
         raise ContractError(
-            f"the plan is not JSON: {error}",
-            hint="It was truncated or overwritten; plan the run again.",
-        ) from None
-    version = raw.get("version") if isinstance(raw, dict) else None
-    if version != CONTRACT_VERSION:
-        raise ContractError(
-            f"the plan has contract version {version!r}, this program reads {CONTRACT_VERSION}",
+            f"the plan has contract version {version!r:.60}, this program reads {CONTRACT_VERSION}",
             hint="Run the same Forerun version that planned it, or plan the run again.",
         )
     return typing.cast(Plan, from_json(Plan, raw, "plan"))
@@ -64,71 +63,109 @@ def to_json(value: Any, *, tagged: bool = False) -> Any:
     return value
 
 
-def from_json(kind: Any, raw: Any, path: str) -> Any:
-    """Build a value of type ``kind`` from JSON values; ``path`` is for error messages."""
+def from_json(kind: Any, raw: Any, path: str, *, defaults: bool = False) -> Any:
+    """Build a value of type ``kind`` from JSON values; ``path`` is for error messages.
+
+    Raises :class:`ContractError` for anything else than that: no kind is converted to another,
+    but for whole numbers where a float is wanted. Numbers are counts, sizes, costs and times, so
+    they are finite and not negative; only where a field takes values of several kinds, as the
+    arguments of an expectation do, may they be. With ``defaults``, for what people write by hand,
+    every field that has a default may be left out, and numbers are for the type to check.
+    """
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
-        return _record(kind, raw, path)
+        return _record(kind, raw, path, defaults)
     if origin is tuple:
         if not isinstance(raw, list):
             raise _wrong(path, "a list", raw)
         if len(args) == 2 and args[1] is Ellipsis:
-            return tuple(from_json(args[0], item, f"{path}[{i}]") for i, item in enumerate(raw))
+            return tuple(
+                from_json(args[0], item, f"{path}[{i}]", defaults=defaults)
+                for i, item in enumerate(raw)
+            )
         if len(raw) != len(args):
             raise _wrong(path, f"{len(args)} items", raw)
         pairs = zip(args, raw, strict=True)
-        return tuple(from_json(a, r, f"{path}[{i}]") for i, (a, r) in enumerate(pairs))
+        return tuple(
+            from_json(a, r, f"{path}[{i}]", defaults=defaults) for i, (a, r) in enumerate(pairs)
+        )
     if origin is typing.Literal:
-        if raw not in args:
+        if not isinstance(raw, str) or raw not in args:
             raise _wrong(path, f"one of {', '.join(map(str, args))}", raw)
         return raw
     if origin in (types.UnionType, typing.Union):
-        return _union(args, raw, path)
-    if kind is float and isinstance(raw, int) and not isinstance(raw, bool):
-        return float(raw)
-    if not isinstance(raw, kind) or (kind is int and isinstance(raw, bool)):
+        return _union(args, raw, path, defaults)
+    return _scalar(kind, raw, path, least=None if defaults else 0)
+
+
+def _scalar(kind: Any, raw: Any, path: str, *, least: int | None) -> Any:
+    """A text, a truth value, or a number from ``least`` (if any) to what 64 bits hold."""
+    if kind in (int, float) and type(raw) is int:
+        if least is not None and not least <= raw <= _LARGEST:
+            raise _wrong(path, f"a number from {least} to {_LARGEST}", raw)
+        try:
+            return kind(raw)
+        except OverflowError:
+            raise _wrong(path, "a number that a float can hold", raw) from None
+    if type(raw) is not kind:
         raise _wrong(path, kind.__name__, raw)
+    if kind is float and least is not None and not (math.isfinite(raw) and raw >= least):
+        raise _wrong(path, f"a finite number from {least}", raw)
+    if kind is str and not raw.isascii() and _SURROGATE.search(raw):
+        raise _wrong(path, "text in Unicode", raw)
     return raw
 
 
-def _union(args: tuple[Any, ...], raw: Any, path: str) -> Any:
+def _union(args: tuple[Any, ...], raw: Any, path: str, defaults: bool) -> Any:
     if raw is None and type(None) in args:
         return None
     records = {a.__name__: a for a in args if isinstance(a, type) and is_dataclass(a)}
     if not records:
-        return _first_fit([a for a in args if a is not type(None)], raw, path)
+        return _first_fit([a for a in args if a is not type(None)], raw, path, defaults)
     if len(records) == 1:  # optional: not tagged either, see _is_union
-        return _record(next(iter(records.values())), raw, path)
-    if not isinstance(raw, dict) or raw.get(_TAG) not in records:
+        return _record(next(iter(records.values())), raw, path, defaults)
+    tag = raw.get(_TAG) if isinstance(raw, dict) else None
+    if not isinstance(tag, str) or tag not in records:
         raise _wrong(path, f"a record of kind {' or '.join(sorted(records))}", raw)
-    return _record(records[raw[_TAG]], {k: v for k, v in raw.items() if k != _TAG}, path)
+    named = {name: value for name, value in raw.items() if name != _TAG}
+    return _record(records[tag], named, path, defaults)
 
 
-def _first_fit(kinds: list[Any], raw: Any, path: str) -> Any:
-    for kind in kinds[:-1]:
+def _first_fit(kinds: list[Any], raw: Any, path: str, defaults: bool) -> Any:
+    if len(kinds) == 1:
+        return from_json(kinds[0], raw, path, defaults=defaults)
+    for kind in kinds:
         try:
-            return from_json(kind, raw, path)
+            if kind in (int, float):
+                return _scalar(kind, raw, path, least=-_LARGEST - 1)
+            return from_json(kind, raw, path, defaults=defaults)
         except ContractError:
             continue
-    return from_json(kinds[-1], raw, path)
+    names = (getattr(kind, "__name__", str(kind)) for kind in kinds)
+    raise _wrong(path, " or ".join(names), raw)
 
 
-def _record(kind: type, raw: Any, path: str) -> Any:
+def _record(kind: type, raw: Any, path: str, defaults: bool) -> Any:
     if not isinstance(raw, dict):
         raise _wrong(path, "an object", raw)
     hints = _hints(kind)
     known = {f.name: f for f in fields(kind)}
     if unknown := sorted(set(raw) - set(known)):
         raise ContractError(
-            f"{path} has unknown fields: {', '.join(unknown)}",
+            f"{path} has unknown fields: {', '.join(ascii(name)[1:-1] for name in unknown)[:200]}",
             hint="It was written by another version; plan the run again.",
         )
-    required = {
-        n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING
-    }
+    required = {name for name, field in known.items() if not _may_lack(field, defaults)}
     if missing := sorted(required - set(raw)):
         raise ContractError(f"{path} lacks {', '.join(missing)}", hint="Plan the run again.")
-    return kind(**{n: from_json(hints[n], raw[n], f"{path}.{n}") for n in known if n in raw})
+    given = (name for name in known if name in raw)
+    return kind(**{n: from_json(hints[n], raw[n], f"{path}.{n}", defaults=defaults) for n in given})
+
+
+def _may_lack(field: Field[Any], defaults: bool) -> bool:
+    if defaults:
+        return field.default is not MISSING or field.default_factory is not MISSING
+    return bool(field.metadata.get(LATER))
 
 
 def _is_union(hint: Any) -> bool:
@@ -137,5 +174,4 @@ def _is_union(hint: Any) -> bool:
 
 
 def _wrong(path: str, wanted: str, raw: Any) -> ContractError:
-    shown = json.dumps(raw)[:60]
-    return ContractError(f"{path} should be {wanted}, not {shown}", hint="Plan the run again.")
+    return ContractError(f"{path} should be {wanted}, not {shown(raw)}", hint="Plan the run again.")

@@ -9,22 +9,28 @@ its id, with one extra column ``__run INT``, the run that wrote the row. A signe
 column ``__w BIGINT``: how often the row is added (positive) or taken back (negative). So has the
 delivery of a source whose deliveries take rows back.
 
-A field may be added to this version with the default that plans without it have always meant, so
-that the plans of a day that is under way are still read. Whatever changes the meaning of what is
-there is a new version. Either way an older program refuses what it does not know.
+A field may be added to this version as a :func:`later` one, with the default that plans without it
+have always meant, so that the plans of a day that is under way are still read. Whatever changes the
+meaning of what is there is a new version. Either way an older program refuses what it does not
+know.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 CONTRACT_VERSION = 1
 RUN_COLUMN = "__run"
 WEIGHT_COLUMN = "__w"
+LATER = "later"
+"""Key in the metadata of a dataclass field: stored documents may lack the field."""
 
-Objective = Literal["weighted-sum", "last-run-first"]
-"""What plans are compared by: see :class:`planner.request.Problem`."""
+
+def later(default: Any) -> Any:
+    """A field that was added to a stored shape after the first documents of it had been written.
+    Reading one that lacks it gives ``default``; any other missing field is an error."""
+    return field(default=default, metadata={LATER: True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +44,16 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
-    """A source as the query sees it. ``changing`` is false for a source that is whole at run 1."""
+    """A source as the query sees it. ``changing`` is false for a source that is whole at run 1.
+
+    ``relies_not_null`` names the columns whose declared NOT NULL the stages depend on: the run
+    counts the NULLs in them, and fails if there is one. Of no other column does it matter.
+    """
 
     name: str
     columns: tuple[ColumnSpec, ...]
     changing: bool
+    relies_not_null: tuple[str, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +77,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SharedFrom:
+class BorrowedFrom:
     """Where a family of the plan comes from that another report keeps, of the same day.
 
     The family ``family`` of this plan is what is called ``stored_as`` in the chain of commits of
@@ -114,14 +125,30 @@ class ResultOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A named parameter of a report's SQL (``:name`` there) with its value for the report date.
+
+    ``type`` is one of :data:`planner.contract.parameters.TYPES`; ``value`` is the value's text as
+    Spark prints it, that of a TIMESTAMP in UTC.
+    """
+
+    name: str
+    type: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One SELECT. ``sql`` is Spark SQL over the inputs' names; stages run in the order given."""
+    """One SELECT. ``sql`` is Spark SQL over the inputs' names; stages run in the order given.
+    ``parameters`` are those that the text has, which only the user's own has: the engine binds
+    them, so that no value is ever put into a text."""
 
     id: str
     title: str
     sql: str
     inputs: tuple[SourceInput | FamilyInput, ...]
     output: ArtifactOutput | ResultOutput
+    parameters: tuple[Parameter, ...] = later(())
     estimated_rows: int = 0
     estimated_cost: int = 0
 
@@ -157,7 +184,8 @@ class NotIncremental:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A whole day. ``method`` is ``incremental`` or ``batch`` (the user's own text, once).
-    ``shared``: which of the families are read of other reports."""
+    ``objective`` names what plans were compared by (:mod:`planner.materialize.objective`).
+    ``shared``: which of the families are borrowed from other reports."""
 
     version: int
     report: str
@@ -171,8 +199,8 @@ class Plan:
     estimated_cost: int
     batch_cost: int
     not_incremental: tuple[NotIncremental, ...] = ()
-    objective: Objective = "weighted-sum"
-    shared: tuple[SharedFrom, ...] = ()
+    objective: str = "weighted-sum"
+    shared: tuple[BorrowedFrom, ...] = ()
 
     @property
     def run(self) -> Run:

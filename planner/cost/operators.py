@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from planner.algebra.aggregate_functions import function
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
@@ -14,9 +16,13 @@ from planner.algebra.relational import (
     Limit,
     Project,
     Relation,
+    Repeat,
     Scan,
     SetOperation,
     Sort,
+    StateRead,
+    UnionAll,
+    Values,
     Window,
 )
 from planner.algebra.scalar import Call, Scalar, walk
@@ -64,7 +70,8 @@ def exchange(size: Size, prices: Prices) -> float:
 def group(
     rows: float, groups: float, calls: tuple[Scalar, ...], count: int, prices: Prices
 ) -> float:
-    """Aggregate rows into groups by ``count`` functions over the given arguments."""
+    """Aggregate rows into groups by functions that evaluate ``count`` expressions a row over the
+    given arguments."""
     per_row = prices.aggregate_row + count * prices.expression_row + scalar_cost(calls, prices)
     return rows * per_row + groups * prices.group
 
@@ -115,34 +122,66 @@ def broadcast_side(join: Join, left: Size, right: Size, prices: Prices) -> int |
 
 def _computed(call: AggregateCall) -> tuple[AggregateCall, ...]:
     """What Spark computes for a call, once for all calls that share it."""
-    if call.name != "avg":
-        return (call,)
-    return replace(call, name="sum"), replace(call, name="count")
+    names = function(call.name).computed_of
+    return tuple(replace(call, name=name) for name in names) or (call,)
 
 
-def plain(node: Relation, inputs: tuple[Size, ...], output: Size, prices: Prices) -> float:
+Sizes = tuple[Size, ...]
+
+
+@operator_pass("cost")
+def plain(node: Relation, inputs: Sizes, output: Size, prices: Prices) -> float:
     """The operator over whole inputs, without the exchanges it asks for."""
-    if isinstance(node, Scan):
-        return read(output, prices)
-    if isinstance(node, Filter):
-        return inputs[0].rows * scalar_cost((node.predicate,), prices)
-    if isinstance(node, Project):
-        return inputs[0].rows * scalar_cost(tuple(scalar for _, scalar in node.items), prices)
-    if isinstance(node, Aggregate):
-        calls = dict.fromkeys(part for _, call in node.calls for part in _computed(call))
-        arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
-        count = sum(call.name != "count" for call in calls)  # to count is next to nothing
-        return group(inputs[0].rows, output.rows, arguments, count, prices)
-    if isinstance(node, Join):
-        pairs, _ = split_condition(node)
-        if not pairs:
-            return inputs[0].rows * max(1.0, inputs[1].rows) * prices.output_row
-        broadcast = broadcast_side(node, inputs[0], inputs[1], prices) is not None
-        return joined(inputs[0], inputs[1], output.rows, broadcast=broadcast, prices=prices)
-    if isinstance(node, (Sort, Window)):
-        return inputs[0].rows * prices.sort_row
-    if isinstance(node, Limit):
-        return 0.0
-    if isinstance(node, SetOperation):
-        return sum(size.rows for size in inputs) * (prices.aggregate_row + prices.exchange_row)
+    raise NotImplementedError
+
+
+@plain.register(Scan)
+def _scan(_: Scan, __: Sizes, output: Size, prices: Prices) -> float:
+    return read(output, prices)
+
+
+@plain.register(Filter)
+def _filter(node: Filter, inputs: Sizes, _: Size, prices: Prices) -> float:
+    return inputs[0].rows * scalar_cost((node.predicate,), prices)
+
+
+@plain.register(Project)
+def _project(node: Project, inputs: Sizes, _: Size, prices: Prices) -> float:
+    return inputs[0].rows * scalar_cost(tuple(scalar for _, scalar in node.items), prices)
+
+
+@plain.register(Aggregate)
+def _aggregate(node: Aggregate, inputs: Sizes, output: Size, prices: Prices) -> float:
+    calls = dict.fromkeys(part for _, call in node.calls for part in _computed(call))
+    arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
+    count = sum(function(call.name).work for call in calls)
+    return group(inputs[0].rows, output.rows, arguments, count, prices)
+
+
+@plain.register(Join)
+def _join(node: Join, inputs: Sizes, output: Size, prices: Prices) -> float:
+    pairs, _ = split_condition(node)
+    if not pairs:
+        return inputs[0].rows * max(1.0, inputs[1].rows) * prices.output_row
+    broadcast = broadcast_side(node, inputs[0], inputs[1], prices) is not None
+    return joined(inputs[0], inputs[1], output.rows, broadcast=broadcast, prices=prices)
+
+
+@plain.register(Sort, Window)
+def _sorted(_: Relation, inputs: Sizes, __: Size, prices: Prices) -> float:
+    return inputs[0].rows * prices.sort_row
+
+
+@plain.register(Limit)
+def _limit(*_: object) -> float:
+    return 0.0
+
+
+@plain.register(SetOperation)
+def _set_operation(_: SetOperation, inputs: Sizes, __: Size, prices: Prices) -> float:
+    return sum(size.rows for size in inputs) * (prices.aggregate_row + prices.exchange_row)
+
+
+@plain.register(UnionAll, Values, Repeat, StateRead)
+def _output(_: Relation, __: Sizes, output: Size, prices: Prices) -> float:
     return output.rows * prices.output_row

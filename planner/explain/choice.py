@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.explain.found import MICRO, Found
-from planner.materialize.runs import Candidate
+from planner.materialize.objective import OBJECTIVES, Objective
+from planner.materialize.opening import Candidate
 
 
 def why_batch(found: Found) -> Iterator[str]:
@@ -22,8 +23,9 @@ def why_batch(found: Found) -> Iterator[str]:
         yield "  no early work looked at: to open one more run costs more than it could save"
         return
     best = min(early, key=lambda one: (one.rank, one.opened))
-    if found.plan.objective == "last-run-first":
-        yield f"  no early work: at best ({_runs(best)}) {_last_run_first(best)} CPU s"
+    objective = OBJECTIVES[found.plan.objective]
+    if not objective.is_weighted_cost:
+        yield f"  no early work: at best ({_runs(best)}) {_shown(objective, best)} CPU s"
         return
     share = best.total / decision.batch.total if decision.batch.total else 1.0
     if best.total < best.limit:
@@ -43,12 +45,13 @@ def budgets_spent(found: Found) -> Iterator[str]:
 
 
 def compared(found: Found) -> Iterator[str]:
-    """What decided where plans are compared by the last run first; nothing for a weighted sum."""
-    if found.plan.objective == "last-run-first":
+    """Say what decided, where plans are not compared by their weighted cost."""
+    objective = OBJECTIVES[found.plan.objective]
+    if not objective.is_weighted_cost:
         decision = found.decision
         yield (
-            f"  compared by the last run first: {_last_run_first(decision.chosen)} CPU s, "
-            f"batch {_last_run_first(decision.batch)} CPU s"
+            f"  compared by {objective.title}: {_shown(objective, decision.chosen)} CPU s, "
+            f"batch {_shown(objective, decision.batch)} CPU s"
         )
 
 
@@ -56,8 +59,8 @@ def _runs(one: Candidate) -> str:
     return f"runs {', '.join(map(str, one.opened))}"
 
 
-def _last_run_first(one: Candidate) -> str:
-    return ", ".join(f"{cost / MICRO:.2f}" for cost in reversed(one.by_run))
+def _shown(objective: Objective, one: Candidate) -> str:
+    return ", ".join(f"{cost / MICRO:.2f}" for cost in objective.shown(one.by_run))
 
 
 def kept_of_budget(found: Found) -> Iterator[str]:

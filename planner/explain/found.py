@@ -7,16 +7,14 @@ from typing import Protocol
 from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import Plan
 from planner.errors import Reason
-from planner.materialize.families import Families
-from planner.materialize.methods import Compared
-from planner.materialize.runs import Decision
-from planner.rules.normalize.driver import Rewrite
-from planner.search.explore import Trace
-from planner.temporal.figures import Figures
+from planner.materialize.artifacts import ArtifactFamilies
+from planner.materialize.objective import MICRO as MICRO  # noqa: PLC0414 - all of explain uses it
+from planner.materialize.opening import Decision
+from planner.materialize.portfolio import Compared
+from planner.rules.normalize.driver import AppliedRewrite
+from planner.search.engine import Trace
+from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.space import Space
-
-MICRO = 1_000_000
-"""Costs are integers in millionths of a CPU second."""
 
 
 class Found(Protocol):
@@ -29,9 +27,9 @@ class Found(Protocol):
     @property
     def space(self) -> Space: ...
     @property
-    def figures(self) -> Figures: ...
+    def group_sizes(self) -> GroupSizes: ...
     @property
-    def families(self) -> Families: ...
+    def families(self) -> ArtifactFamilies: ...
     @property
     def decision(self) -> Decision: ...
     @property
@@ -39,7 +37,7 @@ class Found(Protocol):
     @property
     def compared(self) -> Compared: ...
     @property
-    def rewrites(self) -> tuple[Rewrite, ...]: ...
+    def rewrites(self) -> tuple[AppliedRewrite, ...]: ...
 
 
 REASONS = {
@@ -54,7 +52,6 @@ REASONS = {
     Reason.NOT_DETERMINISTIC: "it may give another answer each time",
     Reason.ROUNDED: "what is above a floating-point sum is computed once",
     Reason.LIMIT: "ORDER BY and LIMIT need all rows",
-    Reason.STATE_NOT_KEPT: "an earlier run did not keep its state",
     Reason.COST: "early work would cost more than it saves",
     Reason.NOT_IN_USE: "its delta rule is switched off, or is none of the method",
     Reason.NOTHING_GROWS: "no source that is read grows during the day",

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.explain.found import MICRO, Found
-from planner.materialize.methods import Alternative
-from planner.materialize.runs import Candidate
+from planner.materialize.opening import Candidate
+from planner.materialize.portfolio import MethodPlan
 
 
-def lines(found: Found, alternatives: Sequence[Alternative]) -> Iterator[str]:
+def lines(found: Found, plans_by_method: Sequence[MethodPlan]) -> Iterator[str]:
     """A line per method: its cost, or the reason why it does not apply."""
     decision, compared = found.decision, found.compared
     name = "batch" if decision.chosen.is_batch else compared.best.method.name
     yield f"by method (weighted CPU s, estimates), of which {name} was chosen:"
-    for one in alternatives:
+    for one in plans_by_method:
         cost = one.why_not if one.candidate is None else _cost(one.candidate, decision.batch)
         yield f"  {one.method.name:<6} {cost}"
     if name == "auto":
@@ -27,12 +27,12 @@ def lines(found: Found, alternatives: Sequence[Alternative]) -> Iterator[str]:
         )
 
 
-def why_not(found: Found, alternatives: Sequence[Alternative]) -> str:
+def why_not(found: Found, plans_by_method: Sequence[MethodPlan]) -> str:
     """What was not chosen, and by how much it is dearer: each method alone, other runs opened, and
     batch. A method's cost is that of its own plan, as it is handed out when it is asked for."""
     decision = found.decision
     out = [f"chosen: {_cost(decision.chosen, decision.batch)}", ""]
-    for one in alternatives:
+    for one in plans_by_method:
         out.append(f"{one.method.name} alone, {one.method.title}")
         if one.candidate is None:
             out += [f"  does not apply: {one.why_not}", ""]
@@ -44,7 +44,7 @@ def why_not(found: Found, alternatives: Sequence[Alternative]) -> str:
     return "\n".join(out)
 
 
-def as_json(found: Found, alternatives: Sequence[Alternative]) -> list[dict[str, object]]:
+def as_json(found: Found, plans_by_method: Sequence[MethodPlan]) -> list[dict[str, object]]:
     """Each method with its cost in millionths of a CPU second, None where it does not apply."""
     return [
         {
@@ -61,7 +61,7 @@ def as_json(found: Found, alternatives: Sequence[Alternative]) -> list[dict[str,
             "chosen": one.method.name == found.compared.best.method.name
             and not found.decision.chosen.is_batch,
         }
-        for one in alternatives
+        for one in plans_by_method
     ]
 
 

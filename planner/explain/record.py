@@ -9,13 +9,13 @@ from planner.contract.codec import to_json
 from planner.explain import methods, steps
 from planner.explain.found import Found
 from planner.explain.tree import lines
-from planner.materialize.methods import Alternative
-from planner.materialize.runs import Candidate
+from planner.materialize.opening import Candidate
+from planner.materialize.portfolio import MethodPlan
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
-def as_json(found: Found, alternatives: Sequence[Alternative] = ()) -> dict[str, object]:
+def as_json(found: Found, plans_by_method: Sequence[MethodPlan] = ()) -> dict[str, object]:
     """``plan`` is the contract; ``operators`` the tree; ``state`` the estimated bytes in the store
     after each early run; ``candidates`` all that was costed, the chosen one first; ``methods`` the
     best plan of each alone, if that is at hand; ``search`` the work that was done, counted; and
@@ -33,7 +33,7 @@ def as_json(found: Found, alternatives: Sequence[Alternative] = ()) -> dict[str,
         },
         "candidates": [_candidate(one, one is decision.chosen) for one in candidates],
         "method": found.compared.best.method.name,
-        "methods": methods.as_json(found, alternatives),
+        "methods": methods.as_json(found, plans_by_method),
         "search": _search(found),
         "steps": steps.as_json(found),
     }

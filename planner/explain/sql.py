@@ -29,9 +29,10 @@ def _stage(plan: Plan, stage: Stage) -> str:
         given.family if isinstance(given, FamilyInput) else f"{given.view} ({given.version})"
         for given in stage.inputs
     )
+    bound = "".join(f"-- :{p.name} is {p.type} {p.value!r}\n" for p in stage.parameters)
     return (
         f"-- stage {stage.id}: {stage.title}\n"
-        f"-- reads {inputs or 'nothing'}\n"
+        f"-- reads {inputs or 'nothing'}\n{bound}"
         f"-- writes {stage_target(plan, stage.output)}\n"
         f"{stage.sql.strip().rstrip(';')};\n"
     )

@@ -10,7 +10,7 @@ from planner.algebra.relational import Relation
 from planner.algebra.text import format_relation
 from planner.explain.found import Found
 from planner.explain.memo import expression_text
-from planner.rules.normalize.driver import Rewrite
+from planner.rules.normalize.driver import AppliedRewrite
 
 _WIDTH = 120
 """Of a line of an operator with many columns."""
@@ -23,10 +23,10 @@ def render(found: Found) -> str:
     out = [f"normal form, steps: {len(found.rewrites)}"]
     for number, rewrite in enumerate(found.rewrites, 1):
         out += [f"{number:4} {rewrite.rule}", *_changes(rewrite)]
-    out += ["", f"memo of {method.name} ({method.title}), steps: {len(trace.steps)}"]
-    given = trace.steps[0].first if trace.steps else len(memo.expressions)
+    out += ["", f"memo of {method.name} ({method.title}), steps: {len(trace.firings)}"]
+    given = trace.firings[0].first if trace.firings else len(memo.expressions)
     out += [f"   0 the query, in {given} expressions"]
-    for number, step in enumerate(trace.steps, 1):
+    for number, step in enumerate(trace.firings, 1):
         at = memo.expressions[step.at]
         out.append(
             f"{number:4} {step.rule} at G{memo.leader(at.group)} {expression_text(memo, at)}"
@@ -44,11 +44,11 @@ def as_json(found: Found) -> dict[str, list[str]]:
     """The names alone, in order: of the normal form, and of the memo."""
     return {
         "normal_form": [rewrite.rule for rewrite in found.rewrites],
-        "memo": [step.rule for step in found.trace.steps],
+        "memo": [step.rule for step in found.trace.firings],
     }
 
 
-def _changes(rewrite: Rewrite) -> Iterator[str]:
+def _changes(rewrite: AppliedRewrite) -> Iterator[str]:
     """The lines of the relation that went and came."""
     before, after = (_lines(relation) for relation in (rewrite.before, rewrite.after))
     for line in ndiff(before, after):

@@ -9,21 +9,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from planner.algebra.describe import label
-from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
 from planner.explain import methods
 from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch
 from planner.explain.found import MICRO, Found, reason_text
-from planner.materialize.methods import Alternative
+from planner.materialize.portfolio import MethodPlan
 from planner.memo.memo import GroupId
-from planner.memo.reference import Shared
-from planner.temporal.chosen import Chosen, chain, inputs_of, start_of
-from planner.temporal.tables import Cell, How, Kept, Place
+from planner.memo.reference import BorrowedRows
+from planner.memo.tree import groups_of
+from planner.temporal.extraction import ExtractedPlan, chain, inputs_of, start_of
+from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One operator. ``mode``: static, early, kept (saved run by run), shared (kept by another
+    """One operator. ``mode``: static, early, kept (saved run by run), borrowed (kept by another
     report) or final. ``rows`` are
     estimates: for what is kept what each opened run adds, else the output in its run; ``cost`` in
     CPU seconds: of what is kept in each opened run, else the operator's own. ``shared`` names what
@@ -42,23 +42,23 @@ class Line:
 
 def lines(found: Found) -> tuple[Line, ...]:
     """The operators of a plan, parents before inputs."""
-    chosen = found.decision.chosen.chosen
+    chosen = found.decision.chosen.extracted
     if chosen is None:
-        return tuple(_batch_lines(found, found.relation, 0))
+        return tuple(_batch_lines(found))
     return _lines_of_result(found, chosen, chosen.results[-1])
 
 
-def _lines_of_result(found: Found, chosen: Chosen, index: int) -> tuple[Line, ...]:
+def _lines_of_result(found: Found, chosen: ExtractedPlan, index: int) -> tuple[Line, ...]:
     """The operators of the result that the ``index``-th opened run gives."""
     walk = _Walk(found, chosen)
-    walk.add(index, chosen.root, chosen.cell(index, chosen.root), 0)
+    walk.add(index, chosen.root, chosen.entry(index, chosen.root), 0)
     twice = {line.kept for line in walk.found_lines if line.again}
     return tuple(
         replace(line, shared=line.kept if line.kept in twice else "") for line in walk.found_lines
     )
 
 
-def render(found: Found, alternatives: Sequence[Alternative] = ()) -> str:
+def render(found: Found, plans_by_method: Sequence[MethodPlan] = ()) -> str:
     """The tree as text, with the runs above it and what is not incremental below it; what each
     method alone would give, if that is at hand."""
     plan = found.plan
@@ -83,13 +83,13 @@ def render(found: Found, alternatives: Sequence[Alternative] = ()) -> str:
             f"  {item.operator}: {item.reason} ({reason_text(item.reason)})"
             for item in plan.not_incremental
         ]
-    if alternatives:
-        parts += ["", *methods.lines(found, alternatives)]
+    if plans_by_method:
+        parts += ["", *methods.lines(found, plans_by_method)]
     return "\n".join(parts) + "\n"
 
 
 def _early_results(found: Found) -> Iterator[str]:
-    chosen = found.decision.chosen.chosen
+    chosen = found.decision.chosen.extracted
     if chosen is None:
         return
     for index in chosen.results[:-1]:
@@ -166,20 +166,23 @@ def _reasons(plan: Plan) -> dict[str, str]:
     return {item.operator: item.reason for item in reversed(plan.not_incremental)}
 
 
-def _batch_lines(found: Found, node: Relation, depth: int) -> Iterator[Line]:
-    memo = found.space.memo
-    group = memo.add(node)
-    tvr = memo.tvr_of(group)
-    changing = tvr is not None and tvr.changing
-    yield Line(
-        depth=depth,
-        operator=label(node),
-        mode="final" if changing else "static",
-        reason=_reasons(found.plan).get(label(node), "") if changing else "",
-        rows=(found.figures.snapshot(group, len(found.plan.runs)).rows,),
-    )
-    for given in node.inputs:
-        yield from _batch_lines(found, given, depth + 1)
+def _batch_lines(found: Found) -> Iterator[Line]:
+    """List the operators of the query as it was written, parents before inputs."""
+    memo, groups = found.space.memo, groups_of(found.space.memo, found.relation)
+    reasons, last = _reasons(found.plan), len(found.plan.runs)
+    waiting = [(found.relation, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        tvr = memo.tvr_of(groups[id(node)])
+        changing = tvr is not None and tvr.changing
+        yield Line(
+            depth=depth,
+            operator=label(node),
+            mode="final" if changing else "static",
+            reason=reasons.get(label(node), "") if changing else "",
+            rows=(found.group_sizes.snapshot(groups[id(node)], last).rows,),
+        )
+        waiting += [(given, depth + 1) for given in reversed(node.inputs)]
 
 
 @dataclass(slots=True)
@@ -187,34 +190,34 @@ class _Walk:
     """Lists the cells of a chosen plan."""
 
     found: Found
-    chosen: Chosen
+    chosen: ExtractedPlan
     found_lines: list[Line] = field(default_factory=list)
-    seen: set[Kept] = field(default_factory=set)
+    seen: set[ChainId] = field(default_factory=set)
 
-    def add(self, index: int, place: Place, cell: Cell, depth: int) -> None:
+    def add(self, index: int, place: EntryKey, entry: DpEntry, depth: int) -> None:
         """A cell and what it is made of; shuffles have no line of their own."""
-        if cell.moved is not None:
-            self.add(index, (place[0], (), place[2]), cell.moved, depth)
-        elif cell.how is How.SPLIT:
-            parts = (cell.added, (), False)
-            self.add(index, parts, self.chosen.cell(index, parts), depth)
-        elif cell.how is How.EXPRESSION:
-            self._computed(index, place, cell, depth)
+        if entry.moved is not None:
+            self.add(index, (place[0], (), place[2]), entry.moved, depth)
+        elif entry.how is How.SPLIT:
+            parts = (entry.added, (), False)
+            self.add(index, parts, self.chosen.entry(index, parts), depth)
+        elif entry.how is How.EXPRESSION:
+            self._computed(index, place, entry, depth)
         else:
-            self._kept(index, place[0], cell, depth)
+            self._kept(index, place[0], entry, depth)
 
-    def _computed(self, index: int, place: Place, cell: Cell, depth: int) -> None:
-        if cell.expression is None:
+    def _computed(self, index: int, place: EntryKey, entry: DpEntry, depth: int) -> None:
+        if entry.expression is None:
             return
         memo, spans = self.found.space.memo, self.chosen.solution.spans
-        if isinstance(cell.expression.node, Shared):
-            self._shared(index, place, cell, cell.expression.node, depth)
+        if isinstance(entry.expression.node, BorrowedRows):
+            self._borrowed(index, place, entry, entry.expression.node, depth)
             return
         tvr = memo.tvr_of(place[0])
         final = index == len(spans) - 1
         static = tvr is not None and not tvr.changing
         mode = "static" if static else "final" if final else "early"
-        text = label(cell.expression.node)
+        text = label(entry.expression.node)
         self.found_lines.append(
             Line(
                 depth=depth,
@@ -222,42 +225,44 @@ class _Walk:
                 mode=mode,
                 reason=_reasons(self.found.plan).get(text, "") if mode == "final" else "",
                 rows=(self._rows(index, place),),
-                cost=(cell.own / MICRO,),
+                cost=(entry.own / MICRO,),
             )
         )
-        places, _ = inputs_of(cell, place, index)
+        places, _ = inputs_of(entry, place, index)
         for below in places:
-            self.add(index, below, self.chosen.cell(index, below), depth + 1)
+            self.add(index, below, self.chosen.entry(index, below), depth + 1)
 
-    def _shared(self, index: int, place: Place, cell: Cell, node: Shared, depth: int) -> None:
+    def _borrowed(
+        self, index: int, place: EntryKey, entry: DpEntry, node: BorrowedRows, depth: int
+    ) -> None:
         """What another report keeps, by the operator whose rows they are."""
         first = next(self.found.space.memo.alternatives(place[0]))
         self.found_lines.append(
             Line(
                 depth=depth,
                 operator=label(first.node),
-                mode="shared",
+                mode="borrowed",
                 kept=node.family,
                 rows=(self._rows(index, place),),
-                cost=(cell.own / MICRO,),
+                cost=(entry.own / MICRO,),
             )
         )
 
-    def _rows(self, index: int, place: Place) -> float:
-        span, figures = self.chosen.solution.spans[index], self.found.figures
+    def _rows(self, index: int, place: EntryKey) -> float:
+        span, group_sizes = self.chosen.solution.spans[index], self.found.group_sizes
         if self.found.space.memo.group(place[0]).step:
-            return figures.step(place[0], span.base, span.run).rows
-        return figures.snapshot(place[0], span.base if place[2] else span.run).rows
+            return group_sizes.step(place[0], span.base, span.run).rows
+        return group_sizes.snapshot(place[0], span.base if place[2] else span.run).rows
 
-    def _kept(self, index: int, group: GroupId, cell: Cell, depth: int) -> None:
+    def _kept(self, index: int, group: GroupId, entry: DpEntry, depth: int) -> None:
         chosen, families = self.chosen, self.found.families
-        kept, slot = cell.kept, cell.slot
+        kept, slot = entry.kept, entry.slot
         if kept is None or slot is None:
             return
-        until = index - 1 if cell.how is How.ADDED else index
+        until = index - 1 if entry.how is How.ADDED else index
         start = start_of(chosen, kept, until) or families.committed_start(kept)
-        lent = families.lent_chains.get(kept) if start is None else None
-        family = families.family(kept, start) if start is not None else lent
+        borrowed = families.borrowed_chains.get(kept) if start is None else None
+        family = families.family(kept, start) if start is not None else borrowed
         name = family.id if family is not None else ""
         again = kept in self.seen
         self.seen.add(kept)
@@ -266,16 +271,16 @@ class _Walk:
         places = [chosen.partitions[kept, at] for at in made]
         costs = [chosen.partition_costs[kept, at] / MICRO for at in made]
         rows = [self._rows(at, place) for at, place in zip(made, places, strict=True)]
-        if cell.how is How.ADDED:
-            rows.append(self._rows(index, (cell.added, (), False)))
+        if entry.how is How.ADDED:
+            rows.append(self._rows(index, (entry.added, (), False)))
         what = label(self.found.families.relation(slot))
-        if cell.how is How.READ and group == slot.delta:
+        if entry.how is How.READ and group == slot.delta:
             what += ", what came"
         self.found_lines.append(
             Line(
                 depth=depth,
                 operator=what,
-                mode="shared" if lent is not None else "kept",
+                mode="borrowed" if borrowed is not None else "kept",
                 kept=name,
                 rows=tuple(rows),
                 cost=tuple(costs),
@@ -283,18 +288,20 @@ class _Walk:
             )
         )
         if made and not again:
-            first = chosen.cell(made[0], places[0], made=True)
+            first = chosen.entry(made[0], places[0], made=True)
             for place, below in self._inside(made[0], places[0], first):
                 self.add(made[0], place, below, depth + 1)
 
-    def _inside(self, index: int, place: Place, cell: Cell) -> list[tuple[Place, Cell]]:
+    def _inside(
+        self, index: int, place: EntryKey, entry: DpEntry
+    ) -> list[tuple[EntryKey, DpEntry]]:
         """What a partition is made of: below the operator whose rows it keeps."""
-        if cell.moved is not None:
-            return self._inside(index, (place[0], (), place[2]), cell.moved)
-        if cell.how is not How.EXPRESSION:
-            return [(place, cell)]
-        places, _ = inputs_of(cell, place, index)
-        return [(below, self.chosen.cell(index, below)) for below in places]
+        if entry.moved is not None:
+            return self._inside(index, (place[0], (), place[2]), entry.moved)
+        if entry.how is not How.EXPRESSION:
+            return [(place, entry)]
+        places, _ = inputs_of(entry, place, index)
+        return [(below, self.chosen.entry(index, below)) for below in places]
 
 
 def stage_target(plan: Plan, output: object) -> str:

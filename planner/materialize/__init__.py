@@ -1,1 +1,1 @@
-"""What is kept between runs, and which runs are opened."""
+"""Decides which runs are opened and which snapshots are kept between them."""

@@ -1,35 +1,36 @@
-"""Plans within a byte budget: how the dynamic program and the greedy search meet.
+"""Finds plans within a byte budget, by the dynamic program of DISS and the greedy search.
 
 The dynamic program (``diss``) says for every budget which set of chains is worth its bytes. Each of
 these sets is a seed: the temporal search plans the day with those chains alone, shares what it can,
-and a few chains are tried beside them, as long as the plan stays below the bytes of the next seed;
-a change above that is refused unseen. All plans that were seen on the way, those of the search
-without a budget too, are candidates if they fit.
+and tries a few more chains as long as the estimated bytes stay within those of the next seed. All
+plans that were seen on the way are candidates if they fit, those of the search without a budget
+too.
 
-What is looked at does not depend on the budget, but for where it ends: with more bytes there are
-never fewer candidates. So the cost of the cheapest one never rises with the budget.
+Which plans are looked at depends on the budget only by where the seeds end: more bytes never give
+fewer candidates. So the cost of the cheapest candidate never rises with the budget.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
 
-from planner.materialize.actions import Day, steps_of
-from planner.materialize.diss import Step, thinned
-from planner.materialize.search import Search
-from planner.temporal.chosen import Chosen
-from planner.temporal.tables import Kept
+from planner.materialize.diss import BudgetStep, thinned
+from planner.materialize.diss_actions import DissInput, steps_of
+from planner.materialize.sharing import GreedySharing
+from planner.temporal.extraction import ExtractedPlan
+from planner.temporal.solution import ChainId
 
 MOST_SEEDS = 8
-"""Sets of chains that are planned with, for one set of opened runs: those that save most."""
+"""The most seeds that are planned for one set of opened runs: those that save most."""
 TRIES_PER_SEED = 3
-"""Chains that are tried beside those of a seed."""
+"""How many more chains are tried with each seed."""
 
 
-def plans_within(budget: int, day: Day, search: Search) -> list[Chosen]:
-    """Plans that never hold more than ``budget`` bytes. What committed runs hold is there whether
-    it fits or not: beyond the budget, a plan may use it, but adds nothing."""
-    held = day.holdings
+def plans_within(budget: int, day: DissInput, search: GreedySharing) -> list[ExtractedPlan]:
+    """Return the plans seen that never hold more than ``budget`` bytes. The bytes of committed runs
+    are there whether they fit or not: if they exceed the budget, a plan may use them but must add
+    nothing."""
+    held = day.footprint
     room = max(0, budget - held.committed)
     seeds = thinned(steps_of(day), MOST_SEEDS)
     for seed, after in pairwise((*seeds, None)):
@@ -38,15 +39,16 @@ def plans_within(budget: int, day: Day, search: Search) -> list[Chosen]:
     return [plan for plan in search.seen if held.most(plan) <= held.committed + room]
 
 
-def _grow(day: Day, search: Search, seed: Step[Kept], limit: int) -> None:
-    """Plan with a seed, and greedily with one chain more as long as that is cheaper."""
+def _grow(day: DissInput, search: GreedySharing, seed: BudgetStep[ChainId], limit: int) -> None:
+    """Plan with a seed, then try a few more chains, one at a time within ``limit`` bytes, and go on
+    from each that makes the plan cheaper."""
     kept, size = seed.kept, seed.bytes
     best = search.with_chains(kept)
     tries = TRIES_PER_SEED
-    for more in search.dear_first(day.near):
+    for more in search.costliest_first(day.near):
         if tries <= 0 or best is None:
             return
-        larger = size + day.holdings.chain(more, day.near.spans, committed=more in day.committed)
+        larger = size + day.footprint.chain(more, day.near.spans, committed=more in day.committed)
         if more in kept or larger > limit:
             continue
         tries -= 1

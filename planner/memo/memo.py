@@ -31,7 +31,7 @@ from enum import StrEnum
 from planner.algebra.relational import Project, Relation, Version
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column
-from planner.memo.reference import Between, Reference, Stamped
+from planner.memo.reference import Reference, StepLeaf
 from planner.props import repeatable
 from planner.props.repeatable import Repeats
 
@@ -41,19 +41,22 @@ TvrId = int
 
 
 class View(StrEnum):
+    """The form in which a group holds a TVR (docs/words.md, "view")."""
+
     ROWS = "rows"
     WEIGHTED = "weighted"
     STATES = "states"
     LOSSES = "losses"
-    """States that count what was taken back, where a function cannot follow."""
+    """Partial states of the rows that came, with a count of those taken back: groups that lost a
+    row are recomputed, because their functions cannot subtract."""
     SPLIT = "split"
-    """The snapshot from what there was of an input and what came, each by itself."""
+    """The NEW rows of a join as a union: OLD of one input joined, plus its delta joined."""
     SINGLES = "singles"
-    """A delta as states of single rows: not grouped before they are merged with others."""
+    """A delta with one state per row, for readers that merge the states anyway."""
 
 
 class Role(StrEnum):
-    """What a TVR is of another one."""
+    """The part that one TVR plays in the decomposition of another one (Tempura 4.2)."""
 
     POSITIVE = "QP"
     NEGATIVE = "QN"
@@ -61,13 +64,14 @@ class Role(StrEnum):
     INDIRECT = "QI"
     UNAFFECTED = "QU"
     INDEPENDENT = "M"
-    DOMAIN = "DOM"
 
 
 @dataclass(slots=True, eq=False)
 class Expression:
-    """An operator over references. ``origin`` is the rule that made it, empty for the query's own.
-    ``dropped``: found to be equal to another one when groups were merged."""
+    """An operator whose inputs are references to groups.
+
+    ``origin`` is the name of the rule that added it, or empty for an operator of the query.
+    ``dropped`` is set when a merge of groups made it a duplicate of another expression."""
 
     id: ExprId
     node: Relation
@@ -77,12 +81,15 @@ class Expression:
 
     @property
     def inputs(self) -> tuple[Reference, ...]:
+        """The references among the operator's inputs, in order."""
         return tuple(i for i in self.node.inputs if isinstance(i, Reference))
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """``step``: it depends on the step, not on one instant alone."""
+    """Expressions that give the same rows; ``parents`` are the expressions that read them.
+
+    ``step`` is True if the rows depend on both ends of the step, False for a snapshot."""
 
     id: GroupId
     columns: tuple[Column, ...]
@@ -95,10 +102,12 @@ class Group:
 
 @dataclass(slots=True, eq=False)
 class Tvr:
-    """``changing``: it reads a source that grows. ``weight``: the column of its signed delta; None
-    if it takes nothing back, or has no delta (yet). ``roles``: what others are of it, some only
-    with a view to the update of one relation. ``repeats``: whether it is the same where it is
-    computed again."""
+    """A time-varying relation: the snapshot group ``new`` and, in ``edges``, its other versions.
+
+    ``changing`` is True if it reads a source that grows. ``repeats`` says whether recomputation
+    gives the same rows. ``weight`` is the weight column of its delta; None if the delta takes
+    nothing back or does not exist (yet). ``roles`` lists the TVRs that it decomposes into, by role
+    and by the TVR that is updated (None if the role holds for any update)."""
 
     id: TvrId
     new: GroupId
@@ -110,12 +119,15 @@ class Tvr:
 
     @property
     def has_delta(self) -> bool:
+        """Whether a DELTA version of the rows was found."""
         return (Version.DELTA, View.ROWS) in self.edges
 
 
 class Memo:
-    """``changing``: names of the sources that grow; ``retracting``: of those among them whose
-    deliveries take rows back. ``keys``: what authors declare to be unique, by source; not checked.
+    """Groups, expressions and TVRs of one query, deduplicated.
+
+    ``changing`` names the sources that grow, ``retracting`` those of them whose deliveries take
+    rows back. ``keys`` has the keys that authors declare, by source; the memo does not check them.
     """
 
     def __init__(
@@ -133,12 +145,12 @@ class Memo:
         self._interned: dict[Relation, ExprId] = {}
         self._references: dict[tuple[GroupId, bool], Reference] = {}
         self._new_expressions: list[ExprId] = []
-        self._new_edges: list[tuple[TvrId, Version | Role]] = []
+        self._new_edges: list[tuple[TvrId, Version]] = []
 
     # -- reading ------------------------------------------------------------------------------
 
     def leader(self, group: GroupId) -> GroupId:
-        """The group that this one has become part of; mostly itself."""
+        """Return the live group that a group was merged into, or the group itself."""
         while True:
             into = self.groups[group].merged_into
             if into is None:
@@ -146,19 +158,33 @@ class Memo:
             group = into
 
     def group(self, group: GroupId) -> Group:
+        """Return the live group of an id."""
         return self.groups[self.leader(group)]
 
     def alternatives(self, group: GroupId) -> Iterator[Expression]:
-        """The expressions of a group, in the order in which they were found."""
+        """Iterate over the live expressions of a group, in the order they were found."""
         for number in self.group(group).expressions:
             if not self.expressions[number].dropped:
                 yield self.expressions[number]
 
     def tvr_of(self, group: GroupId) -> Tvr | None:
+        """Return the TVR whose NEW version a group is; None for deltas and other parts."""
         tvr = self.group(group).tvr
         return None if tvr is None else self.tvrs[tvr]
 
+    def find(self, node: Relation) -> GroupId | None:
+        """Return the group that holds an operator whose inputs are references, None if no group
+        does. For readers of a memo: nothing is added."""
+        inputs = []
+        for given in node.inputs:
+            if not isinstance(given, Reference):
+                raise TypeError(f"{given} is no reference")
+            inputs.append(self._led(given))
+        known = self._interned.get(node.with_inputs(tuple(inputs)) if inputs else node)
+        return None if known is None else self.leader(self.expressions[known].group)
+
     def reference(self, group: GroupId, *, before: bool = False) -> Reference:
+        """Return a reference to a group as of this run, or as of the last one (``before``)."""
         leader = self.leader(group)
         known = self._references.get((leader, before))
         if known is None:
@@ -167,13 +193,16 @@ class Memo:
         return known
 
     def live_groups(self) -> Iterator[Group]:
+        """Iterate over the groups that were not merged into another one."""
         return (group for group in self.groups if group.merged_into is None)
 
     # -- writing ------------------------------------------------------------------------------
 
     def add(self, relation: Relation, origin: str = "", *, part: bool = False) -> GroupId:
-        """The group of a tree whose leaves are sources, values or references. ``part``: it is made
-        by a delta rule as a part of something, and its own changes are of no interest."""
+        """Add a tree whose leaves are sources, values or references, and return its group.
+
+        With ``part`` new groups get no TVR: a delta rule made them as parts of something else, so
+        no deltas of theirs are looked for. Raises ValueError for a reference to OLD."""
         if isinstance(relation, Reference):
             if relation.before:
                 raise ValueError("OLD is not a group of its own")
@@ -195,7 +224,9 @@ class Memo:
     def equate(
         self, group: GroupId, relation: Relation, origin: str, *, part: bool = False
     ) -> None:
-        """Say that the tree gives the rows of the group. Its columns must be the group's."""
+        """Record that a tree gives the rows of a group: add it as an alternative, or merge groups.
+
+        The tree must have the columns of the group, in any order; ValueError otherwise."""
         target = self.group(group)
         if {c.id for c in relation.columns} != {c.id for c in target.columns}:
             raise ValueError(f"{origin}: the columns are not those of group {target.id}")
@@ -212,7 +243,7 @@ class Memo:
             self._merge(self.leader(target.id), self.leader(self.expressions[known].group))
 
     def link(self, tvr: Tvr, version: Version, view: View, relation: Relation, origin: str) -> None:
-        """Say that the tree is a version of the TVR. One that is there gets an alternative."""
+        """Record that a tree is a version of a TVR; if the version exists, as an alternative."""
         known = tvr.edges.get((version, view))
         if known is not None:
             self.equate(known, relation, origin, part=True)
@@ -221,21 +252,20 @@ class Memo:
         self._new_edges.append((tvr.id, version))
 
     def relate(self, tvr: Tvr, role: Role, other: TvrId, updated: TvrId | None = None) -> None:
-        """Say what another TVR is of this one, perhaps where only ``updated`` is updated."""
+        """Record the role of another TVR in this one, for updates of ``updated`` alone if given."""
         known = tvr.roles.get((role, updated), ())
         if other not in known:
             tvr.roles[role, updated] = (*known, other)
-            self._new_edges.append((tvr.id, role))
 
     def take_new_expressions(self) -> list[Expression]:
-        """Expressions since the last call."""
+        """Return the expressions that were added since the last call."""
         taken, self._new_expressions = self._new_expressions, []
         return [self.expressions[number] for number in taken]
 
-    def take_new_edges(self) -> list[tuple[Tvr, Version | Role]]:
-        """Edges since the last call."""
+    def take_new_edges(self) -> list[tuple[Tvr, Version]]:
+        """Return the versions of TVRs that were linked since the last call."""
         taken, self._new_edges = self._new_edges, []
-        return [(self.tvrs[tvr], kind) for tvr, kind in taken]
+        return [(self.tvrs[tvr], version) for tvr, version in taken]
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -248,14 +278,16 @@ class Memo:
 
     def _as_input(self, child: Relation, origin: str, part: bool) -> Relation:
         if isinstance(child, Reference):
-            leader = self.leader(child.group)
-            if leader == child.group:
-                return child
-            return Reference(leader, child.given, child.before)
+            return self._led(child)
         return self.reference(self.add(child, origin, part=part))
 
+    def _led(self, given: Reference) -> Reference:
+        """Return the reference, redirected to the live group if its group was merged away."""
+        leader = self.leader(given.group)
+        return given if leader == given.group else Reference(leader, given.given, given.before)
+
     def _is_step(self, node: Relation) -> bool:
-        if isinstance(node, Stamped | Between) or getattr(node, "version", None) is Version.DELTA:
+        if isinstance(node, StepLeaf) or getattr(node, "version", None) is Version.DELTA:
             return True
         return any(
             isinstance(i, Reference) and (i.before or self.group(i.group).step)
@@ -291,7 +323,7 @@ class Memo:
         self._new_expressions.append(expression.id)
 
     def _merge(self, one: GroupId, other: GroupId) -> None:
-        """Two groups are equal: the older one takes in the younger one, and so do their parents."""
+        """Merge two equal groups into the older one, and then all parents that became equal."""
         waiting = [(one, other)]
         while waiting:
             pair = {self.leader(g) for g in waiting.pop()}
@@ -313,8 +345,11 @@ class Memo:
         if kept.tvr is None or gone.tvr is None or kept.tvr == gone.tvr:
             return
         into, out = self.tvrs[kept.tvr], self.tvrs[gone.tvr]
-        into.weight = into.weight if into.weight is not None else out.weight
+        if not into.has_delta:
+            into.weight = out.weight  # the weight is a column of the delta that is taken over below
         for edge, group in out.edges.items():
+            if edge[1] is View.WEIGHTED and into.weight != out.weight:
+                continue  # it has the weight of a delta that is not taken over
             if edge not in into.edges:
                 into.edges[edge] = group
                 self._new_edges.append((into.id, edge[0]))
@@ -327,7 +362,8 @@ class Memo:
     def _readdress(
         self, parent: Expression, gone: GroupId, kept: Group
     ) -> Iterator[tuple[GroupId, GroupId]]:
-        """The parent reads the merged group; if it is another one then, so are their groups."""
+        """Let a parent read the merged group. If that makes it a duplicate of another expression,
+        drop it and yield the two groups, which are now known to be equal."""
         if parent.dropped:
             return
         inputs = tuple(

@@ -1,4 +1,4 @@
-"""Leaves that only the memo has: what stands for the inputs of an expression."""
+"""Leaf operators that exist only in a memo: they stand for rows that are computed elsewhere."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from dataclasses import dataclass
 
 from planner.algebra.relational import Relation
 from planner.algebra.types import Column, ColumnId
+from planner.props import repeatable
+from planner.props.keys import NO_KEYS, keys_of_leaf
+from planner.props.nullability import NONE, not_null_of
+from planner.props.repeatable import Repeats
 
 
 @dataclass(frozen=True, eq=True)
 class Reference(Relation):
-    """Any relation of a group, as the input of an expression.
+    """The rows of a group, computed by any of its expressions, as the input of an expression.
 
-    ``before``: the group's rows as of the last committed run instead of this one. Only snapshots
-    have a before; that is how OLD is NEW one step earlier, and need not be explored twice
-    (translational symmetry, Tempura 5.4).
+    With ``before`` the rows are as of the last committed run instead of this one, which only
+    snapshots allow. So OLD is NEW one step earlier and is not explored a second time
+    (translational symmetry, Tempura 5.4). ``given`` are the columns of the group.
     """
 
     group: int
@@ -29,42 +33,34 @@ class Reference(Relation):
         return self.given
 
 
-@dataclass(frozen=True, eq=True)
-class Between(Relation):
-    """A delta between two runs that need not be neighbours, where time is no parameter."""
+class StepLeaf(Relation):
+    """A leaf over the rows of a group that depends on both ends of the step."""
 
     group: int
-    given: tuple[Column, ...]
-    first: int
-    last: int
-    __hash__ = Relation.__hash__
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.given
 
 
-@dataclass(frozen=True, eq=True)
-class Stamped(Relation):
-    """What is kept of a snapshot group, with the run that wrote each row. There is no other way to
-    have it than from the store."""
+@dataclass(frozen=True, eq=False)
+class Stamped(StepLeaf):
+    """The stored rows of a snapshot group, with the number of the run that wrote each row in the
+    column ``run``. Only the store can provide them."""
 
     group: int
     given: tuple[Column, ...]
     run: Column
-    __hash__ = Relation.__hash__
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return (*self.given, self.run)
 
 
-@dataclass(frozen=True, eq=True)
-class Shared(Relation):
-    """What another report keeps of a snapshot group, as of one run of this day: of every other run
-    there is nothing. ``family`` is its name in the plan, ``stored`` are its columns, ``key`` is how
-    its rows are distributed. ``plain``: its weights, the last column, are added up; the rows are
-    then anywhere. That is one leaf and no tree, so that no group comes to be made of others by it.
+@dataclass(frozen=True, eq=False)
+class BorrowedRows(Relation):
+    """A snapshot group read from a family that another report keeps, available as of ``run`` only.
+
+    ``family`` is its name in the plan, ``stored`` are its columns, ``key`` are the columns by whose
+    hash its rows are distributed. With ``plain`` the weights (the last stored column) are
+    consolidated away, and the rows have no known distribution. This is one leaf, not a tree over
+    the stored rows, so that it adds no dependency between groups.
     """
 
     family: str
@@ -72,8 +68,16 @@ class Shared(Relation):
     run: int
     key: tuple[ColumnId, ...]
     plain: bool = False
-    __hash__ = Relation.__hash__
 
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.stored[:-1] if self.plain else self.stored
+
+
+LEAVES = (Reference, Stamped, BorrowedRows)
+"""The leaves that stand for rows computed elsewhere. The property passes below answer the weakest
+property for them; a caller that knows the operator behind a leaf asks about that one instead."""
+
+keys_of_leaf.register(*LEAVES)(lambda *_: NO_KEYS)
+not_null_of.register(*LEAVES)(lambda *_: NONE)
+repeatable.of_node.register(*LEAVES)(lambda *_: Repeats.ALWAYS)

@@ -1,4 +1,4 @@
-"""From trees to groups, and back."""
+"""Conversions between operator trees and groups of a memo."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from planner.memo.reference import Reference
 
 
 def original(memo: Memo, group: GroupId, known: dict[GroupId, Relation] | None = None) -> Relation:
-    """A group as the query, or the rule that found the group, wrote it: by first expressions.
-    ``known``: other groups of the memo, if nothing has been added to it since; it is added to."""
+    """Return a group as an operator tree, taking the first expression of every group: the form in
+    which the query, or the rule that found the group, wrote it.
+
+    ``known`` caches trees between calls and is added to; it is valid while the memo is unchanged.
+    """
     done = {} if known is None else known
     stack = [memo.leader(group)]
     while stack:
@@ -30,13 +33,18 @@ def original(memo: Memo, group: GroupId, known: dict[GroupId, Relation] | None =
 
 
 def groups_of(memo: Memo, relation: Relation) -> dict[int, GroupId]:
-    """The group of every node of a tree, by the node's identity."""
+    """Return the group of every node of a tree that is in the memo, by the node's identity.
+
+    Raises :class:`ValueError` if some node is not: who reads a memo does not add to it."""
     found: dict[int, GroupId] = {}
 
     def of_node(node: Relation, inputs: tuple[GroupId, ...]) -> GroupId:
         below = tuple(memo.reference(group) for group in inputs)
-        found[id(node)] = memo.add(node.with_inputs(below) if below else node)
-        return found[id(node)]
+        group = memo.find(node.with_inputs(below) if below else node)
+        if group is None:
+            raise ValueError(f"{node} is in no group of the memo")
+        found[id(node)] = group
+        return group
 
     fold(relation, of_node)
     return found

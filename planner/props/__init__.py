@@ -1,1 +1,1 @@
-"""Logical properties of relations: candidate keys and columns that are never NULL."""
+"""Logical properties of relations: keys, dependencies, nullability and repeatability."""

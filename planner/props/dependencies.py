@@ -1,21 +1,20 @@
-"""Functional dependencies, and with them keys and not-null columns: all that is known of a relation
-whatever the data.
+"""Functional dependencies of relations, derived together with their keys and not-null columns.
 
-A dependency ``X -> Y`` says: two rows that have the same values in all of X have them in all of Y.
-Values are the same as GROUP BY takes them: NULLs are, and so are 0.0 and -0.0, and NaNs. Hence a
-value that is computed of floating-point columns depends on nothing (1/0.0 is not 1/-0.0). ``{} ->
-Y`` says that Y is constant.
+A dependency ``X -> Y`` says that two rows with the same values in all of X have the same values in
+all of Y. "The same" is as in GROUP BY: NULLs are the same, and so are NaNs, and 0.0 and -0.0. Hence
+no dependency is derived for a value computed from floating-point columns (1/0.0 is not 1/-0.0).
+``{} -> Y`` says that Y is constant.
 
-Where they come from: a key determines its row; ``a = b`` makes each determine the other; a constant
-column is determined by nothing; a computed column by the columns it reads; what is aggregated by
-the group. A dependency outlives the key it came of: an inner join repeats rows, but the order key
-of a line still determines the customer of the order.
+Sources of dependencies: a key determines its row; ``a = b`` makes each determine the other; a
+constant column is determined by the empty set, a computed column by the columns that it reads, an
+aggregate by its group. A dependency outlives the key that it came from: an inner join repeats rows,
+but the order key of a line still determines the customer of the order.
 
 Outer joins: a null-extended row has NULL in all columns of the side. A dependency of that side
-goes on to hold only if X has a column that was not NULL there, since a row of the side may look
-like no row in X but not in Y. But what a left row is joined with, be it nothing, depends on what
-the condition reads of the left side: so that determines all that the equalities of the condition
-determine on the other side.
+survives only if X has a column that was never NULL there; otherwise a row of the side may agree
+with the null-extended row in X but not in Y. What a row of the kept side is joined with, possibly
+nothing, depends on the columns of it that the condition reads. So these determine all that the
+equalities of the condition determine on the other side.
 
 Source: Darwen (1988), "The role of functional dependence in query decomposition"; Paulley (2000),
 "Exploiting functional dependence in query optimization", for NULLs and outer joins.
@@ -27,18 +26,22 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.predicates import equality, split_condition
 from planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
     JoinKind,
+    Limit,
     Project,
     Relation,
     Repeat,
     SetKind,
     SetOperation,
+    Sort,
     UnionAll,
+    Window,
     fold,
 )
 from planner.algebra.scalar import Literal, Ref, Scalar, conjuncts, is_deterministic, walk
@@ -70,12 +73,12 @@ class Dependency:
 Dependencies = tuple[Dependency, ...]
 
 MAX_DEPENDENCIES = 64
-"""Kept per node, in the order in which they are found; the tables of a wide join have fewer."""
+"""The most dependencies that are kept per node, in the order in which they are found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds of a relation whatever the data, as far as it is found."""
+    """The properties of a relation that were derived; they hold whatever the data is."""
 
     keys: Keys = NO_KEYS
     dependencies: Dependencies = ()
@@ -89,14 +92,15 @@ def facts(
     *,
     ansi: bool = True,
 ) -> Facts:
-    """What follows from the keys and the NOT NULL columns of the sources, by name. Conservative:
-    more may hold than is found."""
+    """Derive the properties of a relation from the keys and NOT NULL columns of its sources, given
+    by source name and column names. ``ansi`` is the engine's ANSI mode. Conservative: a property
+    may hold without being found."""
     deriver = Deriver(source_keys, source_not_null, ansi=ansi)
     return fold(relation, deriver.of_node)
 
 
 def closure(columns: Iterable[ColumnId], dependencies: Dependencies) -> ColumnIds:
-    """All columns that these determine, themselves among them."""
+    """Return all columns that the given ones determine, including themselves."""
     known = set(columns)
     waiting = list(dependencies)
     while True:
@@ -112,8 +116,8 @@ def closure(columns: Iterable[ColumnId], dependencies: Dependencies) -> ColumnId
 
 
 def essential(columns: Iterable[ColumnId], dependencies: Dependencies) -> tuple[ColumnId, ...]:
-    """The columns without those that the others determine. What is to go is looked for in the order
-    given: where two determine each other, the first one goes."""
+    """Return the columns without those that the remaining ones determine. Columns are tried for
+    removal in the given order, so where two determine each other, the first one is removed."""
     kept = list(columns)
     for column in tuple(kept):
         others = [other for other in kept if other != column]
@@ -123,7 +127,7 @@ def essential(columns: Iterable[ColumnId], dependencies: Dependencies) -> tuple[
 
 
 class Deriver:
-    """What is known of a node, from what is known of its inputs."""
+    """Derives the properties of a node from those of its inputs."""
 
     def __init__(
         self,
@@ -136,17 +140,15 @@ class Deriver:
         self._nullability = Nullability(source_not_null, {}, ansi)
 
     def of_node(self, node: Relation, inputs: tuple[Facts, ...]) -> Facts:
+        """Return the properties of a node, given those of its inputs."""
         not_null = self._nullability.of_node(node, tuple(given.not_null for given in inputs))
         if not inputs:
             found = keys_of_leaf(node, self._source_keys, {})
             return Facts(found, _of_keys(node, found), not_null)
-        if isinstance(node, Join):
-            dependencies = _of_join(node, *inputs)
-            determined = _closed_sides(node, *inputs)
-            found = keys_of_node(node, tuple(given.keys for given in inputs), determined)
-        else:
-            found = keys_of_node(node, tuple(given.keys for given in inputs))
-            dependencies = (*_of_keys(node, found), *_of_other(node, inputs))
+        unique = _closed_sides(node, *inputs) if isinstance(node, Join) else None
+        found = keys_of_node(node, tuple(given.keys for given in inputs), unique)
+        of_keys = () if isinstance(node, Join) else _of_keys(node, found)
+        dependencies = (*of_keys, *dependencies_of(node, inputs))
         dependencies = _tidy(dependencies, node.column_ids)
         return Facts(_shrunk(found, dependencies), dependencies, not_null)
 
@@ -156,12 +158,12 @@ def _of_keys(node: Relation, found: Keys) -> Dependencies:
 
 
 def _shrunk(found: Keys, dependencies: Dependencies) -> Keys:
-    """A column that the others of a key determine tells no rows apart."""
+    """Remove from each key the columns that its other columns determine."""
     return minimal(frozenset(essential(sorted(key, reverse=True), dependencies)) for key in found)
 
 
 def _tidy(dependencies: Iterable[Dependency], columns: ColumnIds) -> Dependencies:
-    """Those that say something of the columns, each once."""
+    """Restrict dependencies to the given columns, and drop trivial and repeated ones."""
     useful: dict[Dependency, None] = {}
     for one in dependencies:
         determined = (one.determined & columns) - one.given
@@ -170,29 +172,48 @@ def _tidy(dependencies: Iterable[Dependency], columns: ColumnIds) -> Dependencie
     return tuple(useful)[:MAX_DEPENDENCIES]
 
 
-def _of_other(node: Relation, inputs: tuple[Facts, ...]) -> Dependencies:
-    """Of nodes with one input, and of those that put rows of several together."""
-    below = inputs[0].dependencies
-    if isinstance(node, Filter):
-        return (*below, *_of_condition(node.predicate))
-    if isinstance(node, Project):
-        return _of_project(node, below)
-    if isinstance(node, Aggregate):
-        return _projected(below, {key.id: key.id for key in node.keys})
-    if isinstance(node, Repeat):
-        return _projected(below, {c.id: c.id for c in node.columns})
-    if isinstance(node, SetOperation):
-        if node.kind is SetKind.EXCEPT:
-            return _renamed(node, 0, below)
-        return (*_renamed(node, 0, below), *_renamed(node, 1, inputs[1].dependencies))
-    if isinstance(node, UnionAll):
-        return _renamed(node, 0, below) if len(inputs) == 1 else ()
-    # Window, Sort, Limit and what else hands on rows of its one input.
-    return below if len(inputs) == 1 and node.inputs[0].column_ids <= node.column_ids else ()
+@operator_pass("dependencies")
+def dependencies_of(node: Relation, inputs: tuple[Facts, ...]) -> Dependencies:
+    """Return the dependencies among the columns of a node with inputs, except those that its keys
+    imply."""
+    raise NotImplementedError
+
+
+@dependencies_of.register(Filter)
+def _of_filter(node: Filter, inputs: tuple[Facts, ...]) -> Dependencies:
+    return (*inputs[0].dependencies, *_of_condition(node.predicate))
+
+
+@dependencies_of.register(Aggregate)
+def _of_aggregate(node: Aggregate, inputs: tuple[Facts, ...]) -> Dependencies:
+    return _projected(inputs[0].dependencies, {key.id: key.id for key in node.keys})
+
+
+@dependencies_of.register(Repeat)
+def _of_repeat(node: Repeat, inputs: tuple[Facts, ...]) -> Dependencies:
+    return _projected(inputs[0].dependencies, {c.id: c.id for c in node.columns})
+
+
+@dependencies_of.register(SetOperation)
+def _of_set_operation(node: SetOperation, inputs: tuple[Facts, ...]) -> Dependencies:
+    left = _renamed(node, 0, inputs[0].dependencies)
+    if node.kind is SetKind.EXCEPT:
+        return left
+    return (*left, *_renamed(node, 1, inputs[1].dependencies))
+
+
+@dependencies_of.register(UnionAll)
+def _of_union(node: UnionAll, inputs: tuple[Facts, ...]) -> Dependencies:
+    return _renamed(node, 0, inputs[0].dependencies) if len(inputs) == 1 else ()
+
+
+@dependencies_of.register(Window, Sort, Limit)
+def _of_handed_on(_: Relation, inputs: tuple[Facts, ...]) -> Dependencies:
+    return inputs[0].dependencies
 
 
 def _of_condition(predicate: Scalar) -> Iterable[Dependency]:
-    """What holds of rows for which a predicate is true."""
+    """Yield the dependencies that hold for rows on which a predicate is true."""
     nothing: ColumnIds = frozenset()
     for part in conjuncts(predicate):
         if (constant := constant_column(part)) is not None:
@@ -203,8 +224,10 @@ def _of_condition(predicate: Scalar) -> Iterable[Dependency]:
             yield Dependency(other, one)
 
 
-def _of_project(node: Project, below: Dependencies) -> Dependencies:
-    """Computed columns are determined by what they read, which need not be handed on itself."""
+@dependencies_of.register(Project)
+def _of_project(node: Project, inputs: tuple[Facts, ...]) -> Dependencies:
+    """A computed column is determined by the columns it reads, even if those are projected away."""
+    below = inputs[0].dependencies
     names: dict[ColumnId, ColumnId] = {}
     computed: list[Dependency] = []
     outside: list[Dependency] = []
@@ -225,20 +248,21 @@ def _of_project(node: Project, below: Dependencies) -> Dependencies:
 
 
 def _is_function(scalar: Scalar) -> bool:
-    """Whether its value is one of the values of the columns that it reads, as GROUP BY takes
-    them."""
+    """Return whether equal inputs, as GROUP BY compares them, give an expression equal values."""
     exact = all(_is_exact(n.type) for n in walk(scalar) if isinstance(n, Ref))
     return exact and is_deterministic(scalar)
 
 
 def _is_exact(type_: DataType) -> bool:
-    """Whether values that GROUP BY takes for one are one."""
+    """Return whether values of the type that GROUP BY puts together are identical."""
     return type_.is_known and not type_.is_floating and "<" not in type_.name
 
 
 def _projected(below: Dependencies, names: Mapping[ColumnId, ColumnId]) -> Dependencies:
-    """On the columns that are handed on, by their new names. A column that is not, but is
-    determined by one that is, is replaced by that one."""
+    """Translate dependencies to the output columns of a node; ``names`` maps input to output ids.
+
+    A determining column that is projected away is replaced by an output column that determines it;
+    if there is none, the dependency is lost."""
     stands: dict[ColumnId, ColumnId] = dict(names)
     for inner in sorted(names):
         for column in sorted(closure((inner,), below)):
@@ -257,7 +281,8 @@ def _projected(below: Dependencies, names: Mapping[ColumnId, ColumnId]) -> Depen
 
 
 def _renamed(node: Relation, side: int, below: Dependencies) -> Dependencies:
-    """Of a branch; a value that is cast to the type of other branches may become another one's."""
+    """Translate the dependencies of one branch to the output columns of a set operation. Columns
+    that are cast to another type are left out, since a cast may make different values equal."""
     pairs = zip(node.inputs[side].columns, node.columns, strict=True)
     return _projected(below, {a.id: b.id for a, b in pairs if a.type == b.type})
 
@@ -265,7 +290,9 @@ def _renamed(node: Relation, side: int, below: Dependencies) -> Dependencies:
 # -- joins ---------------------------------------------------------------------------------------
 
 
-def _of_join(node: Join, left: Facts, right: Facts) -> Dependencies:
+@dependencies_of.register(Join)
+def _of_join(node: Join, inputs: tuple[Facts, ...]) -> Dependencies:
+    left, right = inputs
     kind = node.kind
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return left.dependencies
@@ -285,12 +312,13 @@ def _of_join(node: Join, left: Facts, right: Facts) -> Dependencies:
 
 
 def _extended(side: Facts) -> Dependencies:
-    """What still holds of a side once rows of NULLs have been added."""
+    """Return the dependencies of a side that still hold once null-extended rows are added."""
     return tuple(one for one in side.dependencies if one.given & side.not_null)
 
 
 def _read(node: Join, side: int) -> Iterable[ColumnIds]:
-    """What the condition reads of a side, if that decides what a row of it is joined with."""
+    """Yield the columns of a side that the condition reads, if their values (as GROUP BY compares
+    them) decide which rows a row of that side is joined with."""
     columns = node.inputs[side].column_ids
     read = [n for n in walk(node.condition) if isinstance(n, Ref) and n.column.id in columns]
     if is_deterministic(node.condition) and all(_is_exact(n.type) for n in read):
@@ -298,8 +326,8 @@ def _read(node: Join, side: int) -> Iterable[ColumnIds]:
 
 
 def _matched(node: Join, kept: int, other: Facts) -> Iterable[Dependency]:
-    """What a row of the side that is kept determines of its partners, or of the NULLs in place of
-    them."""
+    """Yield the dependency from the kept side of an outer join to the other side: the columns that
+    the condition reads determine the partners' columns, or the NULLs in their place."""
     condition = split_condition(node)
     equal = (condition.left, condition.right)[1 - kept]
     reached = closure((column.id for column in equal), other.dependencies)
@@ -307,7 +335,8 @@ def _matched(node: Join, kept: int, other: Facts) -> Iterable[Dependency]:
 
 
 def _closed_sides(node: Join, left: Facts, right: Facts) -> tuple[bool, bool]:
-    """Whether the equalities of a condition determine a row of the left side, of the right side."""
+    """Return whether the equalities of a condition determine a whole row of the left side, and
+    whether they do of the right side."""
     condition = split_condition(node)
     one = closure((column.id for column in condition.left), left.dependencies)
     other = closure((column.id for column in condition.right), right.dependencies)

@@ -1,15 +1,16 @@
 """Candidate keys of relations.
 
 A key is a set of columns of which no two rows have the same values (NULLs counted as equal); the
-empty key says that there is at most one row. Keys hold of bags at one instant: the snapshot of a
-source has the keys its author declared, and so have its earlier snapshots and, of an append-only
-source, its deltas. Of a changelog a delta has none: an updated row is taken back and comes anew.
+empty key says that there is at most one row. Keys hold at one instant: every snapshot of a source
+has the keys that its author declared, and so has every delta of an append-only source. A delta of a
+changelog has no keys, because an updated row is taken back and added again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.predicates import equality, split_condition
 from planner.algebra.relational import (
     Aggregate,
@@ -23,6 +24,7 @@ from planner.algebra.relational import (
     Scan,
     SetKind,
     SetOperation,
+    Sort,
     StateRead,
     UnionAll,
     Values,
@@ -37,17 +39,17 @@ Keys = frozenset[Key]
 NamedKeys = Mapping[str, Sequence[Sequence[str]]]
 
 MAX_KEYS = 8
-"""Keys kept per node, smallest first: the number of keys of joins multiplies else."""
+"""The most keys that are kept per node, smallest first; joins would multiply their number."""
 
 ONE_ROW: Keys = frozenset({frozenset()})
 NO_KEYS: Keys = frozenset()
 
 
 def keys(relation: Relation, source_keys: NamedKeys, state_keys: NamedKeys | None = None) -> Keys:
-    """Minimal candidate keys of the relation that follow from the keys of its leaves.
+    """Return the minimal candidate keys of a relation that follow from the keys of its leaves.
 
-    ``source_keys``: per source the column names of each key; ``state_keys``: per family the stored
-    names. Conservative: there may be keys that are not found.
+    ``source_keys`` has the column names of each key per source, ``state_keys`` the stored column
+    names per artifact family. Conservative: a key may hold without being found.
     """
 
     def of_any(node: Relation, inputs: tuple[Keys, ...]) -> Keys:
@@ -59,54 +61,78 @@ def keys(relation: Relation, source_keys: NamedKeys, state_keys: NamedKeys | Non
 
 
 def is_key(columns: Iterable[ColumnId], of: Keys) -> bool:
-    """True if the columns contain one of the keys."""
+    """Return whether the columns contain one of the keys."""
     given = frozenset(columns)
     return any(key <= given for key in of)
 
 
+@operator_pass("keys of leaves")
 def keys_of_leaf(node: Relation, sources: NamedKeys, states: NamedKeys) -> Keys:
-    """Keys of what has no inputs."""
-    if isinstance(node, Scan):
-        names = {column.name: column.id for column in node.scanned}
-        return _named(sources.get(node.source, ()), names)
-    if isinstance(node, StateRead):
-        stored = {name: c.id for name, c in zip(node.stored, node.read, strict=True)}
-        return _named(states.get(node.family, ()), stored)
-    if isinstance(node, Values):
-        return ONE_ROW if len(node.rows) <= 1 else NO_KEYS
-    return NO_KEYS
+    """Return the keys of an operator without inputs, given those of sources and families."""
+    raise NotImplementedError
 
 
+@keys_of_leaf.register(Scan)
+def _of_scan(node: Scan, sources: NamedKeys, _: NamedKeys) -> Keys:
+    names = {column.name: column.id for column in node.scanned}
+    return _named(sources.get(node.source, ()), names)
+
+
+@keys_of_leaf.register(StateRead)
+def _of_state_read(node: StateRead, _: NamedKeys, states: NamedKeys) -> Keys:
+    stored = {name: c.id for name, c in zip(node.stored, node.read, strict=True)}
+    return _named(states.get(node.family, ()), stored)
+
+
+@keys_of_leaf.register(Values)
+def _of_values(node: Values, *_: NamedKeys) -> Keys:
+    return ONE_ROW if len(node.rows) <= 1 else NO_KEYS
+
+
+@operator_pass("keys")
 def keys_of_node(
     node: Relation, inputs: tuple[Keys, ...], unique: tuple[bool, bool] | None = None
 ) -> Keys:
-    """Keys of a node from those of its inputs. ``unique``: of a join, whether its equalities are
-    known to tell the rows of the left side apart, and those of the right side."""
-    if isinstance(node, Filter):
-        return _reduced(inputs[0], node.predicate)
-    if isinstance(node, Project):
-        return _of_project(node, inputs[0])
-    if isinstance(node, Join):
-        return _of_join(node, inputs[0], inputs[1], unique)
-    if isinstance(node, Aggregate):
-        grouped = frozenset(key.id for key in node.keys)
-        return minimal([grouped, *(key for key in inputs[0] if key <= grouped)])
-    if isinstance(node, Limit):
-        return ONE_ROW if node.count is not None and node.count <= 1 else inputs[0]
-    if isinstance(node, Repeat):
-        return NO_KEYS
-    if isinstance(node, UnionAll):
-        return _renamed(node, 0, inputs[0]) if len(inputs) == 1 else NO_KEYS
-    if isinstance(node, SetOperation):
-        return _of_set_operation(node, *inputs)
-    if isinstance(node, Window):
-        return _of_window(node, inputs[0])
-    # Sort, and whatever else keeps the rows of one input.
-    return inputs[0] if len(inputs) == 1 and node.columns == node.inputs[0].columns else NO_KEYS
+    """Return the keys of a node, given those of its inputs. For a join, ``unique`` may say whether
+    its equality columns are a key of the left side and of the right side; without it, that is
+    decided from the keys alone."""
+    raise NotImplementedError
+
+
+@keys_of_node.register(Filter)
+def _of_filter(node: Filter, inputs: tuple[Keys, ...], *_: object) -> Keys:
+    return _reduced(inputs[0], node.predicate)
+
+
+@keys_of_node.register(Aggregate)
+def _of_aggregate(node: Aggregate, inputs: tuple[Keys, ...], *_: object) -> Keys:
+    grouped = frozenset(key.id for key in node.keys)
+    return minimal([grouped, *(key for key in inputs[0] if key <= grouped)])
+
+
+@keys_of_node.register(Sort)
+def _of_sort(_: Sort, inputs: tuple[Keys, ...], *__: object) -> Keys:
+    return inputs[0]
+
+
+@keys_of_node.register(Limit)
+def _of_limit(node: Limit, inputs: tuple[Keys, ...], *_: object) -> Keys:
+    return ONE_ROW if node.count is not None and node.count <= 1 else inputs[0]
+
+
+@keys_of_node.register(Repeat)
+def _of_repeat(*_: object) -> Keys:
+    return NO_KEYS
+
+
+@keys_of_node.register(UnionAll)
+def _of_union(node: UnionAll, inputs: tuple[Keys, ...], *_: object) -> Keys:
+    return _renamed(node, 0, inputs[0]) if len(inputs) == 1 else NO_KEYS
 
 
 def minimal(found: Iterable[Key]) -> Keys:
-    """The keys that contain no other, the first few by size and ids (so the cut is stable)."""
+    """Return the keys that contain no other key, at most MAX_KEYS of them. The order by size and
+    column ids makes that cut deterministic."""
     kept: list[Key] = []
     for key in sorted(set(found), key=lambda k: (len(k), sorted(k))):
         if not any(smaller <= key for smaller in kept):
@@ -123,8 +149,9 @@ def _named(declared: Sequence[Sequence[str]], columns: Mapping[str, ColumnId]) -
 
 
 def _reduced(before: Keys, predicate: Scalar) -> Keys:
-    """A filter keeps keys; a column that it sets to a constant, or to be equal to another column
-    of the key, adds nothing to a key."""
+    """Return the keys of a filtered relation. A filter keeps all keys; a column that it equates to
+    a constant can be left out of a key, and one that it equates to another column can be replaced
+    by it."""
     result = set(before)
     for part in conjuncts(predicate):
         if (constant := constant_column(part)) is not None:
@@ -138,7 +165,7 @@ def _reduced(before: Keys, predicate: Scalar) -> Keys:
 
 
 def constant_column(part: Scalar) -> ColumnId | None:
-    """The column of ``column = literal`` or ``column is null``."""
+    """Return the column of a conjunct ``column = literal`` or ``column is null``, else None."""
     if isinstance(part, Call) and part.name in ("=", "<=>"):
         one, other = part.args
         if isinstance(one, Literal):
@@ -155,15 +182,18 @@ def constant_column(part: Scalar) -> ColumnId | None:
 
 
 def same_values(one: DataType, other: DataType) -> bool:
-    """True if values that compare as equal are one value. A string that is compared with a number
-    is cast, and a BIGINT that is compared with a DOUBLE is rounded: many values equal one then."""
+    """Return whether values of the two types that compare as equal are the same value. That fails
+    where a comparison converts: it casts a string for a number, and rounds a BIGINT for a DOUBLE,
+    so several values equal one."""
     exact = (one.is_integer or one.name == "DECIMAL") and (
         other.is_integer or other.name == "DECIMAL"
     )
     return one == other or exact
 
 
-def _of_project(node: Project, before: Keys) -> Keys:
+@keys_of_node.register(Project)
+def _of_project(node: Project, inputs: tuple[Keys, ...], *_: object) -> Keys:
+    (before,) = inputs
     outputs: dict[ColumnId, ColumnId] = {}
     for column, scalar in node.items:
         if isinstance(scalar, Ref):
@@ -175,7 +205,9 @@ def _of_project(node: Project, before: Keys) -> Keys:
     )
 
 
-def _of_join(node: Join, left: Keys, right: Keys, unique: tuple[bool, bool] | None) -> Keys:
+@keys_of_node.register(Join)
+def _of_join(node: Join, inputs: tuple[Keys, ...], unique: tuple[bool, bool] | None = None) -> Keys:
+    left, right = inputs
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE):
         return left
     condition = split_condition(node)
@@ -198,7 +230,8 @@ def _of_join(node: Join, left: Keys, right: Keys, unique: tuple[bool, bool] | No
 
 
 def _renamed(node: Relation, side: int, found: Keys) -> Keys:
-    """Of a branch. Where its values are cast to the type of the other one, several may be one."""
+    """Translate the keys of one branch to the output columns of a set operation. Keys with a column
+    that is cast to another type are left out, since a cast may make different values equal."""
     pairs = zip(node.inputs[side].columns, node.columns, strict=True)
     names = {inner.id: outer.id for inner, outer in pairs if inner.type == outer.type}
     return minimal(
@@ -208,7 +241,9 @@ def _renamed(node: Relation, side: int, found: Keys) -> Keys:
     )
 
 
-def _of_set_operation(node: SetOperation, left: Keys, right: Keys) -> Keys:
+@keys_of_node.register(SetOperation)
+def _of_set_operation(node: SetOperation, inputs: tuple[Keys, ...], *_: object) -> Keys:
+    left, right = inputs
     found = list(_renamed(node, 0, left))
     if node.kind is SetKind.INTERSECT:
         found.extend(_renamed(node, 1, right))
@@ -217,10 +252,11 @@ def _of_set_operation(node: SetOperation, left: Keys, right: Keys) -> Keys:
     return minimal(found)
 
 
-def _of_window(node: Window, before: Keys) -> Keys:
+@keys_of_node.register(Window)
+def _of_window(node: Window, inputs: tuple[Keys, ...], *_: object) -> Keys:
     numbered = (
         frozenset({column.id, *(part.id for part in call.partition)})
         for column, call in node.calls
         if call.name == "row_number"
     )
-    return minimal([*before, *numbered])
+    return minimal([*inputs[0], *numbered])

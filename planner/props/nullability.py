@@ -1,10 +1,13 @@
-"""Which columns of a relation are never NULL."""
+"""Nullability: derives which columns of a relation are never NULL."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
+from planner.algebra.aggregate_functions import function, is_aggregate
+from planner.algebra.aggregate_record import Nulls
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.predicates import STRICT, null_rejected
 from planner.algebra.relational import (
     Aggregate,
@@ -12,11 +15,14 @@ from planner.algebra.relational import (
     Filter,
     Join,
     JoinKind,
+    Limit,
     Project,
     Relation,
+    Repeat,
     Scan,
     SetKind,
     SetOperation,
+    Sort,
     StateRead,
     UnionAll,
     Values,
@@ -30,12 +36,13 @@ NotNull = frozenset[ColumnId]
 NONE: NotNull = frozenset()
 
 _NEVER_NULL = frozenset({"isnull", "isnotnull", "<=>"})
-# Strict calls that may answer NULL for arguments that are not.
+# Strict functions that may return NULL for arguments that are not NULL.
 _PARTIAL = frozenset({"try_cast"})
-# Under ANSI these raise where they would else answer NULL (overflow, division by zero, bad text).
+# In ANSI mode these raise an error where they otherwise return NULL (overflow, division by zero,
+# text that cannot be cast).
 _NULL_WITHOUT_ANSI = frozenset({"+", "-", "*", "/", "%", "neg", "negative", "cast", "round"})
-_NEVER_NULL_WINDOWS = frozenset({"row_number", "rank", "dense_rank", "ntile", "count"})
-_OF_ITS_ROWS = frozenset({"sum", "min", "max", "avg", "first", "last", "any_value"})
+_NUMBERS = frozenset({"row_number", "rank", "dense_rank", "ntile"})
+"""Window-only functions whose result is never NULL."""
 
 
 def not_null(
@@ -45,18 +52,18 @@ def not_null(
     *,
     ansi: bool = True,
 ) -> NotNull:
-    """Output columns that hold no NULL, whatever the data.
+    """Return the output columns that are never NULL, whatever the data is.
 
-    ``source_not_null``: per source the names of its columns that are declared NOT NULL;
-    ``state_not_null``: per family the stored names that are. Conservative: a column that is not
-    in the answer may still be free of NULLs.
+    ``source_not_null`` names the columns declared NOT NULL per source, ``state_not_null`` the
+    stored columns that are never NULL per artifact family. ``ansi`` is the engine's ANSI mode.
+    Conservative: a column that is not returned may still be free of NULLs.
     """
     known = Nullability(source_not_null, state_not_null or {}, ansi)
     return fold(relation, known.of_node)
 
 
 class Nullability:
-    """The rules per node, given what its inputs guarantee."""
+    """The NOT NULL columns of the leaves, by name, and whether the engine is in ANSI mode."""
 
     def __init__(
         self,
@@ -64,63 +71,91 @@ class Nullability:
         states: Mapping[str, AbstractSet[str]],
         ansi: bool,
     ) -> None:
-        self._sources = sources
-        self._states = states
-        self._ansi = ansi
+        self.sources = sources
+        self.states = states
+        self.ansi = ansi
 
     def of_node(self, node: Relation, inputs: tuple[NotNull, ...]) -> NotNull:
-        if isinstance(node, Scan):
-            declared = self._sources.get(node.source, frozenset())
-            return frozenset(c.id for c in node.scanned if c.name in declared)
-        if isinstance(node, StateRead):
-            stored = self._states.get(node.family, frozenset())
-            pairs = zip(node.read, node.stored, strict=True)
-            return frozenset(column.id for column, name in pairs if name in stored)
-        if isinstance(node, Values):
-            return frozenset(
-                column.id
-                for position, column in enumerate(node.listed)
-                if all(self.is_not_null(row[position], NONE) for row in node.rows)
-            )
-        if isinstance(node, Filter):
-            return (inputs[0] | null_rejected(node.predicate)) & _ids(node.input)
-        if isinstance(node, Project):
-            (before,) = inputs
-            return frozenset(c.id for c, item in node.items if self.is_not_null(item, before))
-        if isinstance(node, Join):
-            return _of_join(node, *inputs)
-        if isinstance(node, Aggregate):
-            return self._of_aggregate(node, inputs[0])
-        if isinstance(node, UnionAll | SetOperation):
-            return _of_union(node, inputs)
-        if isinstance(node, Window):
-            counted = (c.id for c, call in node.calls if call.name in _NEVER_NULL_WINDOWS)
-            return inputs[0] | frozenset(counted)
-        # Sort, Limit, Repeat and what else passes its single input's rows on.
-        return inputs[0] & _ids(node) if len(inputs) == 1 else NONE
-
-    def _of_aggregate(self, node: Aggregate, before: NotNull) -> NotNull:
-        keys = frozenset(key.id for key in node.keys) & before
-        return keys | frozenset(
-            column.id for column, call in node.calls if self._call_is_not_null(node, call, before)
-        )
-
-    def _call_is_not_null(self, node: Aggregate, call: AggregateCall, before: NotNull) -> bool:
-        if call.name == "count":
-            return True
-        # Without keys the one group may be empty; a FILTER clause may empty any group.
-        if not node.keys or call.where is not None or call.name not in _OF_ITS_ROWS:
-            return False
-        if not self._ansi and call.name in ("sum", "avg"):
-            return False
-        return bool(call.args) and self.is_not_null(call.args[0], before)
+        """Return the columns of a node that are never NULL, given those of its inputs."""
+        return not_null_of(node, inputs, self)
 
     def is_not_null(self, scalar: Scalar, before: NotNull) -> bool:
-        return is_never_null(scalar, before, ansi=self._ansi)
+        """Return whether a scalar over an input with not-null columns ``before`` is never NULL."""
+        return is_never_null(scalar, before, ansi=self.ansi)
+
+
+@operator_pass("nullability")
+def not_null_of(node: Relation, inputs: tuple[NotNull, ...], known: Nullability) -> NotNull:
+    """Return the columns of a node that are never NULL, given those of its inputs."""
+    raise NotImplementedError
+
+
+@not_null_of.register(Scan)
+def _of_scan(node: Scan, _: tuple[NotNull, ...], known: Nullability) -> NotNull:
+    declared = known.sources.get(node.source, frozenset())
+    return frozenset(c.id for c in node.scanned if c.name in declared)
+
+
+@not_null_of.register(StateRead)
+def _of_state_read(node: StateRead, _: tuple[NotNull, ...], known: Nullability) -> NotNull:
+    stored = known.states.get(node.family, frozenset())
+    pairs = zip(node.read, node.stored, strict=True)
+    return frozenset(column.id for column, name in pairs if name in stored)
+
+
+@not_null_of.register(Values)
+def _of_values(node: Values, _: tuple[NotNull, ...], known: Nullability) -> NotNull:
+    return frozenset(
+        column.id
+        for position, column in enumerate(node.listed)
+        if all(known.is_not_null(row[position], NONE) for row in node.rows)
+    )
+
+
+@not_null_of.register(Filter)
+def _of_filter(node: Filter, inputs: tuple[NotNull, ...], _: Nullability) -> NotNull:
+    return (inputs[0] | null_rejected(node.predicate)) & _ids(node.input)
+
+
+@not_null_of.register(Project)
+def _of_project(node: Project, inputs: tuple[NotNull, ...], known: Nullability) -> NotNull:
+    return frozenset(c.id for c, item in node.items if known.is_not_null(item, inputs[0]))
+
+
+@not_null_of.register(Aggregate)
+def _of_aggregate(node: Aggregate, inputs: tuple[NotNull, ...], known: Nullability) -> NotNull:
+    keys = frozenset(key.id for key in node.keys) & inputs[0]
+    return keys | frozenset(
+        column.id for column, call in node.calls if _call_is_not_null(node, call, inputs[0], known)
+    )
+
+
+def _call_is_not_null(
+    node: Aggregate, call: AggregateCall, before: NotNull, known: Nullability
+) -> bool:
+    called = function(call.name)
+    if called.nulls is Nulls.NEVER:
+        return True
+    # Without keys the one group may be empty; a FILTER clause may empty any group.
+    if not node.keys or call.where is not None or called.nulls is Nulls.POSSIBLE:
+        return False
+    if not known.ansi and called.null_on_overflow:
+        return False
+    return bool(call.args) and known.is_not_null(call.args[0], before)
+
+
+@not_null_of.register(Window)
+def _of_window(node: Window, inputs: tuple[NotNull, ...], _: Nullability) -> NotNull:
+    return inputs[0] | frozenset(c.id for c, call in node.calls if _is_numbered(call.name))
+
+
+@not_null_of.register(Sort, Limit, Repeat)
+def _of_handed_on(node: Relation, inputs: tuple[NotNull, ...], _: Nullability) -> NotNull:
+    return inputs[0] & _ids(node)
 
 
 def is_never_null(scalar: Scalar, known: AbstractSet[ColumnId], *, ansi: bool = True) -> bool:
-    """True if the scalar is not NULL in any row in which the columns ``known`` are not."""
+    """Return whether a scalar is never NULL in a row whose columns ``known`` are not NULL."""
     if isinstance(scalar, Ref):
         return scalar.column.id in known
     if isinstance(scalar, Literal):
@@ -138,7 +173,7 @@ def is_never_null(scalar: Scalar, known: AbstractSet[ColumnId], *, ansi: bool = 
 
 
 def _is_total(call: Call, ansi: bool) -> bool:
-    """True if the call answers NULL only for NULL arguments."""
+    """Return whether a call returns NULL only if one of its arguments is NULL."""
     if call.name in ("and", "or", "in"):
         return True
     if call.name not in STRICT or call.name in _PARTIAL:
@@ -146,11 +181,19 @@ def _is_total(call: Call, ansi: bool) -> bool:
     return ansi or call.name not in _NULL_WITHOUT_ANSI
 
 
+def _is_numbered(name: str) -> bool:
+    """Return whether a window function of this name is never NULL: it numbers rows, or is an
+    aggregate that is never NULL."""
+    return name in _NUMBERS or (is_aggregate(name) and function(name).nulls is Nulls.NEVER)
+
+
 def _ids(node: Relation) -> NotNull:
     return frozenset(column.id for column in node.columns)
 
 
-def _of_join(node: Join, left: NotNull, right: NotNull) -> NotNull:
+@not_null_of.register(Join)
+def _of_join(node: Join, inputs: tuple[NotNull, ...], _: Nullability) -> NotNull:
+    left, right = inputs
     matched = null_rejected(node.condition)
     if node.kind is JoinKind.INNER:
         return left | right | (matched & _ids(node))
@@ -163,7 +206,10 @@ def _of_join(node: Join, left: NotNull, right: NotNull) -> NotNull:
     return NONE
 
 
-def _of_union(node: UnionAll | SetOperation, inputs: tuple[NotNull, ...]) -> NotNull:
+@not_null_of.register(UnionAll, SetOperation)
+def _of_union(
+    node: UnionAll | SetOperation, inputs: tuple[NotNull, ...], _: Nullability
+) -> NotNull:
     sides = tuple(zip((side.columns for side in node.inputs), inputs, strict=True))
     if isinstance(node, SetOperation) and node.kind is SetKind.EXCEPT:
         sides = sides[:1]

@@ -1,18 +1,21 @@
-"""Whether a relation gives the same rows when it is computed once more over the same data.
+"""Repeatability: whether a relation gives the same rows when it is computed again over the same
+data.
 
-What is taken back must be what was there, to the bit, and what was read in one run must be what is
-read in the next. Two things stand against it. A floating-point sum depends on the order of its
-terms, which no engine promises, so its last digits may be others (:attr:`Repeats.ROUNDED`). And
-some operators choose: a LIMIT among ties, ``first``, a row number among equal rows
-(:attr:`Repeats.CHOSEN`). Conservative: of functions that are not known, anything is taken for
-possible.
+A delta must take back exactly the rows that were there, to the bit, and what one run reads must be
+what the next one reads. Two kinds of operators break that. A floating-point sum depends on the
+order of its terms, which no engine guarantees, so its last digits may differ
+(:attr:`Repeats.ROUNDED`). And some operators choose among rows: LIMIT among ties, ``first``, a row
+number among equal rows (:attr:`Repeats.CHOSEN`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
+from planner.algebra.aggregate_functions import answer_of, function, is_aggregate
+from planner.algebra.aggregate_record import Answer, Rounding
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -21,7 +24,13 @@ from planner.algebra.relational import (
     Limit,
     Project,
     Relation,
+    Repeat,
+    Scan,
+    SetOperation,
     Sort,
+    StateRead,
+    UnionAll,
+    Values,
     Window,
     WindowCall,
 )
@@ -30,75 +39,91 @@ from planner.algebra.types import Column
 
 
 class Repeats(IntEnum):
-    """How much of a relation comes again, the most first."""
+    """How well a relation repeats when it is recomputed, from best to worst: always the same rows,
+    the same up to rounding, or possibly different rows."""
 
     ALWAYS = 0
     ROUNDED = 1
     CHOSEN = 2
 
 
-_OF_A_BAG = frozenset({
-    "count", "sum", "avg", "mean", "min", "max", "bool_and", "bool_or", "every", "some", "any",
-    "bit_and", "bit_or", "bit_xor", "count_if", "approx_count_distinct", "median",
-})  # fmt: skip
-"""Functions of which the order of the rows is no matter, but for rounding."""
-_MOMENTS = frozenset({
-    "stddev", "stddev_samp", "stddev_pop", "std", "variance", "var_samp", "var_pop", "corr",
-    "covar_pop", "covar_samp", "skewness", "kurtosis", "regr_slope", "regr_intercept", "regr_r2",
-})  # fmt: skip
-"""Floating-point whatever they are of."""
-_ADD_UP = frozenset({"sum", "avg", "mean"})
 _RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
-"""Window functions that give equal rows one value."""
+"""Window functions that give the same value to rows that tie in the order."""
 
 
-def of_node(node: Relation, below: Sequence[Repeats], inputs: Sequence[Relation]) -> Repeats:
-    """Of an operator over relations of which that is known. ``inputs``: their own operators."""
-    found = max(below, default=Repeats.ALWAYS)
-    if not all(is_deterministic(scalar) for scalar in _scalars(node)):
-        return Repeats.CHOSEN
-    if isinstance(node, Aggregate):
-        return max([found, *(of_call(call) for _, call in node.calls)])
-    if isinstance(node, Window):
-        return max([found, *(_of_window(column, call) for column, call in node.calls)])
-    if isinstance(node, Limit):
-        cut = isinstance(inputs[0], Sort) and _tells_all_apart(inputs[0])
-        return found if cut or node.count == 0 else Repeats.CHOSEN
-    return found
+Known = Sequence[Repeats]
+
+
+@operator_pass("repeatability")
+def of_node(node: Relation, below: Known, inputs: Sequence[Relation]) -> Repeats:
+    """Return how well an operator repeats, given that of each input (``below``) and the operators
+    of the inputs."""
+    raise NotImplementedError
+
+
+@of_node.register(Scan, StateRead, Values, UnionAll, SetOperation, Repeat, Sort)
+def _of_rows(_: Relation, below: Known, __: Sequence[Relation]) -> Repeats:
+    return max(below, default=Repeats.ALWAYS)
+
+
+@of_node.register(Filter)
+def _of_filter(node: Filter, below: Known, _: Sequence[Relation]) -> Repeats:
+    return _computed((node.predicate,), below)
+
+
+@of_node.register(Project)
+def _of_project(node: Project, below: Known, _: Sequence[Relation]) -> Repeats:
+    return _computed((scalar for _, scalar in node.items), below)
+
+
+@of_node.register(Join)
+def _of_join(node: Join, below: Known, _: Sequence[Relation]) -> Repeats:
+    return _computed((node.condition,), below)
+
+
+@of_node.register(Aggregate)
+def _of_aggregate(node: Aggregate, below: Known, _: Sequence[Relation]) -> Repeats:
+    scalars = (part for _, call in node.calls for part in (*call.args, call.where or TRUE))
+    return max([_computed(scalars, below), *(of_call(call) for _, call in node.calls)])
+
+
+@of_node.register(Window)
+def _of_windows(node: Window, below: Known, _: Sequence[Relation]) -> Repeats:
+    return max([*below, *(_of_window(column, call) for column, call in node.calls)])
+
+
+@of_node.register(Limit)
+def _of_limit(node: Limit, below: Known, inputs: Sequence[Relation]) -> Repeats:
+    cut = isinstance(inputs[0], Sort) and _tells_all_apart(inputs[0])
+    return max(below) if cut or node.count == 0 else Repeats.CHOSEN
+
+
+def _computed(scalars: Iterable[Scalar], below: Known) -> Repeats:
+    if all(is_deterministic(scalar) for scalar in scalars):
+        return max(below, default=Repeats.ALWAYS)
+    return Repeats.CHOSEN
 
 
 def of_call(call: AggregateCall) -> Repeats:
-    """Of an aggregate function."""
-    if call.name in _MOMENTS:
-        return Repeats.ROUNDED
-    if call.name not in _OF_A_BAG:
+    """Return how well the value of an aggregate call repeats over the same bag of rows."""
+    if answer_of(call) is not Answer.BAG:
         return Repeats.CHOSEN
-    # The average of integers is of an exact sum.
-    rounded = any(arg.type.is_floating or not arg.type.is_known for arg in call.args)
-    return Repeats.ROUNDED if rounded and call.name in _ADD_UP else Repeats.ALWAYS
+    rounded = function(call.name).is_rounded(tuple(arg.type for arg in call.args))
+    return Repeats.ROUNDED if rounded else Repeats.ALWAYS
 
 
 def _of_window(column: Column, call: WindowCall) -> Repeats:
     if call.name in _RANKS:
         return Repeats.ALWAYS
-    if call.name not in _OF_A_BAG or (call.order and call.frame):
-        return Repeats.CHOSEN  # by rows, equal rows are told apart
+    if not is_aggregate(call.name) or (call.order and call.frame):
+        return Repeats.CHOSEN  # numbers and row frames tell rows apart that tie in the order
+    found = of_call(AggregateCall(call.name, call.args, call.distinct))
     exact = column.type.is_known and not column.type.is_floating
-    return Repeats.ALWAYS if exact or call.name not in _ADD_UP else Repeats.ROUNDED
+    adds_up = function(call.name).rounding is not Rounding.NEVER
+    return found if exact or not adds_up else max(found, Repeats.ROUNDED)
 
 
 def _tells_all_apart(node: Sort) -> bool:
-    """Rows that tie are equal in all columns, so it is no matter which are taken."""
+    """Return whether a sort has all columns as keys: rows that tie are then equal, so it does not
+    matter which of them a LIMIT takes."""
     return {c.id for c in node.columns} <= {key.column.id for key in node.keys}
-
-
-def _scalars(node: Relation) -> Iterator[Scalar]:
-    if isinstance(node, Filter):
-        yield node.predicate
-    elif isinstance(node, Project):
-        yield from (scalar for _, scalar in node.items)
-    elif isinstance(node, Join):
-        yield node.condition
-    elif isinstance(node, Aggregate):
-        for _, call in node.calls:
-            yield from (*call.args, call.where or TRUE)

@@ -1,1 +1,1 @@
-"""Rules to a fixpoint over the memo, within a budget that is counted, never timed."""
+"""The rule engine: it applies rules to a memo up to a fixpoint, within a budget of counted work."""

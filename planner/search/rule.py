@@ -1,9 +1,9 @@
-"""What a rule of the memo is.
+"""The interface of memo rules.
 
-A rule looks at one expression and the versions that its inputs have. Its pattern is the type of the
-operator, the kind of group the expression is in, and the edges that the TVRs of its inputs must
-have; the search knows these, so a rule is tried only when a new expression or a new edge may have
-made it match (Tempura 5.3). What it finds it writes into the memo.
+A memo rule looks at one expression and at the versions of its inputs, and adds what it finds to the
+memo. Its pattern is declared: the type of the operator, perhaps that of an operator below, and
+whether the changing inputs must have deltas. The engine reads the pattern and tries a rule only
+when a new expression or a new edge may have completed it (Tempura 5.3).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An expression that a rule is tried at; ``below``: one of the group that it reads first, for
-    rules whose pattern is two operators deep."""
+    """The expression that a rule is tried at. For rules whose pattern is two operators deep,
+    ``below`` is an expression of the group of its first input. ``ids`` gives new column ids."""
 
     memo: Memo
     expression: Expression
@@ -29,9 +29,12 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class MemoRule:
-    """``deltas``: every changing input has a delta. ``below``: the operator of the first input's
-    group that the pattern wants. ``priority``: lower fires first. ``fire`` says whether it found
-    something; it is called at most once per expression (and expression below)."""
+    """A rule with its pattern: it matches expressions of type ``operator``.
+
+    With ``below``, the group of the first input must also have an expression of that type. With
+    ``deltas``, every changing input must have a delta. Lower ``priority`` fires first. ``fire``
+    writes into the memo and returns whether it found something; it is called at most once per
+    expression (and expression below). ``source`` says where the rule is from."""
 
     name: str
     operator: type[Relation]

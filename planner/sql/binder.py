@@ -15,7 +15,7 @@ from sqlglot import exp
 from planner.algebra.relational import Project, Relation
 from planner.algebra.scalar import Literal, Ref, Scalar
 from planner.algebra.types import BOOLEAN, NULL, Column
-from planner.sql.naming import internal_name
+from planner.sql.identifiers import internal_name
 from planner.sql.scope import Scope, Session, Shared, names_in_reach, resolve
 from planner.sql.text import QueryText
 
@@ -30,11 +30,11 @@ class Bound:
 
 
 class BindQuery(Protocol):
-    def __call__(self, context: Context, node: exp.Expr) -> Bound: ...
+    def __call__(self, context: BindContext, node: exp.Expr) -> Bound: ...
 
 
 @dataclass(frozen=True)
-class Context:
+class BindContext:
     """Where a query block stands: the reading it is part of, the CTEs in reach, the outer block."""
 
     session: Session
@@ -61,7 +61,7 @@ class Binder:
     aggregates and window functions of the block. ``aliases`` are earlier items of the SELECT list.
     """
 
-    context: Context
+    context: BindContext
     scope: Scope
     relation: Relation
     known: dict[int, Scalar] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from planner.algebra.types import Column, ColumnId
 from planner.sql.names import quote, sql_name
-from planner.sql.scalar_sql import Piece
+from planner.sql.scalar_sql import Piece, chained
 
 
 @dataclass
@@ -55,11 +55,11 @@ def select_text(block: Block, columns: tuple[Column, ...], names: tuple[str, ...
     if block.tables:
         lines.append(f"FROM {block.tables}")
     if block.where:
-        lines.append("WHERE " + "\n  AND ".join(block.where))
+        lines.append("WHERE " + chained(block.where, "\n  AND "))
     if block.group:
         lines.append("GROUP BY " + ", ".join(block.group))
     if block.having:
-        lines.append("HAVING " + "\n  AND ".join(block.having))
+        lines.append("HAVING " + chained(block.having, "\n  AND "))
     if block.order:
         alias = {column.id: quote(name) for column, name in zip(columns, shown, strict=True)}
         keys = (f"{alias.get(i, text)} {direction}" for i, text, direction in block.order)

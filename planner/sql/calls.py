@@ -6,13 +6,17 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from planner.algebra.functions import AGGREGATES, GENERATORS, WINDOW_ONLY, result_type
+from planner.algebra.aggregate_functions import is_aggregate
+from planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
 from planner.algebra.scalar import Call, Literal, Scalar
+from planner.algebra.spark_functions import KINDS, FunctionKind, is_refused
 from planner.algebra.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, DataType, parse_type
 from planner.sql import literals
 from planner.sql.binder import Binder
 from planner.sql.coercion import arithmetic, cast, compare, unify
 
+_QUANTIFIERS = {"some", "any"}
+"""Words that stand before a subquery too: ``x = ANY (SELECT ...)``."""
 _CASTS = {
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
     "timestamp", "decimal", "binary",
@@ -32,7 +36,7 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
     name = str(node.name if not isinstance(node.this, str) else node.this).lower()
     if name in WINDOW_ONLY:
         raise binder.text.error(node, f"{name} needs an OVER clause")
-    if name in AGGREGATES and not (name in ("some", "any") and not node.expressions):
+    if is_aggregate(name) and not (name in _QUANTIFIERS and not node.expressions):
         raise binder.text.error(
             node,
             f"the aggregate function {name} is not allowed here",
@@ -41,6 +45,7 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
     if name in GENERATORS:
         raise binder.text.unsupported(node, f"the generator {name}")
     arguments = node.expressions
+    _check_known(binder, node, name)
     if name in _UNIT_FIRST and len(arguments) == 3:
         return _with_unit(binder, name, arguments)
     for argument in arguments:
@@ -49,6 +54,21 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
                 argument, f"{type(argument).__name__.upper()} inside {name}"
             )
     return call(binder, node, name, tuple(binder.bind(argument) for argument in arguments))
+
+
+def _check_known(binder: Binder, node: exp.Expr, name: str) -> None:
+    """Raise unless the name is that of a scalar function that a report may call."""
+    text = binder.text
+    if name in binder.context.session.allowed_functions:
+        return
+    kind = KINDS.get(name)
+    if kind is None or kind is FunctionKind.SYNTAX:
+        known = [name for name, kind in KINDS.items() if kind is not FunctionKind.SYNTAX]
+        raise text.unknown(node, "function", name, known)
+    if kind in (FunctionKind.ROWS, FunctionKind.AGGREGATE, FunctionKind.TABLE):
+        raise text.unsupported(node, f"{name} ({kind.value})")
+    if is_refused(name, len(node.expressions)):
+        raise text.refused(node, name, kind.value)
 
 
 def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> Scalar:

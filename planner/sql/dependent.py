@@ -123,7 +123,7 @@ def _membership(node: Join, mark: Column, new_id: NewId) -> Relation | None:
         some = Call(">", (Ref(rows), Literal("0", BIGINT)), BOOLEAN)
         no_x = Call("and", (some, Call("isnull", (x,), BOOLEAN)), BOOLEAN)
         no_y = Call("<", (Ref(present), Ref(rows)), BOOLEAN)
-        found = Call("or", (Call("or", (found, no_x), BOOLEAN), no_y), BOOLEAN)
+        found = Call("or", (found, no_x, no_y), BOOLEAN)
     kept = tuple((column, Ref(column)) for column in node.left.columns)
     return Project(joined, (*kept, (mark, found)))
 
@@ -132,6 +132,8 @@ def _compared(node: Join) -> tuple[Scalar, Scalar, bool] | None:
     """The left and the right side of the one comparison, and whether unknown counts as equal."""
     condition = node.condition
     if not isinstance(condition, Call) or condition.name not in ("<=>", "or"):
+        return None
+    if len(condition.args) != 2:
         return None
     equality, rest = condition.args
     or_unknown = condition.name == "or"

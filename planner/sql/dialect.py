@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -17,7 +18,10 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import SqlError
+from planner.algebra.scalar import MOST_NESTED
+from planner.errors import SqlError, TooDeepError
+from planner.nesting import MOST_LEVELS
+from planner.sql.templates import refuse_templates
 from planner.sql.text import QueryText
 
 _KEPT_FUNCTION_PARSERS = (
@@ -73,18 +77,88 @@ def parse(text: QueryText) -> exp.Expr:
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
             raise text.error_at(token.start, "a second statement", "a report is one query")
+    for comma, after in pairwise(tokens):
+        if comma.token_type is TokenType.COMMA and after.token_type in _NO_ITEM:
+            raise text.error_at(comma.start, "a comma with nothing after it")
+    refuse_templates(text, tokens)
+    check_nesting(tokens)
     try:
         trees = dialect.parser().parse(tokens, text.sql)
     except ParseError as error:
         raise _parse_error(text, error) from None
-    except RecursionError:
-        raise text.error_at(0, "the query is nested too deeply to be read") from None
     tree = trees[0] if len(trees) == 1 else None
     if not isinstance(tree, exp.Query | exp.Values):
         raise text.error_at(
             tokens[0].start, "this is not a query", "a report is one SELECT statement"
         )
+    _check_operands(tree)
+    _call_any(tree)
     return tree
+
+
+_NO_ITEM = frozenset({TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE})
+"""What no item of a list begins with. sqlglot reads over such a comma, Spark does not."""
+_OPENING = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.CASE: TokenType.END,
+}
+_CLOSING = frozenset(_OPENING.values())
+_NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
+_PREFIXES = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})
+
+
+def check_nesting(tokens: list[Token]) -> None:
+    """Raise :class:`TooDeepError` where more is open in one another than may be. Prefix operators
+    that follow one another (NOT NOT, - -) nest, too, and so do types (ARRAY<ARRAY<...)."""
+    depth = prefixes = types = deepest = 0
+    before: TokenType | None = None
+    for token in tokens:
+        kind = token.token_type
+        if kind is TokenType.LT and before in _NESTED_TYPES:
+            types += 1
+        elif kind is TokenType.GT:
+            types = max(0, types - 1)
+        before = kind
+        prefixes = prefixes + 1 if kind in _PREFIXES else 0
+        if kind in _OPENING:
+            depth += 1
+        elif kind in _CLOSING:
+            depth -= 1
+        deepest = max(deepest, depth + prefixes + types)
+    if deepest > MOST_LEVELS:
+        raise TooDeepError("the query", deepest, MOST_LEVELS)
+
+
+def _check_operands(tree: exp.Expr) -> None:
+    """Raise :class:`TooDeepError` for a chain of operators that is longer than an expression may be
+    deep: ``a + b + c`` is ``(a + b) + c``. AND and OR are flat, however many there are."""
+    stack: list[tuple[exp.Expr, int]] = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        chained = isinstance(node, exp.Binary) and not isinstance(node, exp.Connector)
+        depth = depth + 1 if chained else 0
+        if depth > MOST_NESTED:
+            raise TooDeepError("an expression", _chain(node), MOST_NESTED)
+        stack.extend((child, depth) for child in node.iter_expressions())
+
+
+def _chain(node: exp.Expr) -> int:
+    """How many operators the chain has that goes on below the node, with those above it."""
+    length, below = MOST_NESTED + 1, node
+    while isinstance(below.this, exp.Binary):
+        below, length = below.this, length + 1
+    return length
+
+
+def _call_any(tree: exp.Expr) -> None:
+    """``any(p)`` as the aggregate function that it is where nothing is compared with it."""
+    for node in list(tree.find_all(exp.Any)):
+        compared = isinstance(node.parent, exp.Binary) and node.arg_key == "expression"
+        if isinstance(node.this, exp.Paren) and not compared:
+            call = exp.Anonymous(this="any", expressions=[node.this.this])
+            call.meta.update(node.meta)
+            node.replace(call)
 
 
 def _parse_error(text: QueryText, error: ParseError) -> SqlError:

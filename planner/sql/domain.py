@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.algebra.functions import value_when_empty
+from planner.algebra.aggregate_functions import value_when_empty
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,

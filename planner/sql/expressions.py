@@ -7,12 +7,13 @@ from typing import Protocol, TypeVar
 
 from sqlglot import exp
 
-from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar
+from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, connected
 from planner.algebra.types import BOOLEAN, NULL, STRING, DataType
 from planner.sql import apply, calls, literals
 from planner.sql.binder import Binder, construct_name
 from planner.sql.coercion import arithmetic, cast, compare, unify
 from planner.sql.negation import without_outer_not
+from planner.sql.parameters import bind_parameter
 from planner.sql.text import require_only
 
 _Node = TypeVar("_Node", bound=exp.Expr)
@@ -101,10 +102,7 @@ def _connector(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
         while type(node) is kind:
             parts.append(node.args["expression"])
             node = node.this
-        result = binder.predicate(node)
-        for part in reversed(parts):
-            result = Call(name, (result, binder.predicate(part)), BOOLEAN)
-        return result
+        return connected(name, [binder.predicate(part) for part in (node, *reversed(parts))])
 
     return handler
 
@@ -222,11 +220,7 @@ def _like(name: str) -> _LikeHandler:
         if node.args.get("negate"):
             # "a NOT LIKE ANY (...)" means that one of the patterns does not match.
             parts = [Call("not", (part,), BOOLEAN) for part in parts]
-        result = parts[0]
-        for part in parts[1:]:
-            joint = "or" if isinstance(pattern, exp.Any) else "and"
-            result = Call(joint, (result, part), BOOLEAN)
-        return result
+        return connected("or" if isinstance(pattern, exp.Any) else "and", parts)
 
     return handler
 
@@ -386,6 +380,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Binder, exp.Expr], Scalar]] = {
     exp.If: _if,
     exp.CurrentDate: _now("current_date", "DATE"),
     exp.CurrentTimestamp: _now("current_timestamp", "TIMESTAMP"),
+    exp.Placeholder: bind_parameter,
     exp.Alias: _alias,
     exp.Dot: _dot,
     exp.Anonymous: calls.function,

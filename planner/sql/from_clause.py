@@ -10,7 +10,7 @@ from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, 
 from planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
 from planner.algebra.types import Column
 from planner.request import Source
-from planner.sql.binder import Context
+from planner.sql.binder import BindContext
 from planner.sql.coercion import cast, common_type, compare, unify
 from planner.sql.conditions import SUBQUERIES, filter_by
 from planner.sql.expressions import ExpressionBinder
@@ -36,7 +36,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-def bind_from(context: Context, clause: exp.Expr | None, joins: list[exp.Join]) -> Tables:
+def bind_from(context: BindContext, clause: exp.Expr | None, joins: list[exp.Join]) -> Tables:
     """The FROM clause of a block; without one, one row without columns."""
     if clause is None:
         return Tables(Values((), ((),)), ())
@@ -49,14 +49,14 @@ def bind_from(context: Context, clause: exp.Expr | None, joins: list[exp.Join]) 
     return result
 
 
-def _joined(context: Context, table: exp.Expr, joins: list[exp.Join]) -> Tables:
+def _joined(context: BindContext, table: exp.Expr, joins: list[exp.Join]) -> Tables:
     result = bind_table(context, table)
     for join in [*(table.args.get("joins") or ()), *joins]:
         result = _join(context, result, join)
     return result
 
 
-def bind_table(context: Context, node: exp.Expr) -> Tables:
+def bind_table(context: BindContext, node: exp.Expr) -> Tables:
     """One item of FROM, without the joins written after it."""
     if isinstance(node, exp.Table):
         return _table(context, node)
@@ -70,7 +70,7 @@ def bind_table(context: Context, node: exp.Expr) -> Tables:
     raise context.text.unsupported(node, f"{name} in FROM")
 
 
-def _table(context: Context, node: exp.Table) -> Tables:
+def _table(context: BindContext, node: exp.Table) -> Tables:
     require_only(context.text, node, "this", "alias", "joins", "db", "catalog")
     if not isinstance(node.this, exp.Identifier):
         raise context.text.unsupported(node, f"the table function {node.this.name or node.name}")
@@ -90,14 +90,14 @@ def _table(context: Context, node: exp.Table) -> Tables:
     return _aliased(context, _scan(context, source), alias)
 
 
-def _scan(context: Context, source: Source) -> Tables:
+def _scan(context: BindContext, source: Source) -> Tables:
     new = context.session.columns.new
     columns = tuple(new(c.name, c.type) for c in source.columns)
     fields = tuple(Field(source.name, column.name, column) for column in columns)
     return Tables(Scan(source.name, columns), fields)
 
 
-def _reference(context: Context, shared: Shared, qualifier: str) -> Tables:
+def _reference(context: BindContext, shared: Shared, qualifier: str) -> Tables:
     """A CTE is one value wherever it is used; each use has columns of its own."""
     fresh = tuple(context.session.columns.copy(c) for c in shared.relation.columns)
     items = tuple((n, Ref(o)) for n, o in zip(fresh, shared.relation.columns, strict=True))
@@ -107,7 +107,7 @@ def _reference(context: Context, shared: Shared, qualifier: str) -> Tables:
     return Tables(Project(shared.relation, items), fields)
 
 
-def _aliased(context: Context, tables: Tables, alias: exp.TableAlias | None) -> Tables:
+def _aliased(context: BindContext, tables: Tables, alias: exp.TableAlias | None) -> Tables:
     """``AS t`` and ``AS t(a, b)``."""
     if alias is None:
         return tables
@@ -125,7 +125,7 @@ def _aliased(context: Context, tables: Tables, alias: exp.TableAlias | None) -> 
     return replace(tables, fields=fields)
 
 
-def _subquery(context: Context, node: exp.Subquery) -> Tables:
+def _subquery(context: BindContext, node: exp.Subquery) -> Tables:
     alias = node.args.get("alias")
     inner = node.this
     if isinstance(inner, exp.Table | exp.Paren | exp.Values) and not isinstance(inner, exp.Query):
@@ -141,7 +141,7 @@ def _subquery(context: Context, node: exp.Subquery) -> Tables:
     return _aliased(context, Tables(bound.relation, fields), alias)
 
 
-def _values(context: Context, node: exp.Values) -> Tables:
+def _values(context: BindContext, node: exp.Values) -> Tables:
     require_only(context.text, node, "expressions", "alias", "joins")
     relation = values_relation(context, node)
     fields = tuple(
@@ -150,7 +150,7 @@ def _values(context: Context, node: exp.Values) -> Tables:
     return _aliased(context, Tables(relation, fields), node.args.get("alias"))
 
 
-def values_relation(context: Context, node: exp.Values) -> Values:
+def values_relation(context: BindContext, node: exp.Values) -> Values:
     """``VALUES (...), (...)``: constant rows with one type per column."""
     binder = ExpressionBinder(context, Scope((), context.parent), Values((), ((),)))
     rows: list[tuple[Scalar, ...]] = []
@@ -171,7 +171,7 @@ def values_relation(context: Context, node: exp.Values) -> Values:
     return Values(tuple(columns), tuple(zip(*lists, strict=True)))
 
 
-def _join(context: Context, left: Tables, node: exp.Join) -> Tables:
+def _join(context: BindContext, left: Tables, node: exp.Join) -> Tables:
     text = context.text
     require_only(text, node, "this", "on", "using", "side", "kind", "method")
     nested = node.this
@@ -205,7 +205,12 @@ def _join(context: Context, left: Tables, node: exp.Join) -> Tables:
 
 
 def _using(
-    context: Context, node: exp.Join, kind: JoinKind, left: Tables, right: Tables, names: list[str]
+    context: BindContext,
+    node: exp.Join,
+    kind: JoinKind,
+    left: Tables,
+    right: Tables,
+    names: list[str],
 ) -> Tables:
     """USING and NATURAL: equal columns are one column of the result."""
     equalities: list[Scalar] = []
@@ -238,14 +243,14 @@ def _using(
     return Tables(relation, (*merged, *rest))
 
 
-def _either(context: Context, left: Column, right: Column) -> tuple[Column, Scalar]:
+def _either(context: BindContext, left: Column, right: Column) -> tuple[Column, Scalar]:
     type_ = common_type(left.type, right.type) or left.type
     column = context.session.columns.new(left.name, type_)
     args = (cast(Ref(left), type_), cast(Ref(right), type_))
     return column, Call("coalesce", args, type_)
 
 
-def _only(context: Context, node: exp.Join, side: Tables, name: str) -> Field:
+def _only(context: BindContext, node: exp.Join, side: Tables, name: str) -> Field:
     found = [f for f in side.fields if f.starred and f.name.lower() == name.lower()]
     if not found:
         raise context.text.unknown(node, "column", name, [f.name for f in side.fields if f.starred])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from sqlglot import exp
 
@@ -17,8 +18,11 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column
+from planner.contract.plan_v1 import Parameter
+from planner.errors import TooDeepError
+from planner.nesting import MOST_LEVELS, room_for_nesting
 from planner.request import Source
-from planner.sql.binder import Bound, Context
+from planner.sql.binder import BindContext, Bound
 from planner.sql.coercion import cast, common_type
 from planner.sql.correlation import outer_of
 from planner.sql.dialect import parse
@@ -34,31 +38,44 @@ from planner.sql.text import QueryText, require_only
 class Query:
     """A report's query as algebra. ``names`` are the output columns as the user spells them (the
     columns of ``relation``, by position); ``ordered``: it ends in ORDER BY; ``last_id``: the
-    highest column id in use."""
+    highest column id in use; ``parameters``: the named parameters that it has."""
 
     relation: Relation
     names: tuple[str, ...]
     ordered: bool
     last_id: int
+    parameters: tuple[Parameter, ...] = ()
 
 
-def read_query(sql: str, sources: Iterable[Source]) -> Query:
-    """Read a query over the sources.
+def read_query(
+    sql: str,
+    sources: Iterable[Source],
+    *,
+    allowed_functions: Iterable[str] = (),
+    parameters: Iterable[Parameter] = (),
+) -> Query:
+    """Read a query over the sources. ``allowed_functions`` are those that the deployment allows
+    although they are refused by default, or that Spark's registry does not have; ``parameters``
+    are the named parameters that it may use.
 
     Raises :class:`SqlError` for text that is not a valid query over them and
     :class:`UnsupportedSqlError` for what is valid but not planned yet, both with a position.
     """
     text = QueryText(sql)
-    session = Session(text, {source.name: source for source in sources})
-    tree = parse(text)
-    try:
-        bound = bind_query(Context(session, bind_query), tree)
-    except RecursionError:
-        raise text.error_at(0, "the query is nested too deeply to be read") from None
+    allowed = frozenset(name.lower() for name in allowed_functions)
+    given = {parameter.name: parameter for parameter in parameters}
+    session = Session(text, {source.name: source for source in sources}, allowed, given)
+    with room_for_nesting():
+        tree = parse(text)
+        bound = bind_query(BindContext(session, bind_query), tree)
     if outer_of(bound.relation):
         raise ValueError("a reference to an outer query is left after Apply removal")
     return Query(
-        bound.relation, _distinct_names(bound.names), bound.ordered, session.columns.last_id
+        bound.relation,
+        _distinct_names(bound.names),
+        bound.ordered,
+        session.columns.last_id,
+        tuple(given[name] for name in given if name in session.used_parameters),
     )
 
 
@@ -78,7 +95,7 @@ def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(shown)
 
 
-def bind_query(context: Context, node: exp.Expr) -> Bound:
+def bind_query(context: BindContext, node: exp.Expr) -> Bound:
     """A query block of any kind, with its WITH clause."""
     context = _with_ctes(context, node.args.get("with_"))
     if isinstance(node, exp.Select):
@@ -94,7 +111,7 @@ def bind_query(context: Context, node: exp.Expr) -> Bound:
     raise context.text.unsupported(node, f"{type(node).__name__.upper()} as a query")
 
 
-def _with_ctes(context: Context, clause: exp.With | None) -> Context:
+def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
     if clause is None:
         return context
     require_only(context.text, clause, "expressions")
@@ -112,7 +129,7 @@ def _with_ctes(context: Context, clause: exp.With | None) -> Context:
     return replace(context, ctes=ctes)
 
 
-def _parenthesized(context: Context, node: exp.Subquery) -> Bound:
+def _parenthesized(context: BindContext, node: exp.Subquery) -> Bound:
     """``(query) ORDER BY ... LIMIT ...``. An alias is read by FROM."""
     require_only(
         context.text, node, "this", "alias", "with_", "order", "limit", "offset", "joins"
@@ -123,7 +140,7 @@ def _parenthesized(context: Context, node: exp.Subquery) -> Bound:
     return _ordered_output(context, node, bound)
 
 
-def _ordered_output(context: Context, node: exp.Expr, bound: Bound) -> Bound:
+def _ordered_output(context: BindContext, node: exp.Expr, bound: Bound) -> Bound:
     """ORDER BY over the output of a finished query: it sees the output names only."""
     columns = bound.relation.columns
     fields = tuple(Field("", n, c) for n, c in zip(bound.names, columns, strict=True))
@@ -136,7 +153,7 @@ def _ordered_output(context: Context, node: exp.Expr, bound: Bound) -> Bound:
     return result if sort else replace(result, ordered=bound.ordered)
 
 
-def _set_operation(context: Context, node: exp.SetOperation) -> Bound:
+def _set_operation(context: BindContext, node: exp.SetOperation) -> Bound:
     text = context.text
     require_only(
         text, node, "with_", "this", "expression", "distinct", "order", "limit", "offset"
@@ -147,6 +164,10 @@ def _set_operation(context: Context, node: exp.SetOperation) -> Bound:
     while isinstance(first, exp.SetOperation) and (not spine or not _has_own_clauses(first)):
         spine.append(first)
         first = first.this
+    unlike = sum(1 for one, two in pairwise(spine) if _kind(one) != _kind(two))
+    rest = sum(1 for step in spine if not isinstance(step, exp.Union))
+    if max(unlike, rest) > MOST_LEVELS:
+        raise TooDeepError("a chain of set operations", max(unlike, rest), MOST_LEVELS)
     bound = bind_query(context, first)
     for step in reversed(spine):
         require_only(
@@ -159,11 +180,15 @@ def _set_operation(context: Context, node: exp.SetOperation) -> Bound:
     return replace(bound, ordered=False)
 
 
+def _kind(node: exp.SetOperation) -> tuple[str, bool]:
+    return type(node).__name__, bool(node.args.get("distinct"))
+
+
 def _has_own_clauses(node: exp.SetOperation) -> bool:
     return any(node.args.get(clause) for clause in ("with_", "order", "limit", "offset"))
 
 
-def _combined(context: Context, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
+def _combined(context: BindContext, node: exp.SetOperation, left: Bound, right: Bound) -> Bound:
     text = context.text
     mine, theirs = left.relation.columns, right.relation.columns
     if len(mine) != len(theirs):
@@ -183,7 +208,7 @@ def _combined(context: Context, node: exp.SetOperation, left: Bound, right: Boun
     columns = tuple(merged)
     distinct = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
-        relation: Relation = UnionAll(sides, columns)
+        relation: Relation = UnionAll((*_branches(sides[0], distinct=distinct), sides[1]), columns)
         if distinct:
             relation = Aggregate(relation, columns, ())
     else:
@@ -192,7 +217,15 @@ def _combined(context: Context, node: exp.SetOperation, left: Bound, right: Boun
     return Bound(relation, left.names)
 
 
-def _as_types(context: Context, relation: Relation, merged: list[Column]) -> Relation:
+def _branches(left: Relation, *, distinct: bool) -> tuple[Relation, ...]:
+    """What a union goes on from: the branches of the union on its left, so that a chain of them is
+    one operator. Duplicates that the left one removes are removed once more by a distinct one."""
+    if distinct and isinstance(left, Aggregate) and not left.calls and left.keys == left.columns:
+        left = left.input if isinstance(left.input, UnionAll) else left
+    return left.branches if isinstance(left, UnionAll) else (left,)
+
+
+def _as_types(context: BindContext, relation: Relation, merged: list[Column]) -> Relation:
     """The relation with its columns cast to the types of the set operation."""
     pairs = list(zip(relation.columns, merged, strict=True))
     if all(column.type == to.type or not to.type.is_known for column, to in pairs):

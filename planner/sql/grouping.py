@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from planner.algebra.aggregates import result_type
-from planner.algebra.functions import AGGREGATES
+from planner.algebra.aggregate_functions import function, is_aggregate, type_of
+from planner.algebra.aggregate_record import AggregateFunction
 from planner.algebra.relational import Aggregate, AggregateCall
 from planner.algebra.scalar import TRUE, Literal, Ref, Scalar
 from planner.algebra.types import DOUBLE, STRING, Column
@@ -15,7 +16,7 @@ from planner.sql.binder import Binder
 from planner.sql.coercion import cast
 from planner.sql.expressions import ExpressionBinder
 from planner.sql.grouping_sets import GroupingSets, Keys, expand_rows, grouping_value
-from planner.sql.naming import internal_name
+from planner.sql.identifiers import internal_name
 from planner.sql.text import QueryText, require_only
 
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
@@ -36,7 +37,7 @@ def aggregate_calls(root: exp.Expr) -> list[exp.Expr]:
             stack += [(part, False) for part in reversed(parts) if part is not None]
             stack.append((node.this, True))
             continue
-        if not windowed and call_name(node) in AGGREGATES:
+        if not windowed and is_aggregate(call_name(node) or ""):
             found.append(node)
             continue
         inside = windowed and isinstance(node, _WRAPPERS)
@@ -56,14 +57,22 @@ def call_name(node: exp.Expr) -> str | None:
 
 @dataclass
 class GroupKeys:
-    """The group keys of a block, by the scalar each one is in terms of the block's input."""
+    """The group keys of a block, by the scalar each one is in terms of the block's input.
+
+    ``written``: the keys that hold a subquery, as they are written. To bind a subquery joins it to
+    the rows, so the one in the SELECT list is found to be the key by its text, not by its value.
+    """
 
     text: QueryText
     inner: Binder
     keys: dict[Scalar, Column]
+    written: tuple[tuple[exp.Expr, Column], ...] = ()
 
     def match(self, node: exp.Expr) -> Scalar | None:
         """The key column if ``node`` is a group expression."""
+        for key, of_subquery in self.written:
+            if node is key or node.unnest() == key.unnest():
+                return Ref(of_subquery)
         if not self.keys or isinstance(node, exp.Literal | exp.Null | exp.Boolean):
             return None
         if any(True for _ in node.find_all(*_OPAQUE, exp.Window)) or aggregate_calls(node):
@@ -94,26 +103,36 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
             where = binder.predicate(inner.args["expression"].this)
         ignore_nulls = ignore_nulls or isinstance(inner, exp.IgnoreNulls)
         inner = inner.this
-    name = call_name(inner) or ""
+    written = call_name(inner) or ""
+    known = function(written)
+    name = known.name
     require_only(binder.text, inner, "this", "expressions")
     arguments, distinct = list(inner.expressions), False
     if arguments and isinstance(arguments[0], exp.Distinct):
         require_only(binder.text, arguments[0], "expressions")
         arguments, distinct = list(arguments[0].expressions), True
     if [type(a) for a in arguments] == [exp.Star]:
-        if name != "count" or distinct:
-            raise binder.text.error(node, f"{name} does not take *")
-        return AggregateCall("count", (), False, where)
+        if not known.takes_star or distinct:
+            raise binder.text.error(node, f"{written} does not take *")
+        return AggregateCall(name, (), False, where)
     args = tuple(binder.bind(argument) for argument in arguments)
     if not args:
-        raise binder.text.error(node, f"{name} needs an argument")
-    if name == "count" and not distinct and all(_never_null(arg) for arg in args):
-        args = ()
-    if name in ("sum", "avg", "mean") and args and args[0].type == STRING:
-        args = (cast(args[0], DOUBLE), *args[1:])
+        raise binder.text.error(node, f"{written} needs an argument")
     if ignore_nulls:
         args = (*args, TRUE)
+    _require_arity(binder, node, known, len(args))
+    if known.takes_star and not distinct and all(_never_null(arg) for arg in args):
+        args = ()
+    if known.of_numbers:
+        args = tuple(cast(arg, DOUBLE) if arg.type == STRING else arg for arg in args)
     return AggregateCall(name, args, distinct, where)
+
+
+def _require_arity(binder: Binder, node: exp.Expr, known: AggregateFunction, given: int) -> None:
+    least, most = known.arguments
+    if given < least or (most is not None and given > most):
+        wanted = str(least) if least == most else f"{least} to {most}"
+        raise binder.text.error(node, f"{known.name} takes {wanted} arguments, not {given}")
 
 
 def _never_null(arg: Scalar) -> bool:
@@ -121,8 +140,7 @@ def _never_null(arg: Scalar) -> bool:
 
 
 def call_column(binder: Binder, call: AggregateCall) -> Column:
-    type_ = result_type(call.name, tuple(arg.type for arg in call.args))
-    return binder.context.session.columns.new(internal_name(call.name), type_)
+    return binder.context.session.columns.new(internal_name(call.name), type_of(call))
 
 
 def group(
@@ -130,8 +148,10 @@ def group(
     keys: Keys,
     calls: list[exp.Expr],
     sets: GroupingSets | None = None,
+    written: Mapping[int, tuple[exp.Expr, Scalar]] | None = None,
 ) -> ExpressionBinder:
-    """Aggregate the binder's relation; returns a binder for what stands above the aggregation."""
+    """Aggregate the binder's relation; returns a binder for what stands above the aggregation.
+    ``written``: the nodes of the keys with what they were bound to, by the node's identity."""
     known: dict[int, Scalar] = {}
     made: dict[AggregateCall, Column] = {}
     of_sets = [node for node in calls if call_name(node) in ("grouping", "grouping_id")]
@@ -161,5 +181,10 @@ def group(
     by_scalar = dict(zip(unique, columns, strict=True))
     pairs = tuple((column, call) for call, column in made.items())
     relation = Aggregate(rows, by, pairs)
-    keys_of = GroupKeys(binder.text, binder, by_scalar)
+    subqueries = tuple(
+        (node, by_scalar[scalar])
+        for node, scalar in (written or {}).values()
+        if scalar in by_scalar and any(True for _ in node.find_all(*_OPAQUE))
+    )
+    keys_of = GroupKeys(binder.text, binder, by_scalar, subqueries)
     return ExpressionBinder(binder.context, binder.scope, relation, known, keys_of)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
 from planner.algebra.scalar import Literal, Ref, Scalar
 from planner.algebra.types import Column
-from planner.sql.binder import Binder, Bound, Context
+from planner.sql.binder import BindContext, Binder, Bound
 from planner.sql.expressions import ExpressionBinder
 from planner.sql.scope import Scope
 from planner.sql.text import require_only
@@ -59,6 +59,8 @@ def _key(item: exp.Expr, position: int) -> KeyOf:
 
 def _ordinal(binder: Binder, node: exp.Expr, count: int) -> int | None:
     inner = node.unnest()
+    if isinstance(inner, exp.Placeholder):
+        raise binder.text.unsupported(node, "a parameter as an item of ORDER BY")
     if not isinstance(inner, exp.Literal) or inner.is_string or not inner.name.isdigit():
         return None
     position = int(inner.name)
@@ -81,7 +83,7 @@ def _value(binder: Binder, node: exp.Expr, items: Sequence[tuple[str, Scalar]]) 
 
 
 def ordered_bound(
-    context: Context,
+    context: BindContext,
     node: exp.Expr,
     relation: Relation,
     sort: tuple[SortKey, ...],
@@ -99,7 +101,7 @@ def ordered_bound(
     return Bound(relation, names, ordered=bool(sort))
 
 
-def _count(context: Context, node: exp.Expr, clause: str) -> int | None:
+def _count(context: BindContext, node: exp.Expr, clause: str) -> int | None:
     """The constant of LIMIT or OFFSET; None without one and for LIMIT ALL."""
     part = node.args.get(clause)
     if part is None:

@@ -8,9 +8,11 @@ where they come from a table, always qualified.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from textwrap import indent
+from typing import Any
 
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -47,6 +49,7 @@ from planner.sql.names import quote, sql_name
 from planner.sql.scalar_sql import (
     Piece,
     aggregate_sql,
+    chained,
     literal_sql,
     scalar_sql,
     sort_sql,
@@ -107,28 +110,7 @@ class Printer:
         """A block that computes the node and may still be extended."""
         if node in self.shared:
             return self.read(self.cte(node), "q", node.columns)
-        match node:
-            case Scan() | StateRead():
-                return self._leaf(node)
-            case Values():
-                return self._values(node)
-            case Filter():
-                return self._filter(node)
-            case Project():
-                return self._project(node)
-            case Join():
-                return self._join(node)
-            case Aggregate():
-                return self._aggregate(node)
-            case Window():
-                return self._window(node)
-            case Sort() | Limit():
-                return self._ordered(node)
-            case UnionAll() | SetOperation():
-                return self._set_operation(node)
-            case Repeat():
-                return self._repeat(node)
-        raise TypeError(f"no SQL for {type(node).__name__}")
+        return block_of(node, self)
 
     def cte(self, node: Relation) -> str:
         """The name of the CTE that computes the node."""
@@ -166,7 +148,7 @@ class Printer:
         bare = block.is_rows and not block.where and "\n" not in block.tables and block.tables
         return block if bare and block.all_plain() else self.nest(block, node.columns)
 
-    def _leaf(self, node: Scan | StateRead) -> Block:
+    def leaf(self, node: Scan | StateRead) -> Block:
         table = _table(node)
         alias = self.alias(table)
         shown = quote(table) if alias == table else f"{quote(table)} AS {quote(alias)}"
@@ -182,7 +164,7 @@ class Printer:
             block.where.append(test)
         return block
 
-    def _values(self, node: Values) -> Block:
+    def constant_rows(self, node: Values) -> Block:
         if not node.columns:
             if len(node.rows) != 1:
                 raise ValueError("rows without columns can only be printed one at a time")
@@ -199,7 +181,7 @@ class Printer:
         text = f"VALUES\n  {rows}\nAS {quote(alias)}({columns})"
         return Block(text, values, alias=alias)
 
-    def _filter(self, node: Filter) -> Block:
+    def filter(self, node: Filter) -> Block:
         block = self.open(node.input)
         block.order = block.order if block.limit else []
         scalar_aggregate = block.grouped and not block.group
@@ -210,7 +192,7 @@ class Printer:
         (block.having if block.grouped else block.where).extend(texts)
         return block
 
-    def _project(self, node: Project) -> Block:
+    def project(self, node: Project) -> Block:
         block = self.open(node.input)
         if not _can_project(block, node):
             block = self.nest(block, node.input.columns)
@@ -232,7 +214,7 @@ class Printer:
         nested.limit = limit
         return nested
 
-    def _join(self, node: Join) -> Block:
+    def join(self, node: Join) -> Block:
         left = self.rows(node.left)
         nullable_left = node.kind in (JoinKind.RIGHT, JoinKind.FULL)
         if not left.tables or (nullable_left and (left.where or not left.all_plain())):
@@ -256,7 +238,7 @@ class Printer:
             left.values = values
         return left
 
-    def _aggregate(self, node: Aggregate) -> Block:
+    def aggregate(self, node: Aggregate) -> Block:
         block = self.rows(node.input)
         if any(not _can_group(block, key) for key in node.keys):
             block = self.nest(block, node.input.columns)
@@ -270,7 +252,7 @@ class Printer:
         block.calls = frozenset(column.id for column, _ in node.calls)
         return block
 
-    def _window(self, node: Window) -> Block:
+    def window(self, node: Window) -> Block:
         block = self.rows(node.input)
         block.order = []
         computed = {c.id: Piece(window_sql(call, block.values)) for c, call in node.calls}
@@ -278,7 +260,7 @@ class Printer:
         block.windowed = True
         return block
 
-    def _ordered(self, node: Sort | Limit) -> Block:
+    def ordered(self, node: Sort | Limit) -> Block:
         block = self.open(node.input)
         if block.limit:
             block = self.nest(block, node.input.columns)
@@ -295,7 +277,7 @@ class Printer:
         block.limit = " ".join(parts) or "LIMIT ALL"
         return block
 
-    def _set_operation(self, node: UnionAll | SetOperation) -> Block:
+    def set_operation(self, node: UnionAll | SetOperation) -> Block:
         word = "UNION ALL"
         if isinstance(node, SetOperation):
             word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
@@ -305,17 +287,39 @@ class Printer:
             text = select_text(block, branch.columns, tuple(sql_name(c) for c in node.columns))
             texts.append(f"({text})" if block.order or block.limit else text)
         alias = self.alias("u")
-        inner = indent(f"\n{word}\n".join(texts), "  ")
+        inner = indent(chained(texts, f"\n{word}\n"), "  ")
         values = {column.id: reference(alias, sql_name(column)) for column in node.columns}
         return Block(f"(\n{inner}\n) AS {quote(alias)}", values, alias=alias)
 
-    def _repeat(self, node: Repeat) -> Block:
+    def repeat(self, node: Repeat) -> Block:
         inner = self.source(node.input)
         alias = self.alias("copy")
         # array_repeat of a count below 1 is empty, so the row goes away.
         count = f"CAST({inner.values[node.count.id].text} AS INT)"
         inner.tables += f"\nLATERAL VIEW explode(array_repeat(1, {count})) {quote(alias)} AS `copy`"
         return self.nest(inner, node.columns)
+
+
+@operator_pass("SQL")
+def block_of(node: Relation, printer: Printer) -> Block:
+    """A block that computes the node and may still be extended, by the printer's methods."""
+    raise NotImplementedError
+
+
+def _by(method: Callable[[Printer, Any], Block]) -> Callable[[Any, Printer], Block]:
+    return lambda node, printer: method(printer, node)
+
+
+block_of.register(Scan, StateRead)(_by(Printer.leaf))
+block_of.register(Values)(_by(Printer.constant_rows))
+block_of.register(Filter)(_by(Printer.filter))
+block_of.register(Project)(_by(Printer.project))
+block_of.register(Join)(_by(Printer.join))
+block_of.register(Aggregate)(_by(Printer.aggregate))
+block_of.register(Window)(_by(Printer.window))
+block_of.register(Sort, Limit)(_by(Printer.ordered))
+block_of.register(UnionAll, SetOperation)(_by(Printer.set_operation))
+block_of.register(Repeat)(_by(Printer.repeat))
 
 
 def _table(node: Scan | StateRead) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from planner.algebra.functions import value_when_empty
+from planner.algebra.aggregate_functions import value_when_empty
 from planner.algebra.relational import (
     Aggregate,
     Filter,

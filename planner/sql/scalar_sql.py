@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from planner.algebra.aggregate_functions import is_aggregate
 from planner.algebra.relational import AggregateCall, SortKey, WindowCall
-from planner.algebra.scalar import INFIX, Call, Literal, Ref, Scalar
+from planner.algebra.scalar import CONNECTIVES, INFIX, Call, Literal, Ref, Scalar
 from planner.algebra.types import ColumnId, DataType
 from planner.sql.names import quote
 
@@ -18,7 +19,7 @@ _ESCAPES = {
 _SUFFIX = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L"}
 # Not every engine reads the sign together with the digits, so these go through a cast.
 _LOWEST = {"TINYINT": -(2**7), "SMALLINT": -(2**15), "INT": -(2**31), "BIGINT": -(2**63)}
-_OPERATORS = INFIX | {"and", "or", "div", "&", "|", "^"}
+_OPERATORS = INFIX | {"div", "&", "|", "^"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ def scalar_sql(scalar: Scalar, names: Names) -> Piece:
             _infix("/", args) if scalar.name == "/" else _call(scalar.name, [a.text for a in args])
         )
         return Piece(f"CAST({text} AS {scalar.type.sql})", atomic=True)
+    if scalar.name in CONNECTIVES:
+        return Piece(chained([_operand(arg) for arg in args], f" {scalar.name.upper()} "))
     if scalar.name in _OPERATORS and len(args) == 2:
         return Piece(_infix(scalar.name, args))
     special = _SPECIAL.get(scalar.name)
@@ -104,41 +107,27 @@ def scalar_sql(scalar: Scalar, names: Names) -> Piece:
     return Piece(_call(scalar.name, [arg.text for arg in args]), atomic=True)
 
 
+MOST_FLAT = 64
+"""So many parts of a chain follow one another without parentheses."""
+
+
+def chained(parts: Sequence[str], separator: str) -> str:
+    """Parts joined by AND, OR or UNION ALL: flat, or in halves with parentheses around each where
+    there are many. A parser that calls itself for every part (Sail ends with a crash at 500) then
+    goes as deep as the logarithm of their number."""
+    if len(parts) <= MOST_FLAT:
+        return separator.join(parts)
+    half = len(parts) // 2
+    return f"({chained(parts[:half], separator)}){separator}({chained(parts[half:], separator)})"
+
+
 def _operand(piece: Piece) -> str:
     return piece.text if piece.atomic else f"({piece.text})"
 
 
 def _infix(name: str, args: list[Piece]) -> str:
     left, right = args
-    if name in ("and", "or"):
-        # Chains of one connector need no parentheses on their left spine.
-        separator = f" {name.upper()} "
-        first = left.text if _is_chain(left.text, separator) else _operand(left)
-        return f"{first}{separator}{_operand(right)}"
     return f"{_operand(left)} {name.upper()} {_operand(right)}"
-
-
-def _is_chain(text: str, separator: str) -> bool:
-    """Is the text a chain of ``separator`` at its outermost level, outside of strings?"""
-    depth, quoted, found, i = 0, "", False, 0
-    other = " OR " if separator == " AND " else " AND "
-    while i < len(text):
-        char = text[i]
-        if quoted:
-            if char == "\\" and quoted == "'":
-                i += 1
-            elif char == quoted:
-                quoted = ""
-        elif char in "'`":
-            quoted = char
-        elif char in "()":
-            depth += 1 if char == "(" else -1
-        elif depth == 0 and text.startswith(other, i):
-            return False
-        elif depth == 0 and text.startswith(separator, i):
-            found = True
-        i += 1
-    return found
 
 
 def _call(name: str, args: list[str]) -> str:
@@ -206,7 +195,7 @@ def aggregate_sql(call: AggregateCall, names: Names) -> str:
 def window_sql(call: WindowCall, names: Names) -> str:
     """``f(x) OVER (PARTITION BY ... ORDER BY ... frame)``."""
     args = ", ".join(scalar_sql(arg, names).text for arg in call.args)
-    if call.name == "count" and not args:
+    if is_aggregate(call.name) and not args:
         args = "*"
     over = []
     if call.partition:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from planner.algebra.relational import Relation
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
 from planner.algebra.types import BIGINT, Column, ColumnId, DataType
+from planner.contract.plan_v1 import Parameter
 from planner.request import Source
 from planner.sql.text import QueryText
 
@@ -74,6 +75,9 @@ class Session:
 
     text: QueryText
     sources: Mapping[str, Source]
+    allowed_functions: frozenset[str] = frozenset()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    used_parameters: set[str] = field(default_factory=set)
     columns: ColumnSource = field(default_factory=ColumnSource)
 
 

@@ -9,13 +9,13 @@ from sqlglot import exp
 from planner.algebra.relational import Aggregate, Project, Relation
 from planner.algebra.scalar import Ref, Scalar
 from planner.algebra.types import Column
-from planner.sql.binder import Bound, Context
+from planner.sql.binder import BindContext, Bound
 from planner.sql.conditions import SUBQUERIES, filter_by
 from planner.sql.expressions import ExpressionBinder
 from planner.sql.from_clause import bind_from
 from planner.sql.grouping import aggregate_calls, group
 from planner.sql.grouping_sets import GroupingSets, Keys, read_sets
-from planner.sql.naming import internal_name, output_name
+from planner.sql.identifiers import internal_name, output_name
 from planner.sql.ordering import order_items, ordered_bound
 from planner.sql.scope import Scope
 from planner.sql.text import require_only
@@ -33,18 +33,29 @@ class Item:
 
 @dataclass
 class _Block:
-    context: Context
+    context: BindContext
     node: exp.Select
     binder: ExpressionBinder
     items: list[Item] = field(default_factory=list)
+    keys: dict[int, tuple[exp.Expr, Scalar]] = field(default_factory=dict)
+    """The expressions of GROUP BY with what each was bound to, by the node's identity."""
+
+    def bind_key(self, node: exp.Expr) -> Scalar:
+        """A group expression. One that is written once and meant twice is bound once."""
+        if id(node) not in self.keys:
+            self.keys[id(node)] = node, self.binder.bind(node)
+        return self.keys[id(node)][1]
 
 
-def bind_select(context: Context, node: exp.Select) -> Bound:
-    """A SELECT with everything that belongs to it; WITH is already in ``context``."""
+def bind_select(context: BindContext, node: exp.Select) -> Bound:
+    """A SELECT with everything that belongs to it; WITH is already in ``context``.
+
+    Optimizer hints change no row: batch runs the text with them, plans of ours have their own.
+    """
     text = context.text
     require_only(
         text, node, "with_", "expressions", "distinct", "from_", "joins", "where", "group",
-        "having", "windows", "order", "limit", "offset",
+        "having", "windows", "order", "limit", "offset", "hint",
     )  # fmt: skip
     tables = bind_from(context, node.args.get("from_"), node.args.get("joins") or [])
     scope = Scope(tables.fields, context.parent)
@@ -69,6 +80,8 @@ def _expand_stars(block: _Block) -> list[Item]:
         elif isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star):
             items += _star(block, inner.this, inner.table)
         else:
+            if isinstance(node, exp.Alias) and isinstance(node.args["alias"], exp.Placeholder):
+                raise block.context.text.unsupported(node, "a parameter as the name of a column")
             if isinstance(node, exp.Aliases):
                 raise block.context.text.unsupported(node, "several aliases for one expression")
             items.append(Item(output_name(node), inner))
@@ -121,7 +134,7 @@ def _group(block: _Block) -> None:
             )
         return
     keys, sets = ((), None) if clause is None else _group_keys(block, clause)
-    block.binder = group(block.binder, keys, calls, sets)
+    block.binder = group(block.binder, keys, calls, sets, block.keys)
     for item in block.items:
         if item.value is not None:
             item.value = block.binder.bind(item.node)
@@ -150,11 +163,11 @@ def _group_keys(block: _Block, clause: exp.Group) -> tuple[Keys, GroupingSets | 
         name, target = _group_target(block, part)
         if found := aggregate_calls(target):
             raise text.error(found[0], "an aggregate function in GROUP BY")
-        return name, block.binder.bind(target)
+        return name, block.bind_key(target)
 
     if clause.args.get("all"):
         nodes = [(i.name, i.node) for i in block.items if not aggregate_calls(i.node)]
-        return tuple((name, block.binder.bind(part)) for name, part in nodes), None
+        return tuple((name, block.bind_key(part)) for name, part in nodes), None
     sets = read_sets(text, clause, bind_key)
     if sets is not None:
         return sets.keys, sets
@@ -164,6 +177,8 @@ def _group_keys(block: _Block, clause: exp.Group) -> tuple[Keys, GroupingSets | 
 def _group_target(block: _Block, part: exp.Expr) -> tuple[str, exp.Expr]:
     """The expression a GROUP BY item means: an ordinal, a column, an alias or itself."""
     text, inner = block.context.text, part.unnest()
+    if isinstance(inner, exp.Placeholder):
+        raise text.unsupported(part, "a parameter as an item of GROUP BY")
     if isinstance(inner, exp.Literal) and not inner.is_string:
         position = int(inner.name) if inner.name.isdigit() else 0
         if not 1 <= position <= len(block.items):

@@ -6,7 +6,12 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from planner.errors import SqlError, UnsupportedSqlError
+from planner.errors import (
+    ALLOWED_FUNCTIONS,
+    RefusedFunctionError,
+    SqlError,
+    UnsupportedSqlError,
+)
 
 _EXCERPT_WIDTH = 100
 
@@ -41,6 +46,15 @@ class QueryText:
         hint = hint or "rewrite the query without it; the rest of the query is not the problem"
         message = self._at(self.offset(node, construct), f"{construct} is not supported yet")
         return UnsupportedSqlError(message, hint=hint)
+
+    def refused(self, node: exp.Expr, function: str, why: str) -> SqlError:
+        """A :class:`RefusedFunctionError`: what the function does, and who can allow it."""
+        message = f"a report may not call {function}: it {why}"
+        return RefusedFunctionError(
+            self._at(self.offset(node), message),
+            hint=f"Write the query without it. Only the deployment can allow it, by "
+            f"{ALLOWED_FUNCTIONS}={function} in the environment of the scheduler and the workers.",
+        )
 
     def unknown(self, node: exp.Expr, kind: str, name: str, known: list[str]) -> SqlError:
         """The error for a name that does not exist, with the names that look like it."""
@@ -96,5 +110,4 @@ _CLAUSES = {
     "version": "VERSION AS OF", "when": "TIMESTAMP AS OF", "into": "INTO", "locks": "FOR UPDATE",
     "by_name": "UNION BY NAME", "except_": "EXCEPT in a star", "replace": "REPLACE in a star",
     "totals": "WITH TOTALS", "kind": "SELECT AS", "limit_options": "LIMIT ... PERCENT",
-    "hint": "/*+ */ hints",
 }  # fmt: skip

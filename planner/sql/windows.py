@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.algebra import aggregates
-from planner.algebra.functions import AGGREGATES, window_type
+from planner.algebra.aggregate_functions import canonical, function, is_aggregate
+from planner.algebra.functions import window_type
 from planner.algebra.relational import SortKey, Window, WindowCall
 from planner.algebra.scalar import Literal, Ref, Scalar
 from planner.algebra.types import Column, DataType
 from planner.sql.binder import Binder
 from planner.sql.grouping import call_name
-from planner.sql.naming import internal_name
+from planner.sql.identifiers import internal_name
 from planner.sql.text import require_only
 
 _OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
-_AGGREGATE_NAMES = {"first_value", "last_value", "first", "last"}
 
 
 def window_calls(root: exp.Expr) -> list[exp.Window]:
@@ -60,20 +59,23 @@ def _bind(
     name = call_name(inner)
     if name is None or not isinstance(inner, exp.Anonymous):
         raise binder.text.unsupported(node, f"OVER after {inner.sql(dialect='spark')}")
+    name = canonical(name) if is_aggregate(name) else name
     arguments, distinct = list(inner.expressions), False
     if arguments and isinstance(arguments[0], exp.Distinct):
         arguments, distinct = list(arguments[0].expressions), True
-    if [type(a) for a in arguments] == [exp.Star] and name == "count":
+    known = function(name) if is_aggregate(name) else None
+    takes_star = known is not None and known.takes_star
+    if [type(a) for a in arguments] == [exp.Star] and takes_star:
         arguments = []
     args = tuple(binder.bind(argument) for argument in arguments)
-    if name in _AGGREGATE_NAMES and len(args) == 2:
+    if known is not None and known.skips_nulls and len(args) == 2:
         ignore_nulls, args = args[1] == Literal("true", args[1].type), args[:1]
-    if name == "count" and args and all(isinstance(a, Literal) and a.text for a in args):
+    if takes_star and args and all(isinstance(a, Literal) and a.text for a in args):
         args = ()
     types = tuple(arg.type for arg in args)
     type_ = window_type(name, types)
-    if type_ is None and name in AGGREGATES:
-        type_ = aggregates.result_type(name, types)
+    if type_ is None and known is not None:
+        type_ = known.result(types)
     if type_ is None:
         raise binder.text.error(node, f"{name} is not a window function")
     partition = spec.args.get("partition_by") or []

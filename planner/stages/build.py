@@ -30,14 +30,14 @@ from planner.contract.plan_v1 import (
     SourceInput,
     Stage,
 )
-from planner.materialize.families import Families
-from planner.memo.reference import Shared, Stamped
+from planner.materialize.artifacts import ArtifactFamilies
+from planner.memo.reference import BorrowedRows, Stamped
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
-from planner.temporal.chosen import Chosen, inputs_of, start_of
+from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
+from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 from planner.temporal.space import Slot, Space
-from planner.temporal.tables import Cell, How, Kept, Place
 from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
 
 HASH = "SHUFFLE_HASH"
@@ -46,19 +46,19 @@ Where one side fits in memory for sure, hashing it spares both sorts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class StageContext:
     """What all runs of a plan share."""
 
     space: Space
-    chosen: Chosen
-    families: Families
+    chosen: ExtractedPlan
+    families: ArtifactFamilies
     ids: ColumnIds
 
 
 class StageBuilder:
     """Builds the stages of the ``index``-th opened run."""
 
-    def __init__(self, context: Context, index: int) -> None:
+    def __init__(self, context: StageContext, index: int) -> None:
         self._space = context.space
         self._chosen = context.chosen
         self._families = context.families
@@ -77,7 +77,7 @@ class StageBuilder:
         chosen = self._chosen
         if self._index in chosen.results:
             early = self._index != chosen.results[-1]
-            relation = self._relation(chosen.root, chosen.cell(self._index, chosen.root))
+            relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
             stages.append(
                 Stage(
                     id="result",
@@ -90,10 +90,10 @@ class StageBuilder:
             )
         return tuple(stages)
 
-    def _ordered(self) -> list[tuple[Kept, Place]]:
+    def _ordered(self) -> list[tuple[ChainId, EntryKey]]:
         """This run's partitions, each after those it reads."""
         mine = {k: place for (k, at), place in self._chosen.partitions.items() if at == self._index}
-        done: dict[Kept, Place] = {}
+        done: dict[ChainId, EntryKey] = {}
         stack = sorted(mine, reverse=True)
         while stack:
             kept = stack[-1]
@@ -105,21 +105,21 @@ class StageBuilder:
                 stack.extend(read)
         return list(done.items())
 
-    def _reads(self, kept: Kept, place: Place) -> list[Kept]:
+    def _reads(self, kept: ChainId, place: EntryKey) -> list[ChainId]:
         """The families of which the rows of a partition read this run's partition."""
-        found: dict[Kept, None] = {}
-        waiting = [(place, self._chosen.cell(self._index, place, made=True))]
+        found: dict[ChainId, None] = {}
+        waiting = [(place, self._chosen.entry(self._index, place, made=True))]
         while waiting:
-            at, cell = waiting.pop()
-            places, partitions = inputs_of(cell, at, self._index)
+            at, entry = waiting.pop()
+            places, partitions = inputs_of(entry, at, self._index)
             found |= {k: None for k, until in partitions if until == self._index}
-            waiting += [(p, cell.moved or self._chosen.cell(self._index, p)) for p in places]
+            waiting += [(p, entry.moved or self._chosen.entry(self._index, p)) for p in places]
         found.pop(kept, None)
         return list(found)
 
-    def _keep(self, number: int, kept: Kept, place: Place) -> Stage:
+    def _keep(self, number: int, kept: ChainId, place: EntryKey) -> Stage:
         slot, family = self._space.slots[kept[0]], self._family(kept)
-        rows = self._relation(place, self._chosen.cell(self._index, place, made=True))
+        rows = self._relation(place, self._chosen.entry(self._index, place, made=True))
         if slot.weighted and place[0] == slot.whole:
             rows = self._with_weight(rows, slot)
         return Stage(
@@ -143,50 +143,50 @@ class StageBuilder:
 
     # -- extraction ---------------------------------------------------------------------------
 
-    def _relation(self, place: Place, cell: Cell) -> Relation:
+    def _relation(self, place: EntryKey, entry: DpEntry) -> Relation:
         """The rows of a group as they were chosen to be had in this run."""
         group, _, before = place
-        if cell.moved is not None:
-            return self._relation((group, (), before), cell.moved)
-        if cell.how is How.EXPRESSION:
-            return self._computed(cell)
-        if cell.how is How.SPLIT:
-            parts = (cell.added, (), False)
-            return self._relation(parts, self._chosen.cell(self._index, parts))
-        if cell.kept is None:
+        if entry.moved is not None:
+            return self._relation((group, (), before), entry.moved)
+        if entry.how is How.EXPRESSION:
+            return self._computed(entry)
+        if entry.how is How.SPLIT:
+            parts = (entry.added, (), False)
+            return self._relation(parts, self._chosen.entry(self._index, parts))
+        if entry.kept is None:
             raise ValueError(f"{place} reads nothing that is kept")
-        slot = cell.slot
+        slot = entry.slot
         if slot is None:
             raise ValueError(f"{place} is read of no slot")
-        if cell.expression is not None and isinstance(cell.expression.node, Stamped):
-            return self._stamped(cell.kept, slot, cell.expression.node)
-        if cell.how is How.READ and group == slot.delta:
-            return self._read(cell.kept, slot, Version.DELTA, self._index)
-        until = self._index - 1 if before or cell.how is How.ADDED else self._index
+        if entry.expression is not None and isinstance(entry.expression.node, Stamped):
+            return self._stamped(entry.kept, slot, entry.expression.node)
+        if entry.how is How.READ and group == slot.delta:
+            return self._read(entry.kept, slot, Version.DELTA, self._index)
+        until = self._index - 1 if before or entry.how is How.ADDED else self._index
         version = Version.NEW if until == self._index else Version.OLD
-        rows = self._read(cell.kept, slot, version, until)
-        if cell.how is How.ADDED:
-            delta = (cell.added, (), False)
+        rows = self._read(entry.kept, slot, version, until)
+        if entry.how is How.ADDED:
+            delta = (entry.added, (), False)
             rows = self._added(
-                slot, rows, self._relation(delta, self._chosen.cell(self._index, delta))
+                slot, rows, self._relation(delta, self._chosen.entry(self._index, delta))
             )
         if slot.weighted and group == slot.whole:
             weight = self._families.columns(slot)[-1]
             return consolidate(Signed(rows, weight), self._ids)
         return rows
 
-    def _computed(self, cell: Cell) -> Relation:
-        if cell.expression is None or cell.way is None:
+    def _computed(self, entry: DpEntry) -> Relation:
+        if entry.expression is None or entry.alternative is None:
             raise ValueError("an expression has a way")
-        if isinstance(cell.expression.node, Shared):
-            return self._shared(cell.expression.node)
+        if isinstance(entry.expression.node, BorrowedRows):
+            return self._borrowed(entry.expression.node)
         inputs = []
-        for ask in cell.way.asks:
-            place = (ask.group, ask.key, ask.before)
-            inputs.append(self._relation(place, self._chosen.cell(self._index, place)))
-        if cell.hashed and cell.way.hashes is not None:
-            self._hints[inputs[cell.way.hashes]] = HASH
-        node = cell.expression.node
+        for requirement in entry.alternative.requirements:
+            place = (requirement.group, requirement.key, requirement.before)
+            inputs.append(self._relation(place, self._chosen.entry(self._index, place)))
+        if entry.hashed and entry.alternative.hashed_input is not None:
+            self._hints[inputs[entry.alternative.hashed_input]] = HASH
+        node = entry.expression.node
         return in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
 
     def _added(self, slot: Slot, old: Relation, change: Relation) -> Relation:
@@ -199,13 +199,13 @@ class StageBuilder:
         items = (*((c, Ref(c)) for c in data), (weight, Ref(total.weight)))
         return Project(total.relation, items)
 
-    def _read(self, kept: Kept, slot: Slot, version: Version, until: int) -> Relation:
+    def _read(self, kept: ChainId, slot: Slot, version: Version, until: int) -> Relation:
         family = self._family(kept, until)
         columns = self._families.columns(slot)
         names = tuple(column.name for column in family.columns)
         return StateRead(family.id, columns, names, version)
 
-    def _stamped(self, kept: Kept, slot: Slot, node: Stamped) -> Relation:
+    def _stamped(self, kept: ChainId, slot: Slot, node: Stamped) -> Relation:
         family = self._family(kept)
         names = {
             column.id: spec.name
@@ -214,14 +214,14 @@ class StageBuilder:
         stored = (*(names[column.id] for column in node.given), RUN_COLUMN)
         return StateRead(family.id, node.columns, stored, Version.NEW)
 
-    def _shared(self, node: Shared) -> Relation:
+    def _borrowed(self, node: BorrowedRows) -> Relation:
         """All of it is of runs before this one, so every version of it is the whole."""
-        family = self.used[node.family] = self._families.lent(node.family)
+        family = self.used[node.family] = self._families.borrowed_family(node.family)
         names = tuple(column.name for column in family.columns)
         rows = StateRead(family.id, node.stored, names, Version.NEW)
         return consolidate(Signed(rows, node.stored[-1]), self._ids) if node.plain else rows
 
-    def _family(self, kept: Kept, until: int | None = None) -> Family:
+    def _family(self, kept: ChainId, until: int | None = None) -> Family:
         at = self._index if until is None else until
         start = start_of(self._chosen, kept, at)
         if start is None:
@@ -229,7 +229,7 @@ class StageBuilder:
         if start is not None:
             family = self._families.family(kept, start)
         else:
-            family = self._families.lent_chains[kept]
+            family = self._families.borrowed_chains[kept]
         self.used[family.id] = family
         return family
 

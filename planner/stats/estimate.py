@@ -12,6 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from planner.algebra.aggregate_functions import function
+from planner.algebra.aggregate_record import Mean
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
@@ -25,6 +28,7 @@ from planner.algebra.relational import (
     Scan,
     SetKind,
     SetOperation,
+    Sort,
     UnionAll,
     Values,
     Window,
@@ -64,7 +68,7 @@ class Estimator:
         determined: Determined | None = None,
     ) -> None:
         self._sources = {source.name: source for source in sources}
-        self._determined = determined or Determined(self._sources.values())
+        self.determined = determined or Determined(self._sources.values())
         self._rows = dict(rows or {})
         # By identity: structural hashing of a deep tree costs more than the estimate. The node is
         # kept with its estimate, so its identity is not used again.
@@ -98,21 +102,10 @@ class Estimator:
         return self._done[id(relation)][1]
 
     def of_node(self, node: Relation, inputs: tuple[Estimate, ...]) -> Estimate:
-        if isinstance(node, Scan):
-            return self._of_scan(node)
-        if isinstance(node, Values):
-            return _of_values(node)
-        if isinstance(node, Join):
-            return join_estimate(node, split_condition(node), *inputs)
-        if isinstance(node, UnionAll):
-            return _of_union(node, inputs)
-        if isinstance(node, SetOperation):
-            return _of_set_operation(node, *inputs)
-        if isinstance(node, Aggregate):
-            return _of_aggregate(node, inputs[0], self._determined)
-        return _of_unary(node, inputs[0])
+        """The estimate of a node from those of its inputs."""
+        return estimate_of(node, inputs, self)
 
-    def _of_scan(self, node: Scan) -> Estimate:
+    def of_scan(self, node: Scan) -> Estimate:
         source = self._sources[node.source]
         day = float(max(0, source.rows))
         rows = self._rows.get(node.source, day)
@@ -137,28 +130,59 @@ class Estimator:
         return self._whole[source.name]
 
 
-def _of_unary(node: Relation, below: Estimate) -> Estimate:
-    if isinstance(node, Filter):
-        return _of_filter(node, below)
-    if isinstance(node, Project):
-        columns = {column.id: _of_item(scalar, column, below) for column, scalar in node.items}
-        return Estimate(rows=below.rows, columns=columns)
-    if isinstance(node, Limit):
-        rows = max(0.0, below.rows - node.offset)
-        rows = rows if node.count is None else min(rows, float(node.count))
-        return Estimate(rows=rows, columns=resized(below.columns, below.rows, rows))
-    if isinstance(node, Window):
-        added = {column.id: _unknown(column.type, below.rows) for column, _ in node.calls}
-        return Estimate(rows=below.rows, columns={**below.columns, **added})
-    if isinstance(node, Repeat):
-        rest = {id_: c for id_, c in below.columns.items() if id_ != node.count.id}
-        return Estimate(rows=below.rows, columns=rest)
-    # Sort, and whatever else hands on the rows of its input.
-    return below
+Below = tuple[Estimate, ...]
 
 
-def _of_filter(node: Filter, below: Estimate) -> Estimate:
+@operator_pass("estimate")
+def estimate_of(node: Relation, below: Below, known: Estimator) -> Estimate:
+    """The estimate of a node from those of its inputs."""
+    raise NotImplementedError
+
+
+@estimate_of.register(Scan)
+def _of_scan(node: Scan, _: Below, known: Estimator) -> Estimate:
+    return known.of_scan(node)
+
+
+@estimate_of.register(Join)
+def _of_join(node: Join, below: Below, _: Estimator) -> Estimate:
+    return join_estimate(node, split_condition(node), *below)
+
+
+@estimate_of.register(Project)
+def _of_project(node: Project, below: Below, _: Estimator) -> Estimate:
+    columns = {column.id: _of_item(scalar, column, below[0]) for column, scalar in node.items}
+    return Estimate(rows=below[0].rows, columns=columns)
+
+
+@estimate_of.register(Limit)
+def _of_limit(node: Limit, below: Below, _: Estimator) -> Estimate:
+    rows = max(0.0, below[0].rows - node.offset)
+    rows = rows if node.count is None else min(rows, float(node.count))
+    return Estimate(rows=rows, columns=resized(below[0].columns, below[0].rows, rows))
+
+
+@estimate_of.register(Window)
+def _of_window(node: Window, below: Below, _: Estimator) -> Estimate:
+    added = {column.id: _unknown(column.type, below[0].rows) for column, _ in node.calls}
+    return Estimate(rows=below[0].rows, columns={**below[0].columns, **added})
+
+
+@estimate_of.register(Repeat)
+def _of_repeat(node: Repeat, below: Below, _: Estimator) -> Estimate:
+    rest = {id_: c for id_, c in below[0].columns.items() if id_ != node.count.id}
+    return Estimate(rows=below[0].rows, columns=rest)
+
+
+@estimate_of.register(Sort)
+def _of_sort(_: Sort, below: Below, __: Estimator) -> Estimate:
+    return below[0]
+
+
+@estimate_of.register(Filter)
+def _of_filter(node: Filter, inputs: Below, _: Estimator) -> Estimate:
     """By what is counted in a sample, as far as there is one that can tell."""
+    (below,) = inputs
     if below.sample is None:
         rows = below.rows * selectivity(node.predicate, below.columns)
         return Estimate(rows=rows, columns=resized(below.columns, below.rows, rows))
@@ -227,8 +251,10 @@ def _is_monotone_cast(scalar: Scalar) -> bool:
     return isinstance(scalar, Call) and scalar.name == "cast" and isinstance(scalar.args[0], Ref)
 
 
-def _of_aggregate(node: Aggregate, below: Estimate, determined: Determined) -> Estimate:
-    rows = _groups(node, below, determined) if node.keys else 1.0
+@estimate_of.register(Aggregate)
+def _of_aggregate(node: Aggregate, inputs: Below, known: Estimator) -> Estimate:
+    (below,) = inputs
+    rows = _groups(node, below, known.determined) if node.keys else 1.0
     columns: dict[ColumnId, ColumnEstimate] = {
         key.id: below.columns[key.id]._replace(
             distinct=min(below.columns[key.id].distinct, max(rows, 1.0))
@@ -237,7 +263,7 @@ def _of_aggregate(node: Aggregate, below: Estimate, determined: Determined) -> E
     }
     for made, call in node.calls:
         low, high = None, None
-        if call.name in ("min", "max") and call.args and isinstance(call.args[0], Ref):
+        if function(call.name).bounded and isinstance(call.args[0], Ref):
             bound = below.columns[call.args[0].column.id]
             low, high = bound.low, bound.high
         columns[made.id] = ColumnEstimate(
@@ -265,9 +291,10 @@ def _groups(node: Aggregate, below: Estimate, determined: Determined) -> float:
 def _mean_of_group(call: AggregateCall, below: Estimate, groups: float) -> float | None:
     """The mean of a sum or count over the groups; a value's own mean is that of its bounds."""
     size = below.rows / max(1.0, groups)
-    if call.name == "count":
+    known = function(call.name).mean
+    if known is Mean.ROWS:
         return size
-    if call.name != "sum" or not isinstance(call.args[0], Ref):
+    if known is not Mean.SUM or not isinstance(call.args[0], Ref):
         return None
     stats = below.columns[call.args[0].column.id]
     if stats.low is None or stats.high is None:
@@ -275,7 +302,8 @@ def _mean_of_group(call: AggregateCall, below: Estimate, groups: float) -> float
     return size * (stats.low + stats.high) / 2.0
 
 
-def _of_values(node: Values) -> Estimate:
+@estimate_of.register(Values)
+def _of_values(node: Values, *_: object) -> Estimate:
     rows = float(len(node.rows))
     columns = {
         column.id: ColumnEstimate(
@@ -286,7 +314,8 @@ def _of_values(node: Values) -> Estimate:
     return Estimate(rows=rows, columns=columns)
 
 
-def _of_union(node: UnionAll, inputs: tuple[Estimate, ...]) -> Estimate:
+@estimate_of.register(UnionAll)
+def _of_union(node: UnionAll, inputs: Below, _: Estimator) -> Estimate:
     rows = sum(branch.rows for branch in inputs)
     columns: dict[ColumnId, ColumnEstimate] = {}
     for position, column in enumerate(node.merged):
@@ -312,8 +341,10 @@ def _merged(sides: list[tuple[float, ColumnEstimate]], rows: float) -> ColumnEst
     )
 
 
-def _of_set_operation(node: SetOperation, left: Estimate, right: Estimate) -> Estimate:
+@estimate_of.register(SetOperation)
+def _of_set_operation(node: SetOperation, inputs: Below, _: Estimator) -> Estimate:
     """INTERSECT: half of the smaller side; EXCEPT: left without half of the smaller side."""
+    left, right = inputs
     common = min(left.rows, right.rows) / 2.0
     rows = common if node.kind is SetKind.INTERSECT else left.rows - common
     pairs = zip(node.left.columns, node.merged, strict=True)

@@ -1,1 +1,2 @@
-"""When each operator runs: early, in every opened run, or once, in the final one."""
+"""The temporal search decides when each operator runs: in every opened run on what is new, or once
+in the final run."""

@@ -1,14 +1,14 @@
 """The temporal search: dynamic programming over (group, distribution, time point).
 
-For a given set of opened runs and of kept snapshots, the cheapest way to have every group in
-every run, each from the cheapest ways to have what it is made of (Tempura 6.2, equation 6). A
-snapshot can be had as of this run or the last one; what is kept of it can be read in every later
-run. The cost of a way is a weighted sum over the runs in which its parts are computed; with weights
-that grow faster than any cost, the sum compares as the reverse-lexicographic vector does, so one
-search serves both cost functions. Costs are integers.
+For a given set of opened runs, it finds the cheapest way to have every group in every run, each
+from the cheapest ways to have its inputs (Tempura 6.2, equation 6). A snapshot can be had as of
+this run or the last one; what is kept of it can be read in every later run. The cost of an entry is
+the weighted sum, over the runs, of what its parts cost there. With weights that grow faster than
+any cost, the sum orders plans as the reverse-lexicographic vector does, so one search serves both
+cost functions. Costs are integers.
 
-Reading what is kept costs the making of its partitions too, but for those of which the caller says
-that they are *shared*: made anyway, and paid for once.
+Who reads a chain also pays for making its partitions, except for those that the caller declares
+*shared*: they are made in any case, and paid for once.
 """
 
 from __future__ import annotations
@@ -17,61 +17,69 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from planner.memo.memo import GroupId
-from planner.temporal.cone import Cone
-from planner.temporal.fill import Filler, Terms
-from planner.temporal.space import Space, dated
-from planner.temporal.tables import Kept, Partition, Solution, Table
-from planner.temporal.ways import Span, Ways
+from planner.temporal.alternatives import AlternativeEnumerator
+from planner.temporal.as_of import Span, group_version
+from planner.temporal.group_costs import ChainTerms, GroupCosts
+from planner.temporal.invalidation import Invalidation
+from planner.temporal.solution import ChainId, DpTable, Partition, Solution
+from planner.temporal.space import Space
 
 
 class Solver:
-    """``weights``: of the opened runs, integers. ``committed``: chains that the base run has, whose
-    cost is spent. ``twins``: which chain holds the rows of another one too (a table that the query
-    reads twice)."""
+    """Solves the dynamic program for one set of opened runs, given as ``spans``.
+
+    ``weights`` has an integer for each opened run. ``committed`` are the chains that exist already
+    and cost nothing but the reading. ``twins`` maps a chain to another one that holds the same
+    rows, as for a table that the query reads twice.
+    """
 
     def __init__(
         self,
         space: Space,
-        ways: Ways,
+        alternatives: AlternativeEnumerator,
         spans: tuple[Span, ...],
         weights: Mapping[int, int],
-        committed: frozenset[Kept],
-        twins: Mapping[Kept, Kept],
-        terms: Terms,
+        committed: frozenset[ChainId],
+        twins: Mapping[ChainId, ChainId],
+        terms: ChainTerms,
     ) -> None:
         self._space = space
         self._spans = spans
         self._twins = twins
-        self._filler = Filler(space, ways, spans, weights, committed, twins, terms)
+        self._group_costs = GroupCosts(space, alternatives, spans, weights, committed, twins, terms)
 
     @property
     def evaluations(self) -> int:
-        """How often a way was costed."""
-        return self._filler.evaluations
+        """How many alternatives were costed so far."""
+        return self._group_costs.evaluations
 
     @cached_property
-    def _cone(self) -> Cone:
-        return Cone(self._space, self._twins)
+    def _invalidation(self) -> Invalidation:
+        return Invalidation(self._space, self._twins)
 
     def forget(self) -> None:
-        """Let go of what is listed once for all solutions; it will be listed again."""
-        self._filler.forget()
-        self.__dict__.pop("_cone", None)
+        """Drop what is cached for all solutions, to free memory. It is made again when it is
+        needed."""
+        self._group_costs.forget()
+        self.__dict__.pop("_invalidation", None)
 
     def solve(
         self,
         shared: frozenset[Partition] = frozenset(),
         near: Solution | None = None,
-        allowed: frozenset[Kept] | None = None,
+        allowed: frozenset[ChainId] | None = None,
     ) -> Solution:
-        """Fill the tables, run by run, groups in order. With a solution of other shared partitions
-        at hand, only what differs is costed again. ``allowed``: the only chains that may be kept,
-        beside the committed ones; None for any."""
+        """Fill the DP tables, run by run, each group after its parts.
+
+        If ``near`` is a solution with the same ``allowed`` chains but other shared partitions, only
+        what differs from it is costed again. ``allowed`` are the only chains that may be kept
+        besides the committed ones; None allows any.
+        """
         solution = Solution(self._spans, shared, allowed)
         if near is None or near.allowed != allowed:
             for index in range(len(self._spans)):
                 for group in self._space.order:
-                    self._filler.fill(solution, index, group)
+                    self._group_costs.fill(solution, index, group)
             return solution
         differ: set[GroupId] = set()
         for index in range(len(self._spans)):
@@ -81,53 +89,61 @@ class Solver:
     def _fill_again(
         self, at: Solution, near: Solution, index: int, differ: set[GroupId]
     ) -> set[GroupId]:
-        """Take a run over from a near solution, but for what may differ in it: what pays for other
-        partitions, what reads chains that ``differ`` since the run before, and what is above that,
-        as far as it comes out different. Returns the groups whose chains do."""
+        """Take over one run from a near solution and cost again only what may differ in it: the
+        groups that pay for other partitions now, the groups that read chains which ``differ`` since
+        the previous run, and the groups above those, as long as entries change. Returns the groups
+        whose chains changed."""
         paid = {kept for kept, run in near.shared ^ at.shared if run == index}
         again = set().union(
-            *(self._cone.payers.get(kept, ()) for kept in paid),
-            *(self._cone.later.get(group, ()) for group in differ),
+            *(self._invalidation.payers.get(kept, ()) for kept in paid),
+            *(self._invalidation.later.get(group, ()) for group in differ),
         )
-        at.cells[index], at.made[index] = near.cells[index], near.made[index]
-        at.links[index], at.longer[index] = near.links[index], near.longer[index]
+        at.entries[index], at.made[index] = near.entries[index], near.made[index]
+        at.chain_costs[index], at.extended[index] = near.chain_costs[index], near.extended[index]
         found: set[GroupId] = set()
         if not again:
             return found
-        at.cells[index], at.made[index] = Table(near.cells[index].of), Table(near.made[index].of)
-        at.links[index], at.longer[index] = dict(near.links[index]), dict(near.longer[index])
+        at.entries[index], at.made[index] = (
+            DpTable(near.entries[index].of),
+            DpTable(near.made[index].of),
+        )
+        at.chain_costs[index], at.extended[index] = (
+            dict(near.chain_costs[index]),
+            dict(near.extended[index]),
+        )
         for group in self._space.order:
             if group in again:
                 chains = self._fill_one(at, near, index, group)
                 if chains:
                     found.add(group)
-                if chains or self._cells_differ(at, near, index, group):
-                    again |= self._cone.above.get(group, set())
+                if chains or self._entries_differ(at, near, index, group):
+                    again |= self._invalidation.above.get(group, set())
         return found
 
     def _fill_one(self, at: Solution, near: Solution, index: int, group: GroupId) -> bool:
-        """Fill a group again; whether a chain that holds it differs."""
-        # Without what is filled again: a way that is gone must not stay behind.
-        owned = [chain.kept for chain in self._filler.owned(group)]
+        """Cost a group again; return whether the cost of a chain that it owns changed."""
+        # Remove the old costs first: a chain that is no longer possible must not stay behind.
+        owned = [chain.kept for chain in self._group_costs.owned(group)]
         for kept in owned:
-            at.links[index].pop(kept, None)
-            at.longer[index].pop(kept, None)
-        self._filler.fill(at, index, group)
+            at.chain_costs[index].pop(kept, None)
+            at.extended[index].pop(kept, None)
+        self._group_costs.fill(at, index, group)
         return any(
             table.get(kept) != known.get(kept)
             for table, known in (
-                (at.links[index], near.links[index]),
-                (at.longer[index], near.longer[index]),
+                (at.chain_costs[index], near.chain_costs[index]),
+                (at.extended[index], near.extended[index]),
             )
             for kept in owned
         )
 
-    def _cells_differ(self, at: Solution, near: Solution, index: int, group: GroupId) -> bool:
-        """Whether a group came out different. What did not is taken over as it was."""
+    def _entries_differ(self, at: Solution, near: Solution, index: int, group: GroupId) -> bool:
+        """Return whether the entries of a group changed. Unchanged ones are replaced by the near
+        solution's objects, to share memory."""
         differ = False
-        for version in (group, dated(group, True)):
+        for version in (group, group_version(group, True)):
             for table, known in (
-                (at.cells[index].of, near.cells[index].of),
+                (at.entries[index].of, near.entries[index].of),
                 (at.made[index].of, near.made[index].of),
             ):
                 if table.get(version) != known.get(version):

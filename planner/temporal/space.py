@@ -1,4 +1,5 @@
-"""What the temporal search is over: groups in order, what can be kept, and wanted distributions."""
+"""The search space of the temporal search: the groups in order, the snapshots that can be kept, and
+the distributions that readers of each group would use."""
 
 from __future__ import annotations
 
@@ -13,24 +14,19 @@ from planner.memo.memo import Expression, GroupId, Memo, Tvr, View
 from planner.memo.reference import Stamped
 
 Key = tuple[ColumnId, ...]
-"""Columns by whose hash rows are distributed, in order; empty: anyhow."""
-
-Dated = int
-"""A group as of this run; or, inverted (``~group``), as of the last one."""
-
-
-def dated(group: GroupId, before: bool) -> Dated:
-    """The group as of this run, or (``before``) as of the last one."""
-    return ~group if before else group
+"""The columns by whose hash rows are distributed, in order; empty if any distribution will do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A snapshot that can be kept as the sum of its deltas, run by run.
+    """A snapshot that can be kept as the sum of its deltas, one partition per run.
 
-    ``whole``: the TVR's own rows, or the states of them: what the first partition of a chain is.
-    Where the kept rows carry weights, reading them as ``whole`` consolidates; ``snapshot`` is the
-    same with the weights. ``singles``: the delta as states of single rows.
+    ``snapshot`` is the group whose rows are stored, and ``delta`` the group that each later run
+    appends. ``whole`` is the group that the first partition of a chain holds: the TVR's own rows,
+    or their partial states. It differs from ``snapshot`` only where the stored rows carry weights:
+    reading such a chain as ``whole`` consolidates the weights, reading it as ``snapshot`` keeps
+    them. ``singles`` is the delta as states of single rows, not grouped yet. ``index`` is the
+    position of the slot in :attr:`Space.slots`.
     """
 
     index: int
@@ -43,17 +39,23 @@ class Slot:
 
     @property
     def weighted(self) -> bool:
+        """Whether the stored rows carry a weight column."""
         return self.view is View.WEIGHTED
 
 
 class Space:
-    """The part of a memo that a root group can be made of.
+    """The part of a memo that can take part in computing the root group.
 
-    ``splits``: step groups that give a snapshot's rows. ``order``: groups, each after all that it
-    is made of (``parts``). ``steps``: groups that depend on the step; ``stamped``: expressions of a
-    group that read what another one keeps, with the runs that wrote it. ``wanted``: the
-    distributions that some reader of a group would like, the empty one first. ``keys``: how each
-    slot may be distributed.
+    ``order`` lists the groups, each after its ``parts``: the groups that it can be computed from
+    directly. ``place`` is the index of a group in ``order``. ``steps`` holds the groups that depend
+    on both ends of the step. ``splits`` maps a snapshot to the step group that gives the same rows
+    from what there was and what came. ``stamped`` maps a group to its :class:`Stamped` expressions,
+    each with the group whose stored rows it reads. ``wanted`` maps a group to the distributions
+    that some reader would use, the empty key first. ``keys`` lists, for each slot, the keys by
+    which it may be distributed.
+
+    ``keeps`` restricts the views that may be kept; None allows all. ``placed_unions`` says that a
+    union keeps a distribution that all of its branches have.
     """
 
     def __init__(
@@ -91,25 +93,26 @@ class Space:
         self.keys = tuple(self._keys(slot) for slot in self.slots)
 
     def slots_of(self, group: GroupId) -> Iterator[Slot]:
-        """What may be kept of the rows of a snapshot group."""
+        """Yield the slots from which a snapshot group can be read."""
         yield from self.by_whole.get(group, ())
         yield from self.by_snapshot.get(group, ())
 
     def makeable_by_step(self) -> frozenset[GroupId]:
-        """Snapshots that need not be computed whole after the first run: they can be kept; or, of
-        what may not be kept, their deltas go into something that can."""
+        """Return the snapshots that no run after the first has to recompute in full: those that can
+        be kept and, where ``keeps`` is restricted, those that have a delta."""
         found = {group for slot in self.slots for group in (slot.whole, slot.snapshot)}
         if self._keeps is not None:
             found |= {self.memo.leader(tvr.new) for tvr in self.memo.tvrs if tvr.has_delta}
         return frozenset(found)
 
     def is_below(self, part: GroupId, group: GroupId) -> bool:
-        """Whether a group comes before another one in the order."""
+        """Return whether both groups are in the order and ``part`` comes before ``group``."""
         place, other = self.place.get(part), self.place.get(group)
         return place is not None and other is not None and place < other
 
     def place_of(self, slot: Slot) -> int:
-        """When in the order a slot can be made; after all else if it is of no use."""
+        """Return the position in the order of the group that a slot's first partition holds; one
+        past the end if that group is not in the space."""
         return self.place.get(slot.whole, len(self.order))
 
     def _keys(self, slot: Slot) -> tuple[Key, ...]:
@@ -119,6 +122,8 @@ class Space:
         return tuple(key for key in keys if all(is_distributable(types[id_]) for id_ in key))
 
     def _ordered(self) -> tuple[GroupId, ...]:
+        """Return the groups in depth-first postorder from the root. The memo may have cycles: an
+        edge back to a group that is still being visited is ignored."""
         order: list[GroupId] = []
         state: dict[GroupId, int] = {}
         stack: list[tuple[GroupId, bool]] = [(self.root, False)]
@@ -130,11 +135,13 @@ class Space:
             elif group not in state:
                 state[group] = 1
                 stack.append((group, True))
-                # A group on the stack is being made: what would need it to make it is left out.
+                # A group with a state is being visited or done: this is where cycles are cut.
                 stack.extend((g, False) for g in self._made_of(group) if state.get(g) is None)
         return tuple(order)
 
     def _made_of(self, group: GroupId) -> list[GroupId]:
+        """Return the groups that a group can be computed from directly, by expressions or from
+        slots."""
         found: dict[GroupId, None] = {}
         if group in self.splits:
             found[self.splits[group]] = None
@@ -151,6 +158,7 @@ class Space:
     # -- distributions ------------------------------------------------------------------------
 
     def _wanted(self) -> dict[GroupId, tuple[Key, ...]]:
+        """Collect, from the root down, the distributions that readers of each group would use."""
         wanted: dict[GroupId, dict[Key, None]] = {group: {(): None} for group in self.order}
         for group in reversed(self.order):
             for expression in self.memo.alternatives(group):
@@ -165,6 +173,8 @@ class Space:
         return {group: tuple(keys) for group, keys in wanted.items()}
 
     def _asked(self, expression: Expression, keys: tuple[Key, ...]) -> Iterator[tuple[int, Key]]:
+        """Yield the distributions that an expression would use of its inputs, when its own output
+        is wanted by ``keys``."""
         node, inputs = expression.node, expression.inputs
         if isinstance(node, Join):
             for given, key in zip(inputs, join_keys(node), strict=True):
@@ -183,23 +193,25 @@ class Space:
 
 
 def join_keys(join: Join) -> tuple[Key, Key]:
-    """The equalities of a join as a key of each side, in one order for both."""
+    """Return the equi-join columns as one key per side, ordered alike so that the sides match."""
     pairs = sorted(split_condition(join).pairs, key=lambda pair: pair[0].id)
     return tuple(left.id for left, _ in pairs), tuple(right.id for _, right in pairs)
 
 
 def aggregate_key(node: Aggregate) -> Key:
+    """Return the grouping columns as a key."""
     return tuple(sorted(key.id for key in node.keys))
 
 
 def branch_keys(union: UnionAll, key: Key) -> tuple[Key, ...]:
-    """A distribution of a union as one of each branch."""
+    """Translate a key of a union into the keys of its branches, in order."""
     places = [[column.id for column in union.columns].index(id_) for id_ in key]
     return tuple(tuple(b.columns[place].id for place in places) for b in union.branches)
 
 
 def key_below(node: Relation, key: Key) -> Key | None:
-    """A distribution of the output as one of the input; None if the operator makes a key column."""
+    """Translate a key of a filter's or projection's output into one of its input. Returns None if
+    the projection computes a key column rather than passing it through."""
     if not isinstance(node, Project):
         return key
     names = {column.id: value for column, value in node.items}
@@ -248,12 +260,15 @@ def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
 
 
 def is_distributable(type_: DataType) -> bool:
-    """Spark hashes these as they are; floats it normalizes first, which defeats bucketing."""
+    """Return whether a chain may be distributed by a column of this type. Floating-point columns
+    are excluded because Spark normalizes them before it hashes them, which defeats bucketing;
+    nested types are excluded too."""
     return type_.is_known and not type_.is_floating and "<" not in type_.name
 
 
 def is_storable(column: Column, *, grouped: bool) -> bool:
-    """Parquet takes it; and, where a signed bag will be consolidated, GROUP BY takes it."""
+    """Return whether Parquet can store the column and, if ``grouped``, whether Spark can group by
+    it, which consolidating weighted rows requires."""
     name = column.type.name.upper()
     if grouped and "MAP<" in name:
         return False

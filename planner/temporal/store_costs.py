@@ -1,5 +1,7 @@
-"""What a solver charges beside the ways to compute: moving, writing and reading rows. None of it
-depends on what is shared, so each is found once for all the solutions of a solver."""
+"""What the search charges for shuffling, writing and reading rows, besides the alternatives.
+
+None of it depends on the shared partitions, so each cost is computed once for all solutions.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,21 @@ from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.memo.memo import GroupId
+from planner.temporal.alternatives import AlternativeEnumerator
+from planner.temporal.as_of import Span
 from planner.temporal.space import Slot
-from planner.temporal.ways import Span, Ways
 
 
 class StoreCosts:
-    """Of one search over these opened runs. Not weighted. ``index``: of an opened run.
-    ``stage_cost``: of writing a partition, beside its rows."""
+    """Caches these costs for one set of opened runs. They are unweighted, in millionths of a CPU
+    second. ``index`` is that of an opened run; ``stage_cost`` is the fixed cost of writing a
+    partition."""
 
-    def __init__(self, ways: Ways, spans: tuple[Span, ...], stage_cost: int) -> None:
-        self._ways = ways
-        self._prices = ways.prices
+    def __init__(
+        self, alternatives: AlternativeEnumerator, spans: tuple[Span, ...], stage_cost: int
+    ) -> None:
+        self._alternatives = alternatives
+        self._prices = alternatives.prices
         self._spans = spans
         self._stage_cost = stage_cost
         self._sizes: dict[tuple[int, int], Size] = {}
@@ -27,24 +33,24 @@ class StoreCosts:
         self._added: dict[tuple[int, GroupId, int], tuple[tuple[GroupId, int], ...]] = {}
 
     def moved(self, group: GroupId, index: int, before: bool) -> int:
-        """Of shuffling a group."""
+        """Return the cost of shuffling a group."""
         known = (group, index, before)
         if known not in self._moved:
-            size = self._ways.size(group, before, self._spans[index])
+            size = self._alternatives.size(group, before, self._spans[index])
             self._moved[known] = round(operators.exchange(size, self._prices))
         return self._moved[known]
 
     def written(self, group: GroupId, index: int) -> int:
-        """Of writing a partition."""
+        """Return the cost of writing a group as a partition."""
         known = (group, index)
         if known not in self._written:
-            size = self._ways.size(group, False, self._spans[index])
+            size = self._alternatives.size(group, False, self._spans[index])
             self._written[known] = write_cost(size, self._stage_cost, self._prices)
         return self._written[known]
 
     def read(self, slot: Slot, group: GroupId, index: int, before: bool) -> tuple[int, int]:
-        """Of reading a chain as a group, and how much of it is to make plain rows of weighted
-        ones."""
+        """Return the cost of reading a chain as a group, and how much of it consolidates weighted
+        rows."""
         known = (slot.index, group, index, before)
         if known not in self._read:
             span = self._spans[index]
@@ -54,8 +60,9 @@ class StoreCosts:
         return self._read[known]
 
     def added(self, slot: Slot, group: GroupId, index: int) -> tuple[tuple[GroupId, int], ...]:
-        """The groups that may be added to what earlier runs kept, and of reading and adding that,
-        beside having them."""
+        """Return the groups that can be added to what earlier runs kept of a slot: its delta, and
+        the delta as states of single rows. Each comes with the cost of reading what is kept and
+        adding the group to it, without the cost of computing the group."""
         known = (slot.index, group, index)
         if known not in self._added:
             span = self._spans[index]
@@ -70,22 +77,25 @@ class StoreCosts:
         return self._added[known]
 
     def stamped(self, slot: Slot, index: int) -> int:
-        """Of reading a chain with the runs that wrote its rows."""
+        """Return the cost of reading a chain with the runs that wrote its rows."""
         return round(operators.read(self._stored(slot, self._spans[index].run), self._prices))
 
     def _more_to_merge(self, slot: Slot, added: GroupId, span: Span) -> int:
-        """Of merging single rows, beside the states that there would be of them."""
+        """Return what merging single rows costs more than merging the states of their groups."""
         if added == slot.delta:
             return 0
-        rows = self._ways.size(added, False, span)
-        more = Size(max(0.0, rows.rows - self._ways.size(slot.delta, False, span).rows), rows.width)
+        rows = self._alternatives.size(added, False, span)
+        more = Size(
+            max(0.0, rows.rows - self._alternatives.size(slot.delta, False, span).rows), rows.width
+        )
         return round(
             operators.group(more.rows, 0.0, (), 1, self._prices)
             + operators.exchange(more, self._prices)
         )
 
     def _stored(self, slot: Slot, until: int) -> Size:
-        """Rows of a chain: more than the snapshot has, where every run left states of a group."""
+        """Return the size of a chain up to a run: the sum of its partitions. That is more than the
+        snapshot where several runs wrote states of one group."""
         if (slot.index, until) not in self._sizes:
             self._sizes[slot.index, until] = self._sum(slot, until)
         return self._sizes[slot.index, until]
@@ -96,18 +106,19 @@ class StoreCosts:
             if span.run > until:
                 break
             part = (
-                self._ways.size(slot.delta, False, span)
+                self._alternatives.size(slot.delta, False, span)
                 if span.base
-                else self._ways.size(slot.snapshot, False, span)
+                else self._alternatives.size(slot.snapshot, False, span)
             )
             rows, width, before = rows + part.rows, part.width, span.run
         if before < until or not rows:
-            whole = self._ways.size(slot.snapshot, False, Span(0, until))
+            whole = self._alternatives.size(slot.snapshot, False, Span(0, until))
             return Size(max(rows, whole.rows), whole.width)
         return Size(rows, width)
 
     def _consolidation(self, slot: Slot, group: GroupId, size: Size) -> int:
-        """Of making plain rows of weighted ones: a grouping by all columns."""
+        """Return the cost of turning weighted rows into plain ones by grouping over all columns; 0
+        where the group is not read as plain rows."""
         if not slot.weighted or slot.whole != group:
             return 0
         grouped = operators.group(size.rows, size.rows, (), 1, self._prices)
@@ -115,5 +126,6 @@ class StoreCosts:
 
 
 def write_cost(size: Size, stage_cost: int, prices: Prices) -> int:
-    """Of writing a partition, not weighted."""
+    """Return the unweighted cost of writing a partition: ``stage_cost``, and that of its rows and
+    bytes."""
     return stage_cost + round(operators.write(size, prices))

@@ -1,10 +1,12 @@
-"""Signed bags, and the delta convention of all of Forerun, written here once.
+"""Signed bags, and the delta convention that all of Forerun follows.
 
-A delta is a bag of rows of which some are taken back: a relation with one more column, the signed
-multiplicity ``__w``. A delta that takes nothing back has no such column; every row counts once.
+A delta is a relation with one more column, the signed multiplicity ``__w`` of each row: positive
+for rows that are added, negative for rows that are taken back. A delta that takes nothing back has
+no such column; every row counts once.
 
-**Convention.** With OLD the snapshot at the last committed run, DELTA what came since, NEW = OLD
-plus DELTA, the delta of a binary operator updates its left input first against the *new* right::
+**Convention.** OLD is the snapshot at the last committed run, DELTA is the change since, and NEW =
+OLD plus DELTA. The delta of a binary operator combines the change of the left input with the *new*
+right input, and the change of the right input with the *old* left one::
 
     d(L op R) = dL op R_new  +  L_old op dR
 
@@ -12,9 +14,8 @@ so the term with both deltas is counted exactly once, in the first part. An n-ar
 updated from right to left, as nested binary ones are. A static input has OLD = NEW, and in the
 first run of a day, where OLD is empty, every delta is the snapshot itself.
 
-**Bags.** A delta may hold pairs that cancel. Two deltas are equal when they are equal after
-:func:`consolidate`. Weights of rows are +1 or -1 in what our rules make; what reads them must not
-rely on that.
+**Bags.** A delta may hold rows whose weights cancel. Two deltas are equal when they are equal after
+:func:`consolidate`. Readers must not rely on weights being +1 or -1.
 
 Source: Tempura, section 3 (the multiplicity perspective); Distributed IVM, section 2.1.
 """
@@ -24,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.algebra.aggregates import result_type
+from planner.algebra.aggregate_functions import result_type
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -35,38 +36,44 @@ from planner.algebra.relational import (
     UnionAll,
 )
 from planner.algebra.scalar import Call, Literal, Ref, Scalar
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId, DataType
 
 WEIGHT = "__w"
 
 
 class ColumnIds:
-    """Fresh column ids, in order, from one start: the same plan gets the same ids every time."""
+    """A counter of fresh column ids: ids follow ``start`` in order, so planning is repeatable."""
 
     def __init__(self, start: int) -> None:
         self._next = start
 
     def fork(self) -> ColumnIds:
-        """Ids that go on from here by themselves."""
+        """Return an independent counter that continues from the current id."""
         return ColumnIds(self._next)
 
     def new(self, name: str, like: Column) -> Column:
-        """A column of the given name and of the other column's type."""
+        """Return a new column with the given name and the type of another column."""
         self._next += 1
         return Column(ColumnId(self._next), name, like.type)
 
+    def of_type(self, name: str, type_: DataType) -> Column:
+        """Return a new column with the given name and type."""
+        return Column(self.next_id(), name, type_)
+
     def weight(self) -> Column:
+        """Return a new weight column ``__w``."""
         self._next += 1
         return Column(ColumnId(self._next), WEIGHT, BIGINT)
 
     def next_id(self) -> ColumnId:
+        """Return a fresh column id."""
         self._next += 1
         return ColumnId(self._next)
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A bag whose rows count ``weight`` times; once each where there is no weight column."""
+    """A bag in which each row counts ``weight`` times, or once if there is no weight column."""
 
     relation: Relation
     weight: Column | None = None
@@ -80,11 +87,12 @@ class Signed:
 
 
 def integer(value: int) -> Literal:
+    """Return a BIGINT literal."""
     return Literal(str(value), BIGINT)
 
 
 def with_weight(bag: Signed, ids: ColumnIds, sign: int = 1) -> Signed:
-    """The same bag with an explicit weight column, its sign turned where ``sign`` is -1."""
+    """Return the bag with an explicit weight column; with ``sign`` -1, return its negation."""
     keep = tuple((column, Ref(column)) for column in bag.columns)
     if bag.weight is None:
         weight = ids.weight()
@@ -99,7 +107,7 @@ def with_weight(bag: Signed, ids: ColumnIds, sign: int = 1) -> Signed:
 def times(
     weights: Iterator[Column | None] | tuple[Column | None, ...],
 ) -> Scalar | None:
-    """The product of the weights that are there; None when none is."""
+    """Return the product of the weights that are not None; None if all are."""
     product: Scalar | None = None
     for weight in weights:
         if weight is not None:
@@ -109,7 +117,7 @@ def times(
 
 
 def plus(parts: tuple[Signed, ...], columns: tuple[Column, ...], ids: ColumnIds) -> Signed:
-    """The sum of signed bags, by position; the result has the given columns."""
+    """Return the sum of signed bags as one bag with the given columns, matched by position."""
     if len(parts) == 1 and parts[0].columns == columns:
         return parts[0]
     if all(part.weight is None for part in parts):
@@ -126,10 +134,11 @@ def plus(parts: tuple[Signed, ...], columns: tuple[Column, ...], ids: ColumnIds)
 
 
 def consolidate(bag: Signed, ids: ColumnIds) -> Relation:
-    """The plain bag that a signed one stands for: the enforcer of "has no weight".
+    """Return the plain bag that a signed one stands for; the enforcer of "has no weight".
 
-    Rows with equal values are summed up (GROUP BY puts NULLs, NaNs and both zeros together, as
-    SQL's own comparisons of whole rows do), those that cancel go away, the rest is repeated.
+    It adds up the weights of rows with equal values (GROUP BY treats NULLs, NaNs and both zeros as
+    equal, as SQL does when it compares whole rows), drops the rows whose sum is not positive, and
+    repeats each other row as often as its sum says.
     """
     if bag.weight is None:
         return bag.relation

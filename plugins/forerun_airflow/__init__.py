@@ -8,13 +8,16 @@ imported by the tasks that use them.
 
 from __future__ import annotations
 
+from forerun_airflow.assets import report_asset
 from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag, report_params
-from include.expectations import Expectation, expect
-from include.report import (
+from include.reports.expectations import Expectation, expect
+from include.reports.spec import (
     AssetEvent,
     ClockTime,
     ExpectedCount,
+    HourlyMarkers,
     MarkerFile,
+    Parameter,
     PartitionFolder,
     ReportSpec,
     RunPolicy,
@@ -32,7 +35,9 @@ __all__ = [
     "ColumnSpec",
     "Expectation",
     "ExpectedCount",
+    "HourlyMarkers",
     "MarkerFile",
+    "Parameter",
     "PartitionFolder",
     "ProgressiveTaskGroup",
     "ReportSpec",
@@ -44,5 +49,6 @@ __all__ = [
     "encode_report",
     "expect",
     "progressive_dag",
+    "report_asset",
     "report_params",
 ]

@@ -1,15 +1,15 @@
-"""From a report spec to tasks. Reads nothing but the report's SQL file."""
+"""From a report spec to tasks. Reads nothing but the report's SQL file, and checks the SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from airflow.sdk import (
     DAG,
-    Asset,
     BaseOperator,
     CronTriggerTimetable,
     Param,
@@ -18,25 +18,35 @@ from airflow.sdk import (
     chain,
 )
 
+from forerun_airflow.assets import awaited_assets, report_asset
 from forerun_airflow.day import MODES
+from forerun_airflow.options import Options, check_timeout, refuse_broken, sort_options
 from forerun_airflow.publish import CheckResult, PublishReport
+from forerun_airflow.sql_check import check_sql
 from forerun_airflow.submit import SubmitRun
 from forerun_airflow.tasks import OpenDay, PlanRun
 from forerun_airflow.wait import WaitForRun
-from include.report import AssetEvent, ReportSpec, SpecError
+from include.reports.spec import ReportSpec, SpecError
 
-REPORTS = Path(__file__).resolve().parents[2] / "include" / "reports"
+REPORTS = Path(__file__).resolve().parents[2] / "include" / "sql"
 
 BeforeRun = Callable[[int], BaseOperator]
 
 
 def read_sql(spec: ReportSpec) -> ReportSpec:
-    """The spec with its SQL text. A relative ``sql_file`` lies in ``include/reports``.
+    """The spec with its SQL text, which has been checked. A relative ``sql_file`` lies in
+    ``include/sql``.
 
-    Raises :class:`include.report.SpecError` when the file cannot be read or is empty.
+    Raises :class:`include.reports.spec.SpecError` when the file cannot be read or is empty, and
+    when the SQL is no query over the declared sources.
     """
-    if not spec.sql_file:
-        return spec
+    if spec.sql_file:
+        spec = _with_text(spec)
+    check_sql(spec)
+    return spec
+
+
+def _with_text(spec: ReportSpec) -> ReportSpec:
     path = REPORTS / spec.sql_file
     try:
         text = path.read_text(encoding="utf-8")
@@ -48,23 +58,12 @@ def read_sql(spec: ReportSpec) -> ReportSpec:
     return spec.with_sql(text)
 
 
-def report_asset(name: str) -> Asset:
-    """What a published report updates; schedule downstream DAGs on it."""
-    return Asset(name=f"forerun_report_{name}", uri=f"forerun://report/{name}")
-
-
-def early_asset(name: str) -> Asset:
-    """What an early result of a report updates: another asset, for who waits for the report must
-    not take a part of the day for it."""
-    return Asset(name=f"forerun_early_{name}", uri=f"forerun://report/{name}/early")
-
-
 def add_report_tasks(
     spec: ReportSpec,
     *,
     conn_id: str = "spark_default",
     spark_conf: dict[str, str] | None = None,
-    engine: Literal["spark", "sail"] = "spark",
+    engine: str = "spark",
     before_run: BeforeRun | None = None,
     poll: float = 30.0,
 ) -> None:
@@ -73,50 +72,65 @@ def add_report_tasks(
     They are ``open_day``, per run ``wait``, ``plan`` and ``run``, then ``check`` and ``publish``,
     which an early run that gives a result has, too. The last is the only leaf, so it alone decides
     about the DAG run. ``conn_id`` names the Spark connection, ``spark_conf`` adds to the
-    configuration of every run, ``engine`` ``sail`` is the small engine for tests, ``before_run``
-    makes a task that comes before the wait of run i (the demo lets data arrive there), ``poll`` is
-    the number of seconds between looks for complete sources.
+    configuration of every run (:mod:`include.reports.spark_conf` says what it takes), ``engine``
+    is one of :data:`include.engines.ENGINES` (``sail`` is for tests), ``before_run`` makes a task
+    that comes before the wait of run i (the demo lets data arrive there), ``poll`` is the number of
+    seconds between looks for complete sources.
     """
-    opened = OpenDay(task_id="open_day", spec=spec)
+    opened = OpenDay(task_id="open_day", spec=spec, trigger_rule=TriggerRule.ALL_SUCCESS)
+    _refuse_defaults(opened)
+    waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll)
+    submitting = partial(
+        SubmitRun, task_id="run", spec=spec, conn_id=conn_id, engine=engine, spark_conf=spark_conf
+    )
     before: BaseOperator = opened
     for run in range(1, spec.runs + 1):
         with TaskGroup(group_id=f"run_{run}"):
-            wait = WaitForRun(
-                task_id="wait",
-                spec=spec,
-                run=run,
-                day_task=opened.task_id,
-                poll=poll,
-                # An early run that failed, or was skipped, never holds up a later one.
-                trigger_rule=TriggerRule.ALL_DONE,
-                inlets=_asset_inlets(spec) if run == spec.runs else [],
-            )
-            plan = PlanRun(task_id="plan", spec=spec, run=run, day_task=opened.task_id)
-            submit = SubmitRun(
-                task_id="run",
-                spec=spec,
-                day_task=opened.task_id,
-                plan_task=plan.task_id,
-                run=run,
-                conn_id=conn_id,
-                engine=engine,
-                spark_conf=spark_conf,
-            )
-            steps: list[BaseOperator] = [wait, plan, submit]
-            if run in spec.policy.early_results:
-                steps += _publishing(spec, run, opened, wait)
+            steps = _tasks_of_run(spec, run, opened, waiting, submitting)
             chain(*steps)
-        chain(before, *([before_run(run)] if before_run else []), wait)
+        chain(before, *([before_run(run)] if before_run else []), steps[0])
         # Also after an early result: were its tasks leaves, one that fails would fail the DAG run.
         before = steps[-1]
-    chain(before, *_publishing(spec, spec.runs, opened, wait))
+    chain(before, *_publishing(spec, spec.runs, opened))
 
 
-def _publishing(
-    spec: ReportSpec, run: int, opened: BaseOperator, wait: BaseOperator
+def _tasks_of_run(
+    spec: ReportSpec,
+    run: int,
+    opened: BaseOperator,
+    waiting: Callable[..., WaitForRun],
+    submitting: Callable[..., SubmitRun],
 ) -> list[BaseOperator]:
+    """The tasks of a run, in order; those of its early result too, if it gives one."""
+    group = opened.task_group
+    final_task = f"run_{spec.runs}.run"
+    known: dict[str, Any] = {"run": run, "day_task": opened.task_id}
+    if group is not None:
+        final_task = group.child_id(final_task)
+    wait = waiting(
+        **known,
+        final_task=final_task,
+        # An early run that failed, or was skipped, never holds up a later one.
+        trigger_rule=TriggerRule.ALL_DONE,
+        # It lasts as long as the day does, whatever a task that works may take.
+        execution_timeout=None,
+        inlets=list(awaited_assets(spec).values()) if run == spec.runs else [],
+    )
+    plan = PlanRun(
+        task_id="plan",
+        spec=spec,
+        **known,
+        wait_task=wait.task_id,
+        final_task=final_task,
+        trigger_rule=TriggerRule.ALL_SUCCESS,
+    )
+    submit = submitting(**known, plan_task=plan.task_id, trigger_rule=TriggerRule.ALL_SUCCESS)
+    early = _publishing(spec, run, opened) if run in spec.policy.early_results else []
+    return [wait, plan, submit, *early]
+
+
+def _publishing(spec: ReportSpec, run: int, opened: BaseOperator) -> list[BaseOperator]:
     """The tasks after a run that gives the result."""
-    final = run == spec.runs
     check = CheckResult(
         task_id="check",
         spec=spec,
@@ -129,33 +143,42 @@ def _publishing(
         task_id="publish",
         spec=spec,
         day_task=opened.task_id,
-        wait_task=wait.task_id,
         run=run,
-        outlets=[report_asset(spec.name) if final else early_asset(spec.name)],
+        outlets=[report_asset(spec.name, early=run < spec.runs)],
+        trigger_rule=TriggerRule.ALL_SUCCESS,
     )
     return [check, publish]
 
 
-def _asset_inlets(spec: ReportSpec) -> list[Asset]:
-    rules = (source.complete_when for source in spec.sources)
-    return [Asset(name=r.uri, uri=r.uri) for r in rules if isinstance(r, AssetEvent)]
+def _refuse_defaults(task: BaseOperator) -> None:
+    """Refuse ``default_args`` of the DAG or the group, also of an author's own, that would break
+    how the tasks work together."""
+    for holder in (task.dag, task.task_group):
+        if holder is not None:
+            refuse_broken(holder.default_args)
 
 
 class ProgressiveTaskGroup(TaskGroup):
     """The tasks of a report as a group inside a DAG of one's own.
 
-    ``options`` are those of :func:`add_report_tasks`. The DAG should have the params that
+    ``options`` are those of :func:`add_report_tasks`, of Airflow's ``TaskGroup``, and of every
+    operator (such as ``pool`` or ``retries``). The DAG should have the params that
     :func:`report_params` makes; without them the defaults hold.
     """
 
     def __init__(self, spec: ReportSpec, *, group_id: str | None = None, **options: Any) -> None:
-        super().__init__(group_id=group_id or spec.name)
+        found = sort_options(options, holder=TaskGroup, own=add_report_tasks)
+        given = found.holder.pop("default_args", None) or {}
+        defaults = {**given, **found.tasks}
+        super().__init__(group_id=group_id or spec.name, default_args=defaults, **found.holder)
         with self:
-            add_report_tasks(read_sql(spec), **options)
+            add_report_tasks(read_sql(spec), **found.forerun)
 
 
 def report_params(mode: str = "auto", report_date: date | None = None) -> dict[str, Param]:
     """The fields of the trigger form, with what they are filled in with."""
+    if mode not in MODES:
+        raise SpecError(f"the mode {mode!r} is unknown", hint=f"Use one of {', '.join(MODES)}.")
     return {
         "report_date": Param(
             report_date.isoformat() if report_date else None,
@@ -189,8 +212,6 @@ def progressive_dag(
     schedule: Any = "daily",
     mode: str = "auto",
     report_date: date | None = None,
-    default_args: dict[str, Any] | None = None,
-    tags: tuple[str, ...] = (),
     **options: Any,
 ) -> DAG:
     """A DAG that runs ``spec`` every day.
@@ -198,24 +219,54 @@ def progressive_dag(
     Its DAG run of a day is created when the day starts (in the report's time zone), so that early
     runs can happen; it lasts until the report is out, so several days overlap. ``schedule`` is any
     Airflow schedule, None for by hand only; ``mode`` and ``report_date`` fill in the trigger form
-    (a date there holds for scheduled runs too). ``options`` are those of :func:`add_report_tasks`.
+    (a date there holds for scheduled runs too).
+
+    ``options`` are those of :func:`add_report_tasks`, of Airflow's ``DAG`` (such as
+    ``max_active_runs``, ``catchup``, ``tags``, ``access_control``, ``on_failure_callback``), and of
+    every operator (such as ``pool``, ``queue``, ``retries``). An option that the DAG and its tasks
+    both take is the DAG's; ``default_args`` gives it to the tasks. Raises
+    :class:`include.reports.spec.SpecError` for options that would break the report, or that nobody
+    takes.
     """
     spec = read_sql(spec)
-    timetable = CronTriggerTimetable("0 0 * * *", timezone=spec.timezone)
+    found = sort_options(options, holder=DAG, own=add_report_tasks)
     with DAG(
         dag_id=dag_id or spec.name,
-        schedule=timetable if schedule == "daily" else schedule,
+        schedule=CronTriggerTimetable("0 0 * * *", timezone=spec.timezone)
+        if schedule == "daily"
+        else schedule,
         start_date=start_date,
-        catchup=False,
-        max_active_runs=3,
-        params=report_params(mode, report_date),
-        default_args={"owner": spec.owner, **(default_args or {})},
-        description=spec.description or f"Progressive report {spec.name}",
-        doc_md=_document(spec),
-        tags=["forerun", *tags],
+        **_of_the_dag(spec, found, report_params(mode, report_date)),
     ) as dag:
-        add_report_tasks(spec, **options)
+        add_report_tasks(spec, **found.forerun)
     return dag
+
+
+def _of_the_dag(spec: ReportSpec, found: Options, params: dict[str, Param]) -> dict[str, Any]:
+    """What the author has given to the DAG, and what it has where nothing is given."""
+    given = dict(found.holder)
+    check_timeout(spec, given.get("dagrun_timeout"))
+    own = dict(given.pop("params", None) or {})
+    if taken := sorted(set(own) & set(params)):
+        raise SpecError(
+            f"the option params has {taken[0]}, which is a field of every report's trigger form",
+            hint="Give it another name; mode and report_date are options of their own.",
+        )
+    tags = given.pop("tags", None) or ()
+    if isinstance(tags, str):
+        raise SpecError(f"the option tags is {tags!r}", hint=f"Write a list: [{tags!r}].")
+    about = given.pop("doc_md", None)
+    defaults = given.pop("default_args", None) or {}
+    return {
+        "catchup": False,
+        "max_active_runs": 3,
+        "description": spec.description or f"Progressive report {spec.name}",
+        **given,
+        "params": {**params, **own},
+        "default_args": {"owner": spec.owner, **defaults, **found.tasks},
+        "doc_md": "\n\n".join(filter(None, (about, _document(spec)))),
+        "tags": ["forerun", *tags],
+    }
 
 
 def _document(spec: ReportSpec) -> str:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from include.clock import parse_day
-from include.report import ReportSpec
+from include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the tasks' clock
+from include.reports.clock import parse_day
+from include.reports.spec import ReportSpec
 from planner.errors import ForerunError, RequestError
 
 MODES = ("auto", "progressive", "batch")
@@ -40,11 +41,6 @@ class OpenedDay:
     @property
     def date(self) -> date:
         return parse_day(self.day)
-
-
-def utc_now() -> datetime:
-    """The clock. The only place where these operators read it."""
-    return datetime.now(UTC)
 
 
 def store_uri(spec: ReportSpec) -> str:

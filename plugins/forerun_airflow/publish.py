@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
-from include.report import ReportSpec
+from forerun_airflow.retries import RepeatableOperator
+from include.reports.spec import ReportSpec
 
 
-class CheckResult(BaseOperator):
+class CheckResult(RepeatableOperator):
     """Reads the outcome of all expectations of the day up to run ``run``. A critical one that does
     not hold fails the task for good, with the expectation, what was observed and sample rows;
     nothing is published then. A warning is logged. Returns the warnings.
@@ -28,7 +28,7 @@ class CheckResult(BaseOperator):
         self.run = run
 
     def execute(self, context: Any) -> list[str]:
-        from include.day import read_findings
+        from include.days.prepare import read_findings
 
         opened = opened_day(context, self.day_task)
         if opened.dry_run:
@@ -61,28 +61,24 @@ class CheckResult(BaseOperator):
             raise AirflowSkipException(f"run {self.run} was skipped: there is no early result")
 
 
-class PublishReport(BaseOperator):
+class PublishReport(RepeatableOperator):
     """Moves the report's pointer to the result of run ``run``, at once and for good.
 
     The asset event carries the day, the version, its rows, and what was not complete. An early
     result says instead how much had arrived; it is skipped where readers have a later one.
-    ``wait_task`` is that of the run.
     """
 
     ui_color = "#f3eef7"
 
-    def __init__(
-        self, *, spec: ReportSpec, day_task: str, wait_task: str, run: int, **kwargs: Any
-    ) -> None:
+    def __init__(self, *, spec: ReportSpec, day_task: str, run: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.day_task = day_task
-        self.wait_task = wait_task
         self.run = run
         self.result_uri = ""
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.day import OvertakenError, publish_result
+        from include.days.prepare import OvertakenError, publish_result
 
         opened = opened_day(context, self.day_task)
         with explained():
@@ -97,9 +93,8 @@ class PublishReport(BaseOperator):
                 )
             except OvertakenError as error:
                 raise AirflowSkipException(error.message) from None
-        missing = context["ti"].xcom_pull(task_ids=self.wait_task) or []
-        for text in missing:
-            self.log.warning("published although not complete: %s", text)
+        for source, what in pointer.incomplete:
+            self.log.warning("published although not complete: %s: %s", source, what)
         self.result_uri = pointer.folder
         record: dict[str, object] = {
             "day": opened.day,
@@ -109,9 +104,10 @@ class PublishReport(BaseOperator):
         }
         if pointer.early:
             so_far = {"as_of": pointer.as_of, "fraction": pointer.fraction}
-            record |= {"run": pointer.run, **so_far, "arrived": dict(pointer.arrived)}
+            record |= {"early": True, "run": pointer.run, **so_far}
+            record["arrived"] = dict(pointer.arrived)
         else:
-            record["incomplete"] = list(missing)
+            record["incomplete"] = [list(pair) for pair in pointer.incomplete]
         for asset in self.outlets:
             context["outlet_events"][asset].extra = record
         self.log.info("published %s rows at %s", pointer.rows, pointer.folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 import sys
 import uuid
 from pathlib import Path
@@ -18,16 +17,19 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from forerun_airflow.day import explained, opened_day
+from forerun_airflow.day import explained, opened_day, store_uri, utc_now
+from forerun_airflow.retries import RepeatableOperator
 from forerun_airflow.tasks import prepared_run
-from include.jvm import spark_submit
-from include.report import ReportSpec, SpecError
+from include.engines import engine_spec
+from include.machine.jvm import spark_submit
+from include.reports.spark_conf import check_spark_conf
+from include.reports.spec import ReportSpec
+from planner.errors import ForerunError
 
-_SECRET = re.compile(r"\.(access|secret)\.key$|\.session\.token$|password$", re.IGNORECASE)
 JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
 
 
-class SubmitRun(SparkSubmitOperator):
+class SubmitRun(RepeatableOperator, SparkSubmitOperator):
     """Submits run ``run`` as its plan task planned it; skips when the plan gives it nothing to do.
 
     Every try has its own attempt token: what an earlier try, perhaps still alive, writes is never
@@ -35,10 +37,10 @@ class SubmitRun(SparkSubmitOperator):
     a cleared task would take the success of the old job for its own and submit nothing.
 
     Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
-    worker. If what the plan reads of another report is gone by now, the run is planned without it
-    and submitted once more. ``spark_conf`` is added to the configuration (sizes, queues).
-    ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for tests
-    and small data.
+    worker, and ``spark_conf``, which is added to the configuration, takes no setting that can hold
+    one. If what the plan reads of another report is gone by now, the run is planned without it and
+    submitted once more. ``engine`` ``sail`` runs the same job on the small engine, inside the
+    driver's Python: for tests and small data.
     """
 
     ui_color = "#fdeee4"
@@ -55,10 +57,9 @@ class SubmitRun(SparkSubmitOperator):
         spark_conf: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
-        _refuse_secrets(spark_conf or {})
         super().__init__(
             application=str(JOB),
-            conf=dict(spark_conf or {}),
+            conf=check_spark_conf(spark_conf or {}),
             application_args=[],
             spark_binary=str(spark_submit()),
             durable=False,
@@ -68,7 +69,7 @@ class SubmitRun(SparkSubmitOperator):
         self.day_task = day_task
         self.plan_task = plan_task
         self.run = run
-        self.engine = engine
+        self.engine = engine_spec(engine).name
 
     def execute(self, context: Any) -> None:
         planned = context["ti"].xcom_pull(task_ids=self.plan_task)
@@ -76,15 +77,18 @@ class SubmitRun(SparkSubmitOperator):
             raise AirflowFailException(f"run {self.run} was not planned: see {self.plan_task}")
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
-        self._check_connection()
+        self._refuse_late_try(context)
+        master = self._check_connection()
         plan_uri = str(planned["plan"])
         with explained():
-            from include.job_archive import job_archive
-            from include.jvm import require_java
+            from include.machine.job_archive import job_archive
+            from include.machine.jvm import require_java, submit_options
 
             require_java()  # spark-submit itself is a Java program
             self.py_files = str(job_archive())
-        self.conf = {**dict(planned["conf"]), **(self.conf or {})}
+            # Here and not where the run is planned: that may be another machine.
+            own = submit_options(store_uri(self.spec), bool(planned["tiny"]), master=master)
+        self.conf = {**dict(own), **(self.conf or {})}
         self.env_vars = _this_spark()
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
         try:
@@ -97,6 +101,18 @@ class SubmitRun(SparkSubmitOperator):
         if self.run < self.spec.runs:
             with explained():
                 self._raise_alarm(plan_uri)
+
+    def _refuse_late_try(self, context: Any) -> None:
+        """An early run that has failed is not tried again into the time of the next one: that
+        would hold it up, and reads the same data anyway."""
+        if self.run == self.spec.runs or context["ti"].try_number < 2:
+            return
+        opened = opened_day(context, self.day_task)
+        if opened.mode == "auto" and utc_now() >= self.spec.points(opened.date)[self.run]:
+            raise AirflowFailException(
+                f"run {self.run} is not tried again: the time of run {self.run + 1} has come, and "
+                "that one reads what this one would have read"
+            )
 
     def _submit(self, context: Any, plan_uri: str) -> None:
         attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
@@ -111,13 +127,18 @@ class SubmitRun(SparkSubmitOperator):
 
     def _planned_without(self, context: Any, plan_uri: str) -> str:
         """Another plan of the run, if that is why it failed that something which another report
-        kept is gone; else nothing."""
-        from include.sharing import find_lost
+        kept is gone; else nothing. Where that cannot be found out, the failure of the run is what
+        counts: it may be tried again."""
+        from include.days.borrowed_views import find_lost
 
-        with explained():
+        try:
             lost = find_lost(plan_uri)
-            if lost is None:
-                return ""
+        except ForerunError as error:
+            self.log.warning("why the run failed cannot be looked up: %s", error.message)
+            return ""
+        if lost is None:
+            return ""
+        with explained():
             self.log.warning("planning the run again: %s", lost.message)
             opened = opened_day(context, self.day_task)
             prepared = prepared_run(self.spec, opened, self.run, share=False)
@@ -142,8 +163,8 @@ class SubmitRun(SparkSubmitOperator):
                 + ", ".join(f"{check.target} (see {root}/{check.key})" for check in broken)
             )
 
-    def _check_connection(self) -> None:
-        """A connection that is missing would silently mean a YARN cluster."""
+    def _check_connection(self) -> str:
+        """Return the master of the connection. One that is missing would silently mean YARN."""
         try:
             BaseHook.get_connection(self._conn_id)
         except AirflowNotFoundException:
@@ -152,15 +173,15 @@ class SubmitRun(SparkSubmitOperator):
                 "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
                 '{"conn_type": "spark", "host": "local[2]"}'
             ) from None
-
-
-def _refuse_secrets(conf: dict[str, str]) -> None:
-    """The command line is logged, and Airflow masks only some of these."""
-    if named := next((name for name in conf if _SECRET.search(name)), None):
-        raise SpecError(
-            f"spark_conf has {named}, which would be a part of a command line that is logged",
-            hint="Leave it out: drivers inherit AWS_* from the worker; or give the machine a role.",
-        )
+        named = self._get_hook()._connection  # noqa: SLF001 - as the hook will read it
+        master = str(named["master"])
+        if master.startswith("spark://") and named["deploy_mode"] == "cluster":
+            raise AirflowFailException(
+                f"the connection {self._conn_id} has deploy mode cluster, and Spark standalone "
+                "runs no Python driver in it\n  hint: leave deploy-mode out of the connection's "
+                "extra: the driver then runs in this task, and its executors on the cluster"
+            )
+        return master
 
 
 def _this_spark() -> dict[str, str]:

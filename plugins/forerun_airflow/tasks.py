@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
-
-from airflow.sdk import BaseOperator
 
 from forerun_airflow.day import (
     OpenedDay,
@@ -17,10 +16,11 @@ from forerun_airflow.day import (
     trigger_of,
     utc_now,
 )
-from include.report import ReportSpec
+from forerun_airflow.retries import RepeatableOperator, retries_of
+from include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:
-    from include.day import PreparedRun
+    from include.days.prepare import PreparedRun
 
 _METHODS: dict[str, Literal["progressive", "batch"]] = {
     "progressive": "progressive",
@@ -30,10 +30,16 @@ _METHODS: dict[str, Literal["progressive", "batch"]] = {
 
 
 def prepared_run(
-    spec: ReportSpec, opened: OpenedDay, run: int, *, share: bool = True
+    spec: ReportSpec,
+    opened: OpenedDay,
+    run: int,
+    *,
+    share: bool = True,
+    incomplete: Sequence[tuple[str, str]] = (),
 ) -> PreparedRun:
-    """The run, planned as the day was asked for. ``share`` as :func:`include.day.prepare_run`."""
-    from include.day import prepare_run
+    """The run, planned as was asked for; ``share`` and ``incomplete`` are those of
+    :func:`include.days.prepare.prepare_run`."""
+    from include.days.prepare import prepare_run
 
     return prepare_run(
         store_uri(spec),
@@ -44,10 +50,11 @@ def prepared_run(
         method=_METHODS.get(opened.mode, "auto"),
         now=utc_now(),
         share=share,
+        incomplete=incomplete,
     )
 
 
-class OpenDay(BaseOperator):
+class OpenDay(RepeatableOperator):
     """Decides which day the DAG run is about and how to run it, and opens its generation.
 
     A DAG run that is cleared as a whole opens a new generation; clearing only later tasks goes on
@@ -61,7 +68,7 @@ class OpenDay(BaseOperator):
         self.spec = spec
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.day import open_generation
+        from include.days.prepare import open_generation
 
         params = context.get("params") or {}
         with explained():
@@ -70,7 +77,12 @@ class OpenDay(BaseOperator):
                 params.get("mode") or "auto", context["dag_run"].run_type, self.spec, day, now
             )
             generation = open_generation(
-                store_uri(self.spec), self.spec, day, trigger=trigger_of(context), now=now
+                store_uri(self.spec),
+                self.spec,
+                day,
+                trigger=trigger_of(context),
+                now=now,
+                holder=f"DAG {context['dag_run'].dag_id}",
             )
         opened = OpenedDay(
             day=day.isoformat(),
@@ -82,32 +94,45 @@ class OpenDay(BaseOperator):
         return as_xcom(opened)
 
 
-class PlanRun(BaseOperator):
+class PlanRun(RepeatableOperator):
     """Pins the sources, plans run ``run`` with what is committed, and stores the plan.
 
-    Returns what the run task needs: the plan's URI, the Spark configuration, and whether there is
-    anything to submit; and for people the latest safe start of the final run, as it looks now.
+    Returns what the run task needs: the plan's URI, whether it is predicted to have next to no
+    data, and whether there is anything to submit; and for people the latest safe start of the
+    final run, as it looks now. ``wait_task`` says what is missing of the sources of a final run,
+    ``final_task`` submits it.
     """
 
     ui_color = "#eef3ea"
 
-    def __init__(self, *, spec: ReportSpec, run: int, day_task: str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        spec: ReportSpec,
+        run: int,
+        day_task: str,
+        wait_task: str,
+        final_task: str,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.run = run
         self.day_task = day_task
+        self.wait_task = wait_task
+        self.final_task = final_task
         self.plan_uri = ""
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.jvm import submit_options
-        from include.safe_start import read_safe_start
+        from include.days.safe_start import read_safe_start
         from include.state.opening import open_store
 
         opened = opened_day(context, self.day_task)
         with explained():
-            prepared = prepared_run(self.spec, opened, self.run)
-            conf = submit_options(store_uri(self.spec), tiny=prepared.tiny)
-            safe = read_safe_start(open_store(store_uri(self.spec)), self.spec, prepared.at)
+            incomplete = self._incomplete(context, opened)
+            prepared = prepared_run(self.spec, opened, self.run, incomplete=incomplete)
+            store, retries = open_store(store_uri(self.spec)), retries_of(self, self.final_task)
+            safe = read_safe_start(store, self.spec, prepared.at, retries)
         self.plan_uri = prepared.plan_uri
         why = "a dry run computes nothing" if opened.dry_run else prepared.skip_reason
         self.log.info("plan %s%s", prepared.plan_uri, f"; not submitted: {why}" if why else "")
@@ -119,5 +144,17 @@ class PlanRun(BaseOperator):
             "submit": not why,
             "why": why,
             "latest_safe_start": safe.at.isoformat(),
-            "conf": [list(pair) for pair in conf],
+            "tiny": prepared.tiny,
         }
+
+    def _incomplete(self, context: Any, opened: OpenedDay) -> list[tuple[str, str]]:
+        """What the wait before a final run has let go on. A wait that gave no answer, because
+        somebody marked it as done, says nothing about the sources: they are not known to be
+        complete."""
+        if self.run < self.spec.runs or opened.dry_run:
+            return []
+        said = context["ti"].xcom_pull(task_ids=self.wait_task)
+        if said is None:
+            why = f"nobody has looked whether it is complete: {self.wait_task} has no answer"
+            return [(s.name, why) for s in self.spec.sources if s.complete_when is not None]
+        return [(source, what) for source, what in said]

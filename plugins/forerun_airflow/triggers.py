@@ -45,11 +45,12 @@ class SourcesTrigger(BaseTrigger):
             await asyncio.sleep(min(self.poll, left))
 
     def _missing(self) -> list[str]:
-        from include.clock import parse_day
-        from include.completeness import missing_sources
-        from include.report import decode_report
+        from include.reports.clock import parse_day
+        from include.reports.spec import decode_report
+        from include.sources.completeness import find_missing
 
         try:
-            return list(missing_sources(decode_report(self.report), parse_day(self.day), utc_now()))
+            spec, day = decode_report(self.report), parse_day(self.day)
+            return [each.text for each in find_missing(spec, day, utc_now())]
         except ForerunError as error:
             return [str(error)]

@@ -6,45 +6,59 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
-from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from forerun_airflow.assets import awaited_assets, days_published
 from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
+from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.triggers import SourcesTrigger
-from include.report import AssetEvent, ReportSpec, encode_report
+from include.reports.spec import ReportSpec, encode_report
 from include.state.store import StoreDownError
 
 # Events of assets can be asked for by a worker only, not by the triggerer.
 _ASSET_POLL = timedelta(minutes=1)
 
 
-class WaitForRun(BaseOperator):
+Incomplete = list[tuple[str, str]]
+"""Sources that are not complete, each with what is missing."""
+
+
+class WaitForRun(RepeatableOperator):
     """Ends when run ``run`` may start; skips a run that is not wanted.
 
-    Returns what is still missing (one sentence per source): empty but for a final run that the
-    report lets go on incomplete. Every resume looks at the clock and the sources again and defers
-    again if it was woken too early (apache/airflow#65248).
+    Returns what is still missing (pairs of a source and a sentence): empty but for a final run that
+    the report lets go on incomplete. ``final_task`` is the one that submits the final run. Every
+    resume looks at the clock and the sources again and defers again if it was woken too early
+    (apache/airflow#65248).
     """
 
     ui_color = "#e8eef7"
 
     def __init__(
-        self, *, spec: ReportSpec, run: int, day_task: str, poll: float = 30.0, **kwargs: Any
+        self,
+        *,
+        spec: ReportSpec,
+        run: int,
+        day_task: str,
+        final_task: str,
+        poll: float = 30.0,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.final_task = final_task
         self.spec = spec
         self.run = run
         self.day_task = day_task
         self.poll = poll
 
-    def execute(self, context: Any) -> list[str]:
+    def execute(self, context: Any) -> Incomplete:
         return self._wait(context)
 
-    def resume(self, context: Any, event: Any = None) -> list[str]:  # noqa: ARG002
+    def resume(self, context: Any, event: Any = None) -> Incomplete:  # noqa: ARG002
         """After a wake-up call: whatever the event says, look again."""
         return self._wait(context)
 
-    def _wait(self, context: Any) -> list[str]:
+    def _wait(self, context: Any) -> Incomplete:
         opened = opened_day(context, self.day_task)
         with explained():
             try:
@@ -56,7 +70,7 @@ class WaitForRun(BaseOperator):
         self.defer(trigger=DateTimeTrigger(moment=again), method_name="resume")
         return []
 
-    def _look(self, context: Any, opened: OpenedDay) -> list[str]:
+    def _look(self, context: Any, opened: OpenedDay) -> Incomplete:
         now, points = utc_now(), self.spec.points(opened.date)
         final = self.run == self.spec.runs
         if opened.dry_run:
@@ -76,23 +90,26 @@ class WaitForRun(BaseOperator):
         if opened.mode == "auto" and now >= points[self.run]:
             raise AirflowSkipException("the time of the next run has come already")
 
-    def _wait_for_sources(self, context: Any, opened: OpenedDay, now: datetime) -> list[str]:
-        from include.completeness import missing_sources
+    def _wait_for_sources(self, context: Any, opened: OpenedDay, now: datetime) -> Incomplete:
+        from include.sources.completeness import find_missing
 
-        missing = missing_sources(self.spec, opened.date, now, events=self._events(context, opened))
-        if not missing:
-            return []
+        events = days_published(self.spec, context["inlet_events"], opened.day)
+        missing = find_missing(self.spec, opened.date, now, events=events)
+        pairs = [(each.source, each.what) for each in missing]
+        said = "; ".join(each.text for each in missing)
+        if all(each.accepted for each in missing):
+            if missing:
+                self.log.warning("accepted although not complete: %s", said)
+            return pairs
         safe = self._safe_start(opened)
         if now >= safe and self.spec.on_incomplete == "fail":
-            raise AirflowFailException(
-                f"not complete at the latest safe start {safe}: {'; '.join(missing)}"
-            )
+            raise AirflowFailException(f"not complete at the latest safe start {safe}: {said}")
         if now >= safe and self.spec.on_incomplete == "publish_with_warning":
-            self.log.warning("going on although not complete: %s", "; ".join(missing))
-            return list(missing)
-        self.log.info("not complete: %s", "; ".join(missing))
+            self.log.warning("going on although not complete: %s", said)
+            return pairs
+        self.log.info("not complete: %s", said)
         until = safe if now < safe else now + timedelta(days=1)
-        if self._assets():
+        if awaited_assets(self.spec):
             until = min(until, now + _ASSET_POLL)
         self.defer(
             trigger=SourcesTrigger(
@@ -107,12 +124,13 @@ class WaitForRun(BaseOperator):
 
     def _safe_start(self, opened: OpenedDay) -> datetime:
         """Asked for at every look: it moves with what early runs have taken and left to do."""
-        from include.safe_start import read_safe_start
+        from include.days.safe_start import read_safe_start
         from include.state.layout import Generation
         from include.state.opening import open_store
 
         at = Generation(self.spec.name, opened.day, opened.generation)
-        safe = read_safe_start(open_store(store_uri(self.spec)), self.spec, at)
+        retries = retries_of(self, self.final_task)
+        safe = read_safe_start(open_store(store_uri(self.spec)), self.spec, at, retries)
         self.log.info("latest safe start: %s (%s)", safe.at, safe.why)
         if safe.late_s:
             self.log.warning(
@@ -120,18 +138,3 @@ class WaitForRun(BaseOperator):
                 safe.late_s,
             )
         return safe.at
-
-    def _assets(self) -> list[str]:
-        rules = (source.complete_when for source in self.spec.sources)
-        return [rule.uri for rule in rules if isinstance(rule, AssetEvent)]
-
-    def _events(self, context: Any, opened: OpenedDay) -> set[str]:
-        """The assets that had an event for this day."""
-        from airflow.sdk import Asset
-
-        return {
-            uri
-            for uri in self._assets()
-            for event in context["inlet_events"][Asset(uri=uri, name=uri)]
-            if (event.extra or {}).get("day") == opened.day
-        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from planner.contract.plan_v1 import ColumnSpec
 
 SALES = (

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Asset
 
-from forerun_airflow import ProgressiveTaskGroup, progressive_dag
-from forerun_airflow.arrivals import demo_dag
+from forerun.demo.arrivals import demo_dag
+from forerun.demo.reports import DAY
+from forerun_airflow import ProgressiveTaskGroup, progressive_dag, report_asset
 from forerun_airflow.builder import read_sql
-from include.demo import DAY
-from include.report import AssetEvent, ReportSpec, SpecError
+from include.reports.spec import AssetEvent, Parameter, ReportSpec, SpecError
 from tests.airflow.conftest import ENVIRONMENT, ROOT
 from tests.airflow.reports import sales_report, sales_source
 
@@ -67,8 +67,8 @@ def test_a_run_with_an_early_result_publishes_before_the_next_one():
     assert [leaf.task_id for leaf in dag.leaves] == ["publish"]
     assert dag.get_task("run_3.wait").trigger_rule.value == "all_done"
     early, final = dag.get_task("run_2.publish"), dag.get_task("publish")
-    assert (early.run, early.wait_task) == (2, "run_2.wait")
-    assert (final.run, final.wait_task) == (3, "run_3.wait")
+    assert (early.run, final.run) == (2, 3)
+    assert dag.get_task("run_2.plan").wait_task == "run_2.wait"
     assert [asset.uri for asset in early.outlets] == ["forerun://report/revenue/early"]
     assert "| 2 | 16:00 | 0.3 | yes |" in dag.doc_md
 
@@ -81,6 +81,8 @@ def test_a_task_group_in_a_dag_of_one_s_own():
     assert group.group_id == "revenue"
     assert dag.get_task("revenue.run_1.run").plan_task == "revenue.run_1.plan"
     assert dag.get_task("revenue.run_3.wait").day_task == "revenue.open_day"
+    assert dag.get_task("revenue.run_3.wait").final_task == "revenue.run_3.run"
+    assert dag.get_task("revenue.run_3.plan").wait_task == "revenue.run_3.wait"
 
 
 def test_the_dag_starts_with_its_day():
@@ -122,14 +124,53 @@ def test_assets_in_and_out():
     spec = sales_report(sources=(sales_source("/d", complete_when=AssetEvent(uri="s3://b/s")),))
     dag = progressive_dag(spec, start_date=START)
     assert [asset.uri for asset in dag.get_task("run_3.wait").inlets] == ["s3://b/s"]
-    assert [a.uri for a in dag.get_task("publish").outlets] == ["forerun://report/revenue"]
+    assert dag.get_task("publish").outlets == [report_asset("revenue")]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        AssetEvent(uri="forerun://report/a"),
+        AssetEvent(name="forerun_report_a"),
+        AssetEvent(uri="forerun://report/a", name="forerun_report_a"),
+    ],
+)
+def test_who_waits_for_a_report_names_the_asset_that_it_updates(rule):
+    spec = sales_report(sources=(sales_source("/d", complete_when=rule),))
+    upstream = progressive_dag(sales_report(name="a"), start_date=START)
+    waiting = progressive_dag(spec, start_date=START).get_task("run_3.wait")
+    assert waiting.inlets == upstream.get_task("publish").outlets == [report_asset("a")]
+
+
+def test_any_other_asset_is_named_as_its_producer_names_it():
+    for rule, producer in (
+        (AssetEvent(uri="s3://b/s"), Asset(uri="s3://b/s")),
+        (AssetEvent(name="orders"), Asset(name="orders")),
+        (AssetEvent(name="orders", uri="s3://b/s"), Asset(name="orders", uri="s3://b/s")),
+    ):
+        spec = sales_report(sources=(sales_source("/d", complete_when=rule),))
+        (inlet,) = progressive_dag(spec, start_date=START).get_task("run_3.wait").inlets
+        assert inlet == producer
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"uri": "forerun://report/a", "name": "mine"}, "has the URI .* and the name"),
+        ({"uri": "s3://x", "name": "forerun_report_a"}, "has the URI .* and the name"),
+        ({"uri": "forerun://report/a/early"}, "never complete"),
+    ],
+)
+def test_an_asset_of_a_report_under_another_name_is_refused(wrong, words):
+    with pytest.raises(SpecError, match=words):
+        AssetEvent(**wrong)
 
 
 def test_no_durable_submit_and_no_secrets_in_the_configuration():
-    dag = progressive_dag(sales_report(), start_date=START, spark_conf={"spark.app.x": "1"})
+    dag = progressive_dag(sales_report(), start_date=START, spark_conf={"spark.cores.max": "1"})
     submit = dag.get_task("run_1.run")
     assert submit.durable is False
-    assert submit.conf == {"spark.app.x": "1"}
+    assert submit.conf == {"spark.cores.max": "1"}
     assert not submit.env_vars
 
 
@@ -164,8 +205,10 @@ started = time.process_time()
 bag = DagBag({str(ROOT / "dags")!r})
 seconds = time.process_time() - started
 dags = {{k: DagSerialization.serialize_dag(d) for k, d in sorted(bag.dags.items())}}
-heavy = ["pyspark", "boto3", "botocore", "sqlglot", "pandas", "pyarrow", "great_expectations",
-         "planner.api", "planner.temporal", "planner.rules", "include.day", "include.pins"]
+heavy = ["pyspark", "boto3", "botocore", "pandas", "pyarrow", "great_expectations",
+         "planner.api", "planner.temporal", "planner.rules", "planner.search", "planner.memo",
+         "planner.stats", "planner.materialize", "include.days.prepare",
+         "include.sources.pins"]
 loaded = [m for m in heavy if m in sys.modules]
 print(json.dumps(dict(errors=bag.import_errors, dags=dags, loaded=loaded, seconds=seconds),
                  default=str, sort_keys=True))
@@ -228,9 +271,55 @@ def test_only_the_public_interface_of_airflow(folder):
 
 def test_the_spec_is_pure():
     loaded = _python(
-        "import sys, include.report\n"
+        "import sys, include.reports.spec\n"
         "print(sorted(m for m in ('airflow', 'pyspark', 'boto3', 'sqlglot', 'pyarrow') "
         "if m in sys.modules))"
     )
     assert loaded == "[]"
     assert ReportSpec.__dataclass_params__.frozen
+
+
+BROKEN = [
+    ("SELECT shop FROM sales", "unknown column shop"),
+    ("SELECT item FROM sale", "unknown table sale"),
+    ("SELEC item FROM sales", "does not parse"),
+    ("SELECT item, FROM sales", "a comma with nothing after it"),
+    ("SELECT nosuch(item) AS x FROM sales", "unknown function nosuch"),
+    ("SELECT reflect('java.lang.System', 'getenv', 'X') AS x FROM sales", "may not call reflect"),
+    ("SELECT item FROM sales WHERE item LIKE '{{ ds }}%'", "looks like a template"),
+    ("SELECT item FROM sales WHERE item = :region", "unknown parameter :region"),
+    ("SELECT item FROM sales; DROP TABLE sales", "a second statement"),
+]
+
+
+@pytest.mark.parametrize(("sql", "message"), BROKEN)
+def test_broken_sql_is_an_error_of_the_dag_file(sql, message):
+    for build in (lambda spec: progressive_dag(spec, start_date=START), read_sql):
+        with pytest.raises(SpecError, match=message) as caught:
+            build(sales_report(sql=sql))
+        assert "the SQL of report revenue: line 1, column" in caught.value.message
+
+
+def test_sql_with_the_parameters_of_the_day_and_of_the_report():
+    sql = "SELECT item FROM sales WHERE item = :region AND :report_date < DATE'2026-12-31'"
+    region = Parameter(name="region", type="STRING", value="EU")
+    progressive_dag(sales_report(sql=sql, parameters=(region,)), start_date=START)
+
+
+@pytest.mark.airflow
+def test_airflow_shows_what_is_wrong_with_the_sql(airflow_home, tmp_path):
+    (tmp_path / "broken.py").write_text(
+        "from datetime import datetime, UTC\n"
+        "from forerun_airflow import *\n"
+        "from forerun_airflow import progressive_dag\n"
+        "orders = SourceSpec(name='orders', path='/data/orders', arrival='static',\n"
+        "    columns=(ColumnSpec(name='id', type='BIGINT'),))\n"
+        "spec = ReportSpec(name='broken', sql='SELECT nosuch FROM orders', sources=(orders,),\n"
+        "    policy=RunPolicy(runs=(RunTime(at='24:00', weight=1.0),)))\n"
+        "dag = progressive_dag(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC))\n"
+    )
+    shown = _python(
+        "from airflow.dag_processing.dagbag import DagBag\n"
+        f"print(list(DagBag({str(tmp_path)!r}).import_errors.values()))"
+    )
+    assert "the SQL of report broken: line 1, column 8: unknown column nosuch" in shown

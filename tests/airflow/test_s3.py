@@ -9,8 +9,8 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 
-from include.jvm import driver_files
-from include.local_s3 import local_s3
+from include.machine.jvm import driver_files
+from include.machine.local_s3 import local_s3
 from include.state.opening import open_store
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import DAY, EXPECTED, MIDNIGHT
@@ -49,8 +49,9 @@ def test_a_progressive_day_on_s3(bag, capfd):
     pointer = json.loads(store.get(f"store/results/on_spark/{DAY}/pointer.json"))
     assert pointer["folder"].startswith("s3a://")
     rows = []
+    version = pointer["folder"].rpartition("/")[2]
     for file in pointer["files"]:
-        key = f"store/results/on_spark/{DAY}/{pointer['version']}/{file['name']}"
+        key = f"store/results/on_spark/{DAY}/{version}/{file['name']}"
         rows += pq.read_table(io.BytesIO(store.get(key))).to_pylist()
     assert {row["item"]: (row["revenue"], row["n"]) for row in rows} == EXPECTED
     commits = store.list(f"store/reports/on_spark/{DAY}/1/commits")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from uuid import uuid4
@@ -15,11 +16,15 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
+from forerun_airflow import progressive_dag
 from forerun_airflow.day import explained
 from forerun_airflow.publish import CheckResult, PublishReport
 from forerun_airflow.submit import SubmitRun
 from forerun_airflow.tasks import OpenDay, PlanRun
-from include.report import SpecError
+from include.reports.spec import SpecError
+from include.state.layout import Generation
+from include.state.opening import open_store
+from include.state.records import Manifest, decode
 from include.state.store import StoreDeniedError, StoreDownError
 from tests.airflow.reports import sales_report
 
@@ -56,7 +61,13 @@ def report(place, **changes):
 
 
 def planning(spec, run=3):
-    return PlanRun(task_id="plan", spec=spec, run=run, day_task="open_day")
+    return built(spec, f"run_{run}.plan")
+
+
+def built(spec, task_id, **options):
+    """A task of the report's DAG."""
+    dag = progressive_dag(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), **options)
+    return dag.get_task(task_id)
 
 
 def opening(spec, **more):
@@ -85,13 +96,31 @@ def test_planning_returns_what_the_run_needs(place):
     spec = report(place)
     opening(spec)
     task = planning(spec)
-    planned = task.execute(context({"open_day": OPENED}))
+    planned = task.execute(context({"open_day": OPENED, "run_3.wait": []}))
     assert planned["submit"] is True
     assert planned["plan"].startswith(f"file://{place}/store/reports/revenue/{DAY}/1/plans/run-3-")
     assert task.plan_uri == planned["plan"]
-    assert all(isinstance(value, str) for pair in planned["conf"] for value in pair)
+    assert planned["tiny"] is True
     # An hour before the deadline at six: nothing suggests that the final run takes longer.
     assert planned["latest_safe_start"] == "2026-03-02T05:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("answer", "incomplete"),
+    [
+        ([], []),
+        ([["sales", "no _SUCCESS"]], [("sales", "no _SUCCESS")]),
+        # Somebody marked the wait as done.
+        (None, [("sales", "nobody has looked whether it is complete: run_3.wait has no answer")]),
+    ],
+)
+def test_a_final_run_is_planned_with_what_its_wait_has_let_go_on(place, answer, incomplete):
+    spec = report(place)
+    opening(spec)
+    planning(spec).execute(context({"open_day": OPENED, "run_3.wait": answer}))
+    at = Generation("revenue", DAY, "1")
+    manifest = decode(Manifest, open_store(spec.store).get(at.manifest(3)), "manifest")
+    assert manifest.incomplete == tuple(incomplete)
 
 
 @pytest.mark.parametrize(
@@ -103,10 +132,19 @@ def test_planning_returns_what_the_run_needs(place):
     ],
 )
 def test_bad_sql_fails_for_good_and_says_where(place, changes, words):
+    """Also where nothing has looked at it before: the DAG file of such a report does not load."""
     spec = report(place, **changes)
     opening(spec)
+    plan = PlanRun(
+        task_id="plan",
+        spec=spec,
+        run=3,
+        day_task="open_day",
+        wait_task="run_3.wait",
+        final_task="run_3.run",
+    )
     with pytest.raises(AirflowFailException, match=words) as caught:
-        planning(spec).execute(context({"open_day": OPENED}))
+        plan.execute(context({"open_day": OPENED}))
     assert caught.value.__cause__ is None
 
 
@@ -122,7 +160,7 @@ def test_publishing_before_the_final_run(place):
     opening(spec)
     for task in (
         CheckResult(task_id="check", spec=spec, day_task="open_day", run=3),
-        PublishReport(task_id="publish", spec=spec, day_task="open_day", wait_task="w", run=3),
+        PublishReport(task_id="publish", spec=spec, day_task="open_day", run=3),
     ):
         with pytest.raises(AirflowFailException, match="has not made a result"):
             task.execute(context({"open_day": OPENED}))
@@ -143,15 +181,27 @@ def test_a_dry_run_is_neither_checked_nor_submitted(place):
         )
 
 
+PLANNED = {"submit": True, "plan": "file:///x", "tiny": True, "why": ""}
+
+
 def submitting(**more):
     fixed = {"spec": sales_report(), "day_task": "open_day", "plan_task": "run_1.plan", "run": 1}
     return SubmitRun(task_id="run", **fixed, **more)
 
 
 def test_a_missing_spark_connection_is_not_a_yarn_cluster():
-    planned = {"submit": True, "plan": "file:///x", "conf": [], "why": ""}
     with pytest.raises(AirflowFailException, match="no Airflow connection no_such_spark"):
-        submitting(conn_id="no_such_spark").execute(context({"run_1.plan": planned}))
+        submitting(conn_id="no_such_spark").execute(context({"run_1.plan": PLANNED}))
+
+
+def test_python_drivers_that_standalone_does_not_run(monkeypatch):
+    """Spark refuses them after a start of its JVM, in words that name no connection."""
+    extra = {"deploy-mode": "cluster"}
+    connection = {"conn_type": "spark", "host": "spark://h", "port": 7077, "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_STANDALONE", json.dumps(connection))
+    with pytest.raises(AirflowFailException, match="standalone runs no Python driver") as caught:
+        submitting(conn_id="standalone").execute(context({"run_1.plan": PLANNED}))
+    assert "hint: leave deploy-mode out" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -185,3 +235,23 @@ def test_only_a_store_that_is_down_is_worth_a_retry():
     assert not isinstance(caught.value, AirflowFailException)
     with pytest.raises(AirflowFailException, match=r"\[store-denied\] no"), explained():
         raise StoreDeniedError("no")
+
+
+def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_tried_again(
+    place, monkeypatch
+):
+    """The plan's store refuses to be read (a broken plan here); Spark's failure is what counts."""
+    plan = place / "store" / "reports" / "revenue" / DAY / "1" / "plans" / "run-1-x.json"
+    plan.parent.mkdir(parents=True)
+    plan.write_bytes(b"{")
+    task = submitting()
+    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: None)
+
+    def fail(_self, _context, _plan):
+        raise AirflowException("spark-submit failed")
+
+    monkeypatch.setattr(SubmitRun, "_submit", fail)
+    planned = {**PLANNED, "plan": plan.as_uri(), "conf": []}
+    with pytest.raises(AirflowException, match="spark-submit failed") as caught:
+        task.execute(context({"run_1.plan": planned, "open_day": OPENED}))
+    assert not isinstance(caught.value, AirflowFailException)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -16,13 +16,21 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun_airflow import day as day_module
-from forerun_airflow import triggers, wait
+from forerun_airflow import progressive_dag, triggers, wait
 from forerun_airflow.day import choose_mode, report_date, trigger_of
+from forerun_airflow.retries import retries_of
 from forerun_airflow.triggers import SourcesTrigger
-from forerun_airflow.wait import WaitForRun
-from include.clock import parse_day
-from include.completeness import missing_sources
-from include.report import AssetEvent, ExpectedCount, MarkerFile, encode_report
+from include.days.safe_start import read_safe_start
+from include.reports.clock import parse_day
+from include.reports.run_policy import Retries
+from include.reports.spec import (
+    AssetEvent,
+    ExpectedCount,
+    HourlyMarkers,
+    MarkerFile,
+    encode_report,
+)
+from include.sources.completeness import find_missing
 from include.state.layout import Generation, history_key
 from include.state.opening import open_store
 from include.state.records import LedgerEntry, encode
@@ -65,8 +73,9 @@ def clock(monkeypatch):
     return set_to
 
 
-def waiting(run, spec=None):
-    return WaitForRun(task_id="wait", spec=spec or sales_report(), run=run, day_task="open_day")
+def waiting(run, spec=None, **options):
+    dag = progressive_dag(spec or sales_report(), start_date=at(0), **options)
+    return dag.get_task(f"run_{run}.wait")
 
 
 def marked(tmp_path, **changes):
@@ -136,6 +145,25 @@ def test_the_final_run_waits_for_the_sources(clock, tmp_path):
     assert waiting(3, marked(tmp_path)).resume(context(), event={"missing": ["x"]}) == []
 
 
+def test_a_marker_of_one_hour_does_not_start_the_final_run(clock, tmp_path):
+    clock(at(0, 5, day=2))
+    hours = tmp_path / "sales" / DAY
+    for hour in range(24):
+        (hours / f"hour={hour:02d}").mkdir(parents=True)
+    (hours / "hour=00" / "_SUCCESS").touch()
+    hourly = sales_report(
+        sources=[sales_source(str(tmp_path), complete_when=HourlyMarkers())], timezone="UTC"
+    )
+    for spec in (marked(tmp_path), hourly):
+        with pytest.raises(TaskDeferred):
+            waiting(3, spec).execute(context())
+    for hour in range(1, 24):
+        (hours / f"hour={hour:02d}" / "_SUCCESS").touch()
+    assert waiting(3, hourly).execute(context()) == []
+    with pytest.raises(TaskDeferred):
+        waiting(3, marked(tmp_path)).execute(context())
+
+
 def test_a_complete_day_still_waits_for_the_time_of_the_final_run(clock, tmp_path):
     mark(tmp_path)
     clock(at(22))
@@ -151,11 +179,13 @@ def test_at_the_latest_safe_start_the_report_decides(clock, tmp_path):
     with pytest.raises(AirflowFailException, match="no _SUCCESS in"):
         waiting(3, marked(tmp_path, on_incomplete="fail")).execute(context())
     warned = marked(tmp_path, on_incomplete="publish_with_warning")
-    assert "sales: no _SUCCESS" in waiting(3, warned).execute(context())[0]
+    missing = f"no _SUCCESS in {tmp_path}/sales/{DAY}"
+    assert waiting(3, warned).execute(context()) == [("sales", missing)]
 
 
 def test_long_final_runs_in_the_ledger_move_the_latest_safe_start(clock, tmp_path, store):
-    """Two tries of 75 minutes, 5 between and 1 around them: at 03:24 instead of 05:00."""
+    """Two tries of 75 minutes, 5 between and 1 around them: at 03:24 instead of 05:00. How often it
+    is tried, and with which pause, is what the task of the final run has."""
     entry = LedgerEntry(
         report="revenue", day="2026-02-28", generation="1", run=3, weight=1.0,
         estimated_cost=10**9, batch_cost=10**9, executor_cpu_s=0.0, process_cpu_s=0.0,
@@ -163,13 +193,32 @@ def test_long_final_runs_in_the_ledger_move_the_latest_safe_start(clock, tmp_pat
     )  # fmt: skip
     store.put(history_key(Generation("revenue", "2026-02-28", "1"), 3), encode(entry))
     failing = marked(tmp_path, on_incomplete="fail")
+    once = {"retries": 1, "retry_delay": timedelta(minutes=5)}
     clock(at(3, 23, day=2))
     with pytest.raises(TaskDeferred) as deferred:
-        waiting(3, failing).execute(context())
+        waiting(3, failing, **once).execute(context())
     assert deferred.value.trigger.until == at(3, 24, day=2).isoformat()
     clock(at(3, 24, day=2))
     with pytest.raises(AirflowFailException, match="latest safe start 2026-03-02 03:24"):
-        waiting(3, failing).execute(context())
+        waiting(3, failing, **once).execute(context())
+    # By default three tries with half a minute between them; none again: an hour is kept free, and
+    # the one try takes more.
+    clock(at(2, 13, day=2))
+    for options, safe in (
+        ({}, at(2, 13, day=2)),
+        ({"retries": 0}, at(4, 44, day=2)),
+        ({"default_args": {"retries": 1, "retry_delay": 600}}, at(3, 19, day=2)),
+    ):
+        task = waiting(3, failing, **options)
+        assert (
+            read_safe_start(
+                store, failing, Generation("revenue", DAY, "1"), retries_of(task, task.final_task)
+            ).at
+            == safe
+        )
+    changed = waiting(3, failing)
+    changed.dag.get_task("run_3.run").retries = 0
+    assert retries_of(changed, "run_3.run") == Retries(count=0, pauses_s=0.0)
 
 
 def test_a_store_that_is_down_does_not_end_the_wait(clock, tmp_path, monkeypatch):
@@ -216,7 +265,7 @@ def test_an_expected_count_of_rows(clock, tmp_path):
         pq.write_table(pa.table(data), folder / name)
 
     def reason():
-        return missing_sources(spec, parse_day(DAY), at(0, 5, day=2))
+        return tuple(one.text for one in find_missing(spec, parse_day(DAY), at(0, 5, day=2)))
 
     assert reason() == ("sales: 0 of 1,500 rows",)
     deliver("a.parquet", 1000)
@@ -257,6 +306,41 @@ def test_an_asset_event_counts_for_its_own_day_only(clock, tmp_path):
     assert deferred.value.trigger.until == at(0, 6, day=2).isoformat()
     mine = [*other, SimpleNamespace(extra={"day": DAY})]
     assert waiting(3, spec).execute(context(events={"s3://b/s": mine})) == []
+
+
+LACKING = SimpleNamespace(extra={"day": DAY, "incomplete": [["sales", "no _SUCCESS"]]})
+WHOLE = SimpleNamespace(extra={"day": DAY, "incomplete": []})
+
+
+@pytest.mark.parametrize(
+    ("events", "refused"),
+    [
+        ([LACKING], True),
+        ([WHOLE, LACKING], True),  # the newest says how it is now
+        ([LACKING, WHOLE], False),
+        ([SimpleNamespace(extra={"day": DAY, "incomplete": "half of it"})], True),
+        ([SimpleNamespace(extra={"day": DAY, "early": True})], True),
+        ([WHOLE], False),
+    ],
+)
+def test_a_day_that_was_published_incomplete_is_refused_or_accepted_and_said(
+    clock, tmp_path, events, refused
+):
+    clock(at(0, 5, day=2))
+    uri = "forerun://report/a"
+
+    def report(rule):
+        return sales_report(sources=(sales_source("/d", complete_when=rule),))
+
+    asked = context(events={uri: events})
+    if refused:
+        with pytest.raises(TaskDeferred):
+            waiting(3, report(AssetEvent(uri=uri))).execute(asked)
+    else:
+        assert waiting(3, report(AssetEvent(uri=uri))).execute(asked) == []
+    accepting = waiting(3, report(AssetEvent(uri=uri, incomplete="accept"))).execute(asked)
+    assert [source for source, _ in accepting] == (["sales"] if refused else [])
+    assert all(f"asset {uri} was not complete on {DAY}" in what for _, what in accepting)
 
 
 def test_without_an_opened_day_it_fails():

@@ -12,15 +12,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from planner.algebra.relational import Relation
-from planner.request import Source, SpeedUps, TimePoint
-from planner.rules.explore.catalog import EXPLORE, Moments
+from planner.request import Source, TimePoint
+from planner.rules.exploration import Scope
+from planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from planner.rules.methods.catalog import AUTO, SINGLE
 from planner.rules.normalize.driver import normalize
-from planner.search.exploration import Explored, Scope, explore
 from planner.search.rule import MemoRule
 from planner.sql.frontend import read_query
-from planner.temporal.figures import estimator
+from planner.temporal.group_sizes import estimator
 from planner.tvr.signed import ColumnIds
+from tests.benchmarks import ablation
+from tests.benchmarks.ablation import SpeedUps, explore_without
 from tests.benchmarks.page import write_section
 
 POINTS = (3, 6, 9)
@@ -44,7 +46,7 @@ class Query:
     relation: Relation
     ids: ColumnIds
     growing: frozenset[str]
-    moments: Moments
+    last_two_runs: LastTwoRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,12 @@ class Work:
     seconds: float = 0.0
     spent: bool = False
 
-    def plus(self, found: Explored, seconds: float) -> Work:
+    def plus(self, found: ablation.Work, seconds: float) -> Work:
         return Work(
             self.tries + found.tries,
             self.expressions + found.expressions,
             self.seconds + seconds,
-            self.spent or found.trace.spent,
+            self.spent or found.explored.trace.spent,
         )
 
 
@@ -83,9 +85,10 @@ def work(
     """Explore every query once, for a day of so many runs."""
     total = Work()
     for query in queries:
-        scope = Scope(query.growing, runs=runs, speed=speed, moments=query.moments)
+        scope = Scope(query.growing, last_two_runs=query.last_two_runs)
         started = time.process_time()
-        found = explore(query.relation, scope, EXPLORE, rules, query.ids.fork())
+        ids = query.ids.fork()
+        found = explore_without(speed, runs, query.relation, scope, EXPLORE, rules, ids)
         total = total.plus(found, time.process_time() - started)
     return total
 

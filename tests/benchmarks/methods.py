@@ -24,8 +24,8 @@ from pathlib import Path
 
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from planner.api import alternatives, plan
-from planner.materialize.runs import Candidate
+from planner.api import plan, plans_by_method
+from planner.materialize.opening import Candidate
 from planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
 from tests.benchmarks.page import PAGE, ROOT, write_section
@@ -155,7 +155,7 @@ def measure(day: Day, sources: Iterable[Source]) -> Found:
     result = Found(day, costs(decision.chosen), costs(decision.batch))
     result.keeps = max(decision.chosen.held, default=0)
     result.left_out = found.compared.left_out
-    for one in alternatives(found):
+    for one in plans_by_method(found):
         name = one.method.name
         if one.candidate is None:
             result.why_not[name] = one.why_not

@@ -31,8 +31,14 @@ from forerun.planning import with_statistics
 from forerun.running import SparkRunner
 from forerun.simulate import Simulation, simulate
 from forerun.tables import Table, find_tables
-from include.jvm import DriverFiles, driver_environment, home_folder, spark_submit, submit_options
-from include.process import run_measured
+from include.machine.cpu_meter import run_measured
+from include.machine.jvm import (
+    DriverFiles,
+    driver_environment,
+    home_folder,
+    spark_submit,
+    submit_options,
+)
 from planner.api import plan
 from planner.request import PlanRequest, TimePoint
 from tests.benchmarks.page import PAGE, ROOT, write_section
@@ -86,7 +92,7 @@ def planning_times() -> list[dict[str, object]]:
     """Milliseconds to plan each demo report over the demo's own day, median of 20, warm."""
     given = generate_day(home_folder() / "bench" / f"demo-{DEMO_SCALE:g}", DEMO_SCALE)
     rows = []
-    for path in sorted((ROOT / "include" / "reports").glob("*.sql")):
+    for path in sorted((ROOT / "include" / "sql").glob("*.sql")):
         request = PlanRequest(
             report=path.stem,
             sql=path.read_text(),

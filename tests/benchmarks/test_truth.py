@@ -13,7 +13,7 @@ from planner.api import PlanResult, plan
 from planner.cost.constants import STAGE_SHARE
 from planner.materialize.objective import MICRO
 from planner.request import PlanRequest, TimePoint
-from planner.temporal.chosen import Chosen
+from planner.temporal.extraction import ExtractedPlan
 from tests.benchmarks.truth import TrueFigures, true_costs, written_rows
 from tests.planner.sql.tpch import SOURCES
 
@@ -31,15 +31,15 @@ def planned(name: str, scale: float = 1.0) -> PlanResult:
     return plan(PlanRequest(report="r", sql=text, sources=sources, points=points))
 
 
-def replayed(found: PlanResult, figures: TrueFigures, chosen: Chosen) -> list[int]:
+def replayed(found: PlanResult, group_sizes: TrueFigures, chosen: ExtractedPlan) -> list[int]:
     stage_cost = round(STAGE_SHARE * found.request.settings.run_cost * MICRO)
-    return true_costs(found.space, chosen, figures, stage_cost)
+    return true_costs(found.space, chosen, group_sizes, stage_cost)
 
 
 @pytest.mark.parametrize("name", ["q01", "q04", "q09", "q12", "q15", "q18", "q20"])
 def test_by_the_same_figures_a_plan_costs_what_it_says(name: str) -> None:
     found = planned(name)
-    chosen = found.decision.chosen.chosen
+    chosen = found.decision.chosen.extracted
     assert chosen is not None
     right = TrueFigures(found.space.memo, found.request, {})
     assert replayed(found, right, chosen) == list(chosen.by_run)
@@ -47,7 +47,7 @@ def test_by_the_same_figures_a_plan_costs_what_it_says(name: str) -> None:
 
 def test_more_rows_cost_more() -> None:
     found, other = planned("q12"), planned("q12", 2.0)
-    chosen = found.decision.chosen.chosen
+    chosen = found.decision.chosen.extracted
     assert chosen is not None
     right = TrueFigures(found.space.memo, other.request, {})
     costs = replayed(found, right, chosen)
@@ -58,7 +58,7 @@ def test_more_rows_cost_more() -> None:
 
 def test_a_predicate_that_lets_more_through() -> None:
     found = planned("q12")
-    chosen = found.decision.chosen.chosen
+    chosen = found.decision.chosen.extracted
     assert chosen is not None
     (predicate,) = {n.predicate for n in walk(found.relation) if isinstance(n, Filter)}
     more = TrueFigures(found.space.memo, found.request, {predicate: 3.0})

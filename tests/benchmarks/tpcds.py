@@ -10,7 +10,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from include.jvm import home_folder
+from include.machine.jvm import home_folder
 from tests.benchmarks.page import ROOT
 
 FACTS = frozenset({

@@ -34,7 +34,7 @@ from planner.contract.plan_v1 import ArtifactOutput
 from planner.cost.constants import STAGE_SHARE
 from planner.errors import MethodError
 from planner.materialize.objective import MICRO
-from planner.materialize.runs import Runs
+from planner.materialize.opening import RunOpening
 from planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint
 from planner.rules.methods.catalog import SINGLE
 from tests.benchmarks.methods import mean
@@ -174,10 +174,10 @@ def _is_worth_it(planned: PlanResult) -> bool:
 def _run_cost(planned: PlanResult, request: PlanRequest, wrong: Wrong, index: int) -> float:
     """Of an opened run, with its fixed cost, by the right figures."""
     figures = _right_figures(planned, request, wrong)
-    chosen = planned.decision.chosen.chosen
+    chosen = planned.decision.chosen.extracted
     if chosen is None:
         asked = replace(planned.request, method="batch", committed=(), sources=request.sources)
-        runs = Runs(planned.space, figures, planned.families, asked)
+        runs = RunOpening(planned.space, figures, planned.families, asked)
         return runs.decide().batch.by_run[-1] / MICRO
     stage_cost = round(STAGE_SHARE * request.settings.run_cost * MICRO)
     costs = true_costs(planned.space, chosen, figures, stage_cost)
@@ -191,7 +191,7 @@ def _right_figures(planned: PlanResult, request: PlanRequest, wrong: Wrong) -> T
 
 def _observed(first: PlanResult, request: PlanRequest, wrong: Wrong) -> tuple[Observed, ...]:
     """What the first run counts of what it keeps."""
-    chosen = first.decision.chosen.chosen
+    chosen = first.decision.chosen.extracted
     if chosen is None:
         return ()
     arrived = tuple(

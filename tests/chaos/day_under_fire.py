@@ -14,12 +14,16 @@ import signal
 import sys
 from pathlib import Path
 
-from include.day import publish_result, read_pointer
+from include.days.prepare import publish_result, read_pointer
 from include.state.commits import read_chain, verify_partition
+from include.state.file_store import FileStore
 from include.state.layout import Generation
-from tests.include.day_cases import DAY, NOW, DayCase
+from tests.include.days.day_cases import DAY, NOW, DayCase
 
-CALLS = ("hardlink_to", "replace", "unlink", "mkdir", "write_bytes")
+CALLS = (
+    *((Path, name) for name in ("hardlink_to", "replace", "unlink", "mkdir")),
+    (FileStore, "_opened"),
+)
 
 
 def arm(countdown: int) -> None:
@@ -40,8 +44,8 @@ def arm(countdown: int) -> None:
 
         return call
 
-    for name in CALLS:
-        setattr(Path, name, fatal(name, getattr(Path, name)))
+    for owner, name in CALLS:
+        setattr(owner, name, fatal(name, getattr(owner, name)))
 
 
 def do_the_day(case: DayCase) -> None:

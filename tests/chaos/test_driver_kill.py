@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from include.job_archive import job_archive
-from include.jvm import driver_environment, spark_submit, submit_options
+from include.machine.job_archive import job_archive
+from include.machine.jvm import driver_environment, spark_submit, submit_options
 from include.state.commits import read_commit, read_stage
 from include.state.records import RunCommit
 from planner.contract import Stage

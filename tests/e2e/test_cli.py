@@ -54,6 +54,9 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("SELEC g FROM t", "line 1"),
         ("SELECT g FROM nowhere", "unknown table nowhere"),
         ("SELECT nothing FROM t", "nothing"),
+        ("SELECT g FROM t WHERE v < :most", "--param"),
+        ("SELECT reflect('java.lang.System', 'getenv', 'X') AS x FROM t", "may not call reflect"),
+        ("SELECT g FROM t WHERE CAST(g AS STRING) LIKE '{{ ds }}%'", "a template"),
         ("SELECT g FROM t TABLESAMPLE (10 PERCENT)", "line 1"),
         ("INSERT INTO t SELECT * FROM t", "line 1"),
         ("  \n", "is empty"),
@@ -294,3 +297,26 @@ def test_a_day_by_one_method_without_a_rule(tmp_path: Path, folder: Path) -> Non
     assert said["equal"]
     assert said["early_work"]
     assert [one["skipped"] for one in said["runs"]] == [False, False, False]
+
+
+@pytest.mark.parametrize("method", ["progressive", "batch"])
+def test_a_day_with_parameters_equals_the_plain_query(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path, method: str
+) -> None:
+    """In the plan they are constants, and in the plain query the engine binds them."""
+    sql = (
+        "SELECT g, COUNT(*) AS n FROM t WHERE v < :most AND :who = 'O\\'Neil; --' "
+        "AND date_add(DATE'2026-01-01', g) <= :report_date "
+        "AND to_timestamp(date_add(DATE'2026-01-01', g)) < :report_end GROUP BY g"
+    )
+    arguments = [
+        *("simulate", report(tmp_path, sql), "--tables", str(folder), "--engine", "sail"),
+        *("--date", "2026-01-04", "--param", "most:INT=700", "--param", "who=O'Neil; --"),
+        *("--method", method, "--json", "-"),
+    ]
+    assert run(arguments) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["equal"]
+    assert said["rows"] == 4, "the days from the first to the fourth"
+    assert "/2026-01-04/" in said["result"]
+    assert "unknown parameter :report_date" in refused(capsys, *arguments[:6], *arguments[8:])

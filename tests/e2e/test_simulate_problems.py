@@ -7,6 +7,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from forerun.cli import run
@@ -110,3 +112,46 @@ def test_an_early_result_that_differs_is_said_and_fails_the_day(
     assert "2 rows, DIFFERS" in said
     assert "the early result of run 1 DIFFERS from batch" in said
     assert "equal to batch" in said
+
+
+CHANGED = """
+SELECT c.k, count(*) AS n, sum(e.v) AS v FROM events e JOIN customers c ON e.k = c.k GROUP BY c.k
+"""
+
+
+@pytest.mark.parametrize("method", ["auto", "progressive", "im1"])
+def test_a_day_of_changelogs_equals_batch_at_every_run(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORERUN_HOME", str(tmp_path))
+    (tmp_path / "tables").mkdir()
+    events = pa.table({"k": [i % 40 for i in range(3000)], "v": list(range(3000))})
+    pq.write_table(events, tmp_path / "tables" / "events.parquet")
+    pq.write_table(pa.table({"k": range(40)}), tmp_path / "tables" / "customers.parquet")
+    report, target = tmp_path / "changed.sql", tmp_path / "day.json"
+    report.write_text(CHANGED, encoding="utf-8")
+    options = ["simulate", str(report), "--tables", str(tmp_path / "tables"), "--engine", "sail"]
+    options += ["--changing", "events", "--json", str(target), "--method", method]
+    assert run([*options, "--changelog", "events", "--results-at", "1,2"]) == 0
+    day = json.loads(target.read_text())
+    assert day["equal"]
+    assert day["not_covered"] == []
+    assert dict(day["arrivals"])["events"][-1] > 3000  # what is taken back are rows, too
+    assert all(day["runs"][i]["early_result"]["equal"] for i in (0, 1))
+    assert run([*options, "--changelog", "customers"]) != 0
+    assert "customers, which does not change" in capsys.readouterr().err
+
+
+def test_what_the_comparison_does_not_cover_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORERUN_HOME", str(tmp_path))
+    (tmp_path / "tables").mkdir()
+    pq.write_table(pa.table({"k": [1, 1, 2]}), tmp_path / "tables" / "t.parquet")
+    report, target = tmp_path / "twice.sql", tmp_path / "day.json"
+    report.write_text("SELECT k FROM t INTERSECT ALL SELECT k FROM t", encoding="utf-8")
+    options = ["simulate", str(report), "--tables", str(tmp_path / "tables"), "--engine", "sail"]
+    run([*options, "--json", str(target)])
+    assert "does not cover what Sail itself gets wrong" in capsys.readouterr().out
+    (gap,) = json.loads(target.read_text())["not_covered"]
+    assert gap["code"] == "intersect-all"

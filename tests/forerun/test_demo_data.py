@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun import cli
-from include.demo import DAY, POLICY, deliver
+from forerun.demo.reports import DAY, POLICY, deliver
 
 
 def test_a_staged_day_can_be_delivered_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -15,7 +15,7 @@ from forerun.plain import PlainQuery
 from forerun.planning import sources
 from forerun.running import Runner, open_runner
 from forerun.tables import find_tables
-from include.report import ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.reports.spec import ReportSpec, RunPolicy, RunTime, SourceSpec
 
 DAY = date(2026, 1, 1)
 

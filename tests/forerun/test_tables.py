@@ -8,9 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.planning import read_day_tables
 from forerun.tables import TablesError, find_tables
-from include.footers import SourceFileError
-from include.parquet_types import spark_type
+from include.sources.footers import SourceFileError
+from include.sources.parquet_types import spark_type
+from planner.errors import ForerunError, RequestError, SqlError
 
 
 def test_files_and_folders_are_tables(tmp_path: Path) -> None:
@@ -71,3 +73,31 @@ def test_files_that_disagree_are_named(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "t" / "1.parquet")
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "t" / "2.parquet")
     assert "2.parquet has the columns a STRING" in refused(tmp_path)
+
+
+def test_only_what_the_query_reads_is_looked_at(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "one.parquet")
+    pq.write_table(pa.table({"a": [1] * 20_000}), tmp_path / "Two.parquet")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "todo.txt").write_text("no table")
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and no more")
+    (tmp_path / "twice").mkdir()
+    for place in (tmp_path / "twice" / "p.parquet", tmp_path / "twice.parquet"):
+        pq.write_table(pa.table({"a": [1]}), place)
+    sql = "WITH w AS (SELECT a FROM one) SELECT a FROM w JOIN TWO USING (a)"
+    tables, changing = read_day_tables(tmp_path, sql, None)
+    assert (sorted(tables), changing) == (["Two", "one"], {"Two"})
+    assert read_day_tables(tmp_path, sql, "one,broken")[1] == {"one"}
+    with pytest.raises(RequestError, match="the table nowhere, which is not there") as caught:
+        read_day_tables(tmp_path, sql, "nowhere")
+    assert "Two, broken, notes, one, twice" in caught.value.hint
+    for name, words in (
+        ("notes", "holds no Parquet files"),
+        ("broken", "not a readable Parquet file"),
+        ("twice", "has table twice twice"),
+    ):
+        with pytest.raises(ForerunError, match=words):
+            read_day_tables(tmp_path, f"SELECT (SELECT max(a) FROM {name}) AS a FROM one", None)
+    with pytest.raises(SqlError, match="unknown table onee") as misspelt:
+        read_day_tables(tmp_path, "SELECT a FROM onee", None)
+    assert misspelt.value.hint == "did you mean one?"

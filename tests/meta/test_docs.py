@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from forerun import cli
-from include import jvm
+from include.machine import jvm
 from planner.algebra import relational
 from planner.errors import Reason
 from tests.meta.sources import ROOT, tracked

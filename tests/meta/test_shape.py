@@ -74,6 +74,18 @@ def test_tracked_files_are_free_of(what):
     assert not found, "\n".join(found)
 
 
+def test_the_clock_is_read_in_one_place():
+    # Decisions take the time as an argument, so that tests can put hosts days apart.
+    found = [
+        f"{path}:{number}"
+        for path in modules()
+        for number, line in enumerate((ROOT / path).read_text().splitlines(), 1)
+        if re.search(r"\b(datetime\.(now|utcnow|today)|date\.today|time\.time)\(", line)
+        and str(path) != "include/machine/wall_clock.py"
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_nothing_that_executes_is_loaded_from_data():
     found = [
         f"{path}:{number}"
@@ -81,4 +93,21 @@ def test_nothing_that_executes_is_loaded_from_data():
         for number, line in enumerate((ROOT / path).read_text().splitlines(), 1)
         if re.search(r"\b(pickle|marshal|shelve|cloudpickle|yaml\.load)\b", line)
     ]
+    assert not found, "\n".join(found)
+
+
+def test_patterns_of_whole_texts_end_in_the_end():
+    """``$`` also holds before a line end, and ``\\d`` takes digits of every script: of a pattern
+    that begins with ``^`` the end is ``\\Z``, and ``\\d`` is of ASCII."""
+    found = []
+    for path in modules():
+        for node in ast.walk(tree(path)):
+            if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("re."):
+                continue
+            text = ast.unparse(node)
+            pattern = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+            if pattern.startswith("^") and pattern.endswith("$"):
+                found.append(f"{path}:{node.lineno}: {text} ends in $")
+            if pattern.startswith("^") and r"\d" in pattern and "ASCII" not in text:
+                found.append(f"{path}:{node.lineno}: {text} takes digits of every script")
     assert not found, "\n".join(found)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
 from typing import Any
 
+from planner.algebra.aggregate_functions import canonical
 from planner.algebra.relational import AggregateCall
 from planner.algebra.types import BIGINT, DataType, decimal
 from tests.oracles.casts import to_decimal, to_integer
@@ -14,6 +18,7 @@ from tests.oracles.scalars import Layout, compile_predicate, compile_scalar
 from tests.oracles.typing_rules import type_of
 from tests.oracles.values import (
     EXACT,
+    DivideByZeroError,
     NotInterpretedError,
     Row,
     Value,
@@ -48,9 +53,10 @@ def fold_items(fold: Fold, items: Items, types: list[DataType], *, distinct: boo
 
 
 def fold_of(name: str) -> Fold:
-    if name not in _FOLDS:
+    known = canonical(name)
+    if known not in _FOLDS:
         raise NotInterpretedError(f"aggregate {name}")
-    return _FOLDS[name]
+    return _FOLDS[known]
 
 
 def _present(items: Items) -> list[Value]:
@@ -127,34 +133,33 @@ def _by(sign: int) -> Fold:
     return fold
 
 
-def _moments(items: Items) -> tuple[int, float]:
-    """Number of values and the sum of squared distances from their mean (two passes)."""
-    values = [float(value) for value in _present(items)]
-    if not values:
-        return 0, 0.0
-    mean = total(values) / len(values)
-    return len(values), total([(value - mean) ** 2 for value in values])
+def _deviations(items: list[tuple[float, ...]], i: int, j: int) -> float:
+    """The sum of the products of the deviations of two arguments from their means: exact, then
+    rounded once. NaN and infinities have no deviation."""
+    if not all(math.isfinite(value) for item in items for value in item):
+        return math.nan
+    exact = [tuple(map(Fraction, item)) for item in items]
+    means = [sum(column) / len(exact) for column in zip(*exact, strict=True)]
+    try:
+        return float(sum((item[i] - means[i]) * (item[j] - means[j]) for item in exact))
+    except OverflowError:
+        return math.inf
 
 
-def _variance(*, sample: bool, root: bool) -> Fold:
+def _complete(items: Items) -> list[tuple[float, ...]]:
+    return [tuple(map(float, item)) for item in items if all(v is not None for v in item)]
+
+
+def _spread(*, sample: bool, root: bool = False) -> Fold:
+    """A variance of one argument, a covariance of two."""
+
     def fold(items: Items, types: list[DataType]) -> Value:
-        count, squares = _moments(items)
-        below = count - 1 if sample else count
+        rows = _complete(items)
+        below = len(rows) - 1 if sample else len(rows)
         if below <= 0:
             return None
-        return math.sqrt(squares / below) if root else squares / below
-
-    return fold
-
-
-def _covariance(*, sample: bool) -> Fold:
-    def fold(items: Items, types: list[DataType]) -> Value:
-        pairs = [(float(x), float(y)) for x, y in items if x is not None and y is not None]
-        below = len(pairs) - 1 if sample else len(pairs)
-        if below <= 0:
-            return None
-        mx, my = (total([p[i] for p in pairs]) / len(pairs) for i in (0, 1))
-        return total([(x - mx) * (y - my) for x, y in pairs]) / below
+        value = _deviations(rows, 0, len(types) - 1) / below
+        return math.sqrt(value) if root else value
 
     return fold
 
@@ -196,18 +201,37 @@ def _percentile(items: Items, types: list[DataType]) -> Value:
     return values[low] + (values[high] - values[low]) * (position - low)
 
 
+def _correlation(items: Items, types: list[DataType]) -> Value:
+    rows = _complete(items)
+    if len(rows) < 2:
+        return None
+    together, left, right = (_deviations(rows, i, j) for i, j in ((0, 1), (0, 0), (1, 1)))
+    scale = math.sqrt(left * right)
+    if scale == 0.0:
+        raise DivideByZeroError("the correlation of a constant")
+    return together / scale
+
+
+def _bits(combine: Callable[[int, int], int]) -> Fold:
+    def fold(items: Items, types: list[DataType]) -> Value:
+        values = _present(items)
+        return reduce(combine, values) if values else None
+
+    return fold
+
+
 _FOLDS: dict[str, Fold] = {
-    "count": _count, "sum": _sum, "avg": _average, "mean": _average,
+    "bit_and": _bits(operator.and_), "bit_or": _bits(operator.or_),
+    "bit_xor": _bits(operator.xor),
+    "count": _count, "sum": _sum, "avg": _average,
     "count_if": lambda items, types: sum(item[0] is True for item in items),
     "min": _extreme(-1), "max": _extreme(1), "min_by": _by(-1), "max_by": _by(1),
-    "stddev": _variance(sample=True, root=True), "std": _variance(sample=True, root=True),
-    "stddev_samp": _variance(sample=True, root=True),
-    "stddev_pop": _variance(sample=False, root=True),
-    "variance": _variance(sample=True, root=False), "var_samp": _variance(sample=True, root=False),
-    "var_pop": _variance(sample=False, root=False),
-    "covar_samp": _covariance(sample=True), "covar_pop": _covariance(sample=False),
-    "bool_and": _every, "every": _every, "bool_or": _some, "some": _some, "any": _some,
-    "first": _first, "first_value": _first, "any_value": _first, "last": _last,
-    "last_value": _last, "collect_list": _collect, "array_agg": _collect,
-    "collect_set": _collect_set, "median": _percentile, "percentile": _percentile,
+    "stddev_samp": _spread(sample=True, root=True),
+    "stddev_pop": _spread(sample=False, root=True),
+    "var_samp": _spread(sample=True), "var_pop": _spread(sample=False),
+    "covar_samp": _spread(sample=True), "covar_pop": _spread(sample=False),
+    "corr": _correlation, "bool_and": _every, "bool_or": _some, "first": _first,
+    "any_value": _first, "last": _last, "collect_list": _collect, "collect_set": _collect_set,
+    "median": _percentile, "percentile": _percentile,
 }  # fmt: skip
+"""By canonical names. The formulas are the oracle's own, in two passes over all values."""

@@ -14,8 +14,8 @@ from planner.api import PlanResult
 from planner.contract.plan_v1 import Family
 from planner.memo.memo import View
 from planner.rules.incremental.aggregate import AFFECTED, MERGED
-from planner.rules.incremental.rule import View as KeyedView
-from planner.temporal.chosen import start_of
+from planner.rules.incremental.rule import KeyedState
+from planner.temporal.extraction import start_of
 from planner.temporal.space import Slot
 from planner.tvr.signed import ColumnIds, Signed
 from tests.oracles.bags import compare_bags
@@ -34,7 +34,7 @@ def check_kept(case: Case, result: PlanResult, partitions: Partitions) -> tuple[
     ``partitions`` are the rows of each family with the run that wrote them, this run's included.
     Raises ``AssertionError`` naming family and run.
     """
-    chosen, plan = result.decision.chosen.chosen, result.plan
+    chosen, plan = result.decision.chosen.extracted, result.plan
     if chosen is None or not plan.run.opened:
         return 0, 0
     judge = _Judge(case, result, partitions)
@@ -98,7 +98,7 @@ class _Judge:
         """The states of all runs, merged and finalized; what a rule recomputes for a group comes
         from the operator's input as it is, not from what else is kept."""
         view = (MERGED if slot.view is View.STATES else AFFECTED).method
-        assert isinstance(view, KeyedView)
+        assert isinstance(view, KeyedState)
         states = StateRead(family.id, self._families.columns(slot), names, Version.NEW)
         (given,) = relation.inputs
         memo = self._result.space.memo

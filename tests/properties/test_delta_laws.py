@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from planner.algebra.aggregate_functions import TABLE, function, type_of
+from planner.algebra.aggregate_record import Rounding
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -28,16 +30,16 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Column, ColumnId
-from planner.rules.catalog import INCREMENTAL
 from planner.rules.incremental import aggregate, join, linear, outer_join
-from planner.rules.incremental.rule import Applies, Input, Rule, Stamped, View
+from planner.rules.incremental.catalog import INCREMENTAL
+from planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState, StampedRows
 from planner.tvr.signed import ColumnIds, Signed, consolidate
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row, row_key
 from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, REAL, History, random_history
 
 RUNS = 4
-CASES = 120
+CASES = 40
 WEIGHT = "__w"
 
 
@@ -72,11 +74,11 @@ class Kept:
     def new(self) -> Signed:
         return self._read(Version.NEW)
 
-    def stamped(self) -> Stamped:
+    def stamped(self) -> StampedRows:
         run = Column(self.ids.next_id(), "__run", INT)
         columns = (*self.history.columns, run)
         names = (*(c.name for c in self.history.columns), "__run")
-        return Stamped(
+        return StampedRows(
             StateRead(self.history.source, columns, names, Version.NEW),
             run,
             Literal(str(self.run), INT),
@@ -105,15 +107,20 @@ def signed_rows(bag: Signed, inputs: Inputs) -> Counter[Any]:
     total: Counter[Any] = Counter()
     for row in evaluate(bag.relation, inputs):
         weight = 1 if bag.weight is None else row[order.index(bag.weight.id)]
-        total[row_key(tuple(row[i] for i in data))] += weight
+        total[_key(tuple(row[i] for i in data))] += weight
     return Counter({row: n for row, n in total.items() if n})
 
 
 def plain(rows: list[Row]) -> Counter[Any]:
-    return Counter(row_key(row) for row in rows)
+    return Counter(_key(row) for row in rows)
 
 
-def assert_law(rule: Rule, node: Relation, histories: list[History]) -> bool:
+def _key(row: Row) -> Any:
+    """A row as a bag has it; the last digits of a deviation depend on how its parts were merged."""
+    return row_key(tuple(round(v, 6) if isinstance(v, float) else v for v in row))
+
+
+def assert_law(rule: DeltaRule, node: Relation, histories: list[History]) -> bool:
     """Check the rule in every run; False where it does not cover the operator."""
     facts = tuple(
         Input(relation=h.scan, changing=h.changing, signed=h.signed and h.changing)
@@ -123,7 +130,7 @@ def assert_law(rule: Rule, node: Relation, histories: list[History]) -> bool:
     if not isinstance(applies, Applies):
         return False
     ids = ColumnIds(5000)
-    if isinstance(rule.method, View):
+    if isinstance(rule.method, KeyedState):
         _check_view(rule.method, node, histories, facts, ids)
         return True
     before = plain(evaluate(node, data_of(histories, 1)))
@@ -149,7 +156,11 @@ def _sum(left: Counter[Any], right: Counter[Any]) -> Counter[Any]:
 
 
 def _check_view(
-    view: View, node: Relation, histories: list[History], facts: tuple[Input, ...], ids: ColumnIds
+    view: KeyedState,
+    node: Relation,
+    histories: list[History],
+    facts: tuple[Input, ...],
+    ids: ColumnIds,
 ) -> None:
     """States made run by run: merged they are the output, stamped they give its change."""
     (history,), signed = histories, facts[0].signed
@@ -193,10 +204,10 @@ class _States:
     ids: ColumnIds
     changing: bool = True
 
-    def stamped(self) -> Stamped:
+    def stamped(self) -> StampedRows:
         run = Column(self.ids.next_id(), "__run", INT)
         read = StateRead("states", (*self.columns, run), (*self.names, "__run"), Version.NEW)
-        return Stamped(read, run, Literal(str(self.run), INT))
+        return StampedRows(read, run, Literal(str(self.run), INT))
 
     def delta(self) -> Signed:
         return Signed(StateRead("states", self.columns, self.names, Version.DELTA))
@@ -289,7 +300,7 @@ def aggregate_of(*names: str, keys: bool = True) -> Any:
         calls = []
         for position in range(rng.randint(1, 3)):
             call = _random_call(rng, history, rng.choice(names))
-            type_ = aggregate.result_type(call.name, tuple(a.type for a in call.args))
+            type_ = type_of(call)
             calls.append((Column(ColumnId(800 + position), f"a{position}", type_), call))
         return Aggregate(history.scan, tuple(chosen) if keys else (), tuple(calls))
 
@@ -303,19 +314,32 @@ def _random_call(rng: random.Random, history: History, name: str) -> AggregateCa
     if name == "count" and rng.random() < 0.3:
         both = (Ref(column(history, NUMBER)), Ref(column(history, GROUP)))
         return AggregateCall("count", both, where=where)
+    known = function(name.removesuffix("_real"))
+    if known.name in ("count_if", "bool_and", "bool_or"):
+        return AggregateCall(known.name, (random_predicate(rng, history),), where=where)
     choices = [NUMBER, MONEY] if name in ("sum", "avg") else [NUMBER, MONEY, GROUP, REAL]
+    if known.rounding is Rounding.ALWAYS:
+        pair = rng.sample([NUMBER, MONEY, REAL], known.arguments[0])
+        return AggregateCall(known.name, tuple(Ref(column(history, c)) for c in pair), where=where)
     if name.endswith("_real"):
         name, choices = name.removesuffix("_real"), [REAL]
     return AggregateCall(name, (Ref(column(history, rng.choice(choices))),), where=where)
 
 
 ONE, TWO = (True,), (True, True)
+TRUTHS = ("count_if", "bool_and", "bool_or")
+MOMENTS = tuple(
+    f.name
+    for f in TABLE
+    if f.state is not None and f.rounding is Rounding.ALWAYS and f.name != "corr"
+)
+"""The correlation of a constant is an error: see test_aggregate_states.py."""
 PARTNERS = (
     (JoinKind.LEFT, outer_join.BY_KEY, outer_join.TOUCHED),
     (JoinKind.SEMI, outer_join.SEMI_BY_KEY, outer_join.SEMI_TOUCHED),
     (JoinKind.ANTI, outer_join.SEMI_BY_KEY, outer_join.SEMI_TOUCHED),
 )
-LAWS: list[tuple[str, Rule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
+LAWS: list[tuple[str, DeltaRule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
     # name, rule, builder, which inputs change, which may take rows back
     ("filter", linear.FILTER, random_filter, ONE, ONE),
     ("project", linear.PROJECT, random_project, ONE, ONE),
@@ -356,6 +380,10 @@ LAWS: list[tuple[str, Rule, Any, tuple[bool, ...], tuple[bool, ...]]] = [
         ONE,
         (False,),
     ),
+    ("truths", aggregate.MERGED, aggregate_of(*TRUTHS), ONE, ONE),
+    ("moments", aggregate.MERGED, aggregate_of(*MOMENTS, "sum"), ONE, (False,)),
+    ("scalar-moments", aggregate.MERGED, aggregate_of(*MOMENTS, keys=False), ONE, (False,)),
+    ("affected-moments", aggregate.AFFECTED, aggregate_of(*MOMENTS, *TRUTHS), ONE, ONE),
     ("affected", aggregate.AFFECTED, aggregate_of("min", "max", "sum", "count"), ONE, ONE),
     ("affected-reals", aggregate.AFFECTED, aggregate_of("sum_real", "avg_real"), ONE, ONE),
 ]

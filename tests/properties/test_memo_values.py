@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from planner.algebra.aggregates import result_type
+from planner.algebra.aggregate_functions import result_type
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -21,15 +22,16 @@ from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BOOLEAN, Column, ColumnId
 from planner.memo.memo import Memo
 from planner.request import Source, SourceColumn
-from planner.rules.explore.catalog import Moments
+from planner.rules.explore.catalog import LastTwoRuns
 from planner.rules.explore.join_orders import add_orders
+from planner.rules.incremental.memo_rules import SOURCE_DELTA, TVR_GENERATING, without
 from planner.rules.methods import higher_order, only_partner, pre_aggregation
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import ORDER
+from planner.rules.methods.marks import MARKS
 from planner.rules.methods.outer_join_views import OJV
 from planner.rules.methods.unmatched import UNMATCHED
-from planner.search.explore import Search
-from planner.search.incremental import SOURCE_DELTA, TVR_GENERATING, without
+from planner.search.engine import RuleEngine
 from planner.search.rule import MemoRule
 from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
@@ -38,6 +40,7 @@ from tests.oracles.values import EvaluationError, Row
 from tests.planner.memo.invariants import check_memo
 from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, History, random_history
 from tests.properties.memo_values import Values
+from tests.selection import need_all
 
 CASES = 150
 
@@ -111,21 +114,35 @@ def _column(history: History, name: str):
     return next(c for c in history.columns if c.name == name)
 
 
+HOLDS = (
+    SOURCE_DELTA.name,
+    *(rule.name for rule in OJV),
+    higher_order.DELTA.name,
+    ORDER,
+    pre_aggregation.RULE.name,
+    *(rule.name for rule in DOMAIN if rule is not MARKS),
+    *(rule.name for rule in UNMATCHED),
+    only_partner.RULE.name,
+)
+"""The rules that this file holds against rows."""
+_fired: Counter[str] = Counter()
+
+
 def checked(
     relation: Relation,
     given: list[History],
     rules: tuple[MemoRule, ...],
-    moments: Moments | None = None,
+    last_two_runs: LastTwoRuns | None = None,
     keys: dict[str, tuple[tuple[str, ...], ...]] | None = None,
 ) -> Memo:
     """The explored memo, after its values were compared; with other orders of joins, where there
     are estimates to choose them by; with declared keys."""
     memo = Memo(frozenset(h.source for h in given if h.changing), keys=keys)
     memo.add(relation)
-    if moments is not None:
-        add_orders(memo, moments)
+    if last_two_runs is not None:
+        add_orders(memo, last_two_runs)
         check_memo(memo)
-    search = Search(memo, rules, ColumnIds(ColumnId(9000)), 5000)
+    search = RuleEngine(memo, rules, ColumnIds(ColumnId(9000)), 5000)
     trace = search.run()
     assert not trace.spent
     check_memo(memo)
@@ -136,6 +153,7 @@ def checked(
         came = [row for row, weight in history.deltas[1] for _ in range(weight)]
         sources[history.source] = SourceData(names[history.source], old, came)
     Values(memo, sources).check()
+    _fired.update({one.origin for one in memo.expressions})
     return memo
 
 
@@ -362,7 +380,7 @@ def test_deltas_and_views_that_are_aggregated_first(leaves: int) -> None:
     assert found > CASES // 3
 
 
-def random_moments(rng: random.Random, given: list[History]) -> Moments:
+def random_moments(rng: random.Random, given: list[History]) -> LastTwoRuns:
     """Sizes that have nothing to do with the data: any order has to be right."""
     sources = [
         Source(
@@ -392,3 +410,23 @@ def test_inner_joins_in_other_orders(leaves: int) -> None:
             raise AssertionError(f"{leaves} leaves, seed {seed}: {error}") from error
         found += any(e.origin == ORDER for e in memo.expressions)
     assert found > CASES // 6
+
+
+COUNTED = (
+    (test_outer_joins_by_direct_and_indirect_parts, 3),
+    (test_inner_joins_by_update_independent_views, 4),
+    (test_existence_by_the_rows_that_are_still_alone, 2),
+    (test_inner_joins_with_what_is_distinct, 1),
+    (test_inner_joins_by_the_rows_that_have_not_met_their_only_partner, 1),
+    (test_nested_aggregates_and_existence_by_their_domains, 3),
+    (test_deltas_and_views_that_are_aggregated_first, 2),
+    (test_inner_joins_in_other_orders, 3),
+)
+"""The tests that fire rules, and their cases."""
+
+
+def test_every_rule_named_here_has_made_something(request: pytest.FixtureRequest) -> None:
+    """Otherwise the comparisons above say nothing of it."""
+    for counted, cases in COUNTED:
+        need_all(request, counted, cases)
+    assert {name: _fired[name] for name in HOLDS if _fired[name] < 5} == {}

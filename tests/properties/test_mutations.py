@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from scripts.mutate import MUTATIONS, ROOT
+from scripts.mutate import ROOT
+from scripts.mutations import MUTATIONS
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)

@@ -14,11 +14,12 @@ from planner.api import plan
 from planner.rules.methods import higher_order
 from planner.rules.methods.only_partner import REPEATED, RULE
 from tests.oracles.values import EvaluationError, NotInterpretedError, Row
-from tests.properties.cases import Case, TableCase
+from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
+from tests.properties.data import COLUMNS
 from tests.properties.engines import InterpreterEngine, SessionEngine
 from tests.properties.execute import Day, Engine, RefusedError, request_of, run_case
 from tests.properties.generate import random_case
-from tests.properties.sessions import sail_session
+from tests.properties.sessions import sail_session, spark_session
 
 KINDS = ("flat", "flat", "grouped", "shared")
 CASES = 20
@@ -59,13 +60,13 @@ def keyed_cases(first: int, *, for_sail: bool = False) -> Iterator[tuple[int, Ca
 
 def uses_the_rule(case: Case) -> bool:
     """Whether the plan of the day does."""
-    chosen = plan(request_of(case, 1, case.runs, Day(), case.early)).decision.chosen.chosen
+    chosen = plan(request_of(case, 1, case.runs, Day(), case.early)).decision.chosen.extracted
     if chosen is None:
         return False
     return any(
-        cell.expression is not None and cell.expression.origin == RULE.name
-        for index, cells in enumerate(chosen.solution.cells)
-        for place, cell in cells.items()
+        entry.expression is not None and entry.expression.origin == RULE.name
+        for index, entries in enumerate(chosen.solution.entries)
+        for place, entry in entries.items()
         if (index, place[0]) in chosen.worked
     )
 
@@ -129,3 +130,28 @@ def test_an_engine_says_what_is_wrong() -> None:
     broken = {name: repeated(seed, table) for name, table in case.tables.items()}
     with pytest.raises(Exception, match=REPEATED.split("{", maxsplit=1)[0]):
         run(replace(case, tables=broken), engine, judge=False)
+
+
+@pytest.mark.spark
+def test_the_check_stays_where_what_is_above_rejects_null() -> None:
+    """The join with ``c`` has no partner for a NULL: Spark would drop rows of NULLs, and with them
+    the check that they come of."""
+
+    def row(k: int, n: int = 0) -> Row:
+        return (k, "a", n, None, None, None)
+
+    def table(*deliveries: tuple[Row, ...]) -> TableCase:
+        return TableCase(COLUMNS, True, deliveries, key=("k",))
+
+    joins = (JoinClause("JOIN", "t1 b", ("a.k = b.k",)), JoinClause("JOIN", "t2 c", ("b.n = c.k",)))
+    tables = {
+        "t0": replace(table((row(1, 1), row(1, 2)), (row(2, 1),)), key=()),
+        "t1": table((row(1, 3),), (row(1, 4), row(5, 5))),
+        "t2": table((row(3),), (row(4),)),
+    }
+    query = QueryCase((Select(("a.n", "b.n", "c.k"), "t0 a", joins),))
+    others = ("InnerJoinDelta", higher_order.DELTA.name, "JoinOrders")
+    case = Case("rejected", tables, query, 2, early=True, off=others)
+    assert uses_the_rule(case)
+    with pytest.raises(Exception, match=REPEATED.split("{", maxsplit=1)[0]):
+        run(case, SessionEngine(spark_session(), literal=True), judge=False)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.algebra.aggregates import result_type
+from planner.algebra.aggregate_functions import result_type
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -21,8 +21,8 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Call, Literal, Ref, equals
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.rules.explore import distinct
+from planner.rules.incremental.memo_rules import SPLIT_JOIN, TVR_GENERATING, without
 from planner.rules.methods import continuous_view, positive_negative
-from planner.search.incremental import SPLIT_JOIN, TVR_GENERATING, without
 from planner.search.rule import MemoRule
 from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, History
 from tests.properties.test_memo_values import checked, histories

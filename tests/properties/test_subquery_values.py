@@ -11,8 +11,9 @@ import pytest
 from planner.algebra.relational import Join, JoinKind, Relation
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
 from planner.algebra.types import BOOLEAN, Column, ColumnId
+from planner.rules.incremental.memo_rules import TVR_GENERATING
 from planner.rules.methods.domain import DOMAIN
-from planner.search.incremental import TVR_GENERATING
+from planner.rules.methods.marks import MARKS
 from tests.properties.histories import GROUP, KEY, NUMBER, History
 from tests.properties.test_memo_values import (
     CASES,
@@ -22,6 +23,9 @@ from tests.properties.test_memo_values import (
     histories,
     random_joins,
 )
+
+HOLDS = (MARKS.name,)
+"""The rules that only this file holds against rows."""
 
 
 def _column(history: History, name: str) -> Column:
@@ -62,7 +66,7 @@ def test_values_of_subqueries_by_their_domains(kind: JoinKind) -> None:
                 for sure in (rng.random() < 0.5,)
             ]
         relation = Join(kind, left, right, conjunction(tuple(parts)), mark)
-        rule = "MarksOfDomain" if kind is JoinKind.MARK else "PartnersOfDomain"
+        rule = MARKS.name if kind is JoinKind.MARK else "PartnersOfDomain"
         try:
             memo = checked(relation, given, (*TVR_GENERATING, *DOMAIN))
         except AssertionError as error:

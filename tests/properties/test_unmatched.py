@@ -10,14 +10,14 @@ from tests.properties.generate import random_case
 
 
 def keeps_what_is_alone(result: PlanResult) -> bool:
-    chosen = result.decision.chosen.chosen
+    chosen = result.decision.chosen.extracted
     if chosen is None:
         return False
     names = {rule.name for rule in UNMATCHED}
     return any(
-        cell.expression is not None and cell.expression.origin in names
-        for index, cells in enumerate(chosen.solution.cells)
-        for place, cell in cells.items()
+        entry.expression is not None and entry.expression.origin in names
+        for index, entries in enumerate(chosen.solution.entries)
+        for place, entry in entries.items()
         if (index, place[0]) in chosen.worked
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from include.jvm import submit_options
+from include.machine.jvm import submit_options
 from spark_jobs.connect import ConnectEngine, start_sail
 from tests.spark.days import Day
 
@@ -21,8 +21,17 @@ def sail() -> Iterator[ConnectEngine]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[object]:
+    """Spark itself, in whose executors Python cannot be started: no run may need it there."""
     from spark_jobs.classic import start_spark
 
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", "/no/such/python")
+        engine = _started(start_spark)
+    yield engine
+    engine.stop()
+
+
+def _started(start_spark: object) -> object:
     engine = start_spark(
         master="local[2]",
         options=(
@@ -32,8 +41,7 @@ def spark() -> Iterator[object]:
         ),
     )
     engine.session.sparkContext.setLogLevel("ERROR")
-    yield engine
-    engine.stop()
+    return engine
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.expectations import Expectation
+from include.reports.expectations import Expectation
 from include.state.layout import Generation, pin_key
 from include.state.opening import open_store
 from include.state.records import (
@@ -121,7 +121,7 @@ class Day:
 
     def __post_init__(self) -> None:
         self.store = open_store(self.store_uri or str(self.folder / "my store"))
-        self.at = Generation("shops", "2026-01-01", "g1")
+        self.at = Generation("shops", "2026-01-01", "1")
 
     def deliver(self, rows: list[Sale]) -> Path:
         """One more Parquet file of sales; returns its path."""

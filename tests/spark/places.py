@@ -14,12 +14,12 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include import day as days
-from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.days import prepare as days
+from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.sources.statistics import to_source
 from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.records import Pin, RunCommit
-from include.statistics import to_source
 from planner.contract import ColumnSpec
 from planner.request import Settings, Source, TimePoint
 from spark_jobs.connect import ConnectEngine
@@ -59,21 +59,26 @@ class Place:
     def uri(self) -> str:
         return str(self.folder / "store")
 
+    def delivery(self, table: str) -> str:
+        """The folder in which a table's files arrive."""
+        return str(self.folder / "in" / table)
+
     def deliver(self, number: int, sales: list[Row], returns: list[Row]) -> None:
         for name, columns, rows in (("sales", SALES, sales), ("returns", RETURNS, returns)):
-            folder = self.folder / "in" / name
-            folder.mkdir(parents=True, exist_ok=True)
             kinds = {"BIGINT": pa.int64(), "STRING": pa.string()}
             schema = pa.schema([(c.name, kinds[c.type]) for c in columns])
             table = pa.table([list(c) for c in zip(*rows, strict=True)], schema=schema)
-            pq.write_table(table, folder / f"{number}.parquet")
+            data = pa.BufferOutputStream()
+            pq.write_table(table, data)
+            arrived = open_store(self.delivery(name))
+            arrived.put(f"{number}.parquet", data.getvalue().to_pybytes())
             self.delivered.setdefault(name, []).extend(rows)
 
     def spec(self, name: str, sql: str) -> ReportSpec:
         sources = tuple(
             SourceSpec(
                 name=table,
-                path=str(self.folder / "in" / table),
+                path=self.delivery(table),
                 columns=columns,
                 complete_when=ClockTime(),
                 **self.changes.get(f"{name}.{table}", {}),
@@ -84,7 +89,7 @@ class Place:
             RunTime(at=f"{12 + i}:00", weight=0.25 * (i + 1)) for i in range(len(self.arrived) - 1)
         )
         policy = RunPolicy(runs=(*early, RunTime(at="24:00")))
-        more = self.changes.get(name, {})
+        more = {"share": "shop", **self.changes.get(name, {})}
         return ReportSpec(name=name, sql=sql, sources=sources, policy=policy, **more)
 
     def open(self, name: str, sql: str, trigger: str = "first") -> Generation:

@@ -15,13 +15,13 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include import day as days
-from include.report import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.days import prepare as days
+from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.sources.statistics import to_source
 from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.records import Pin, RunCommit
 from include.state.store import Store
-from include.statistics import to_source
 from planner.algebra.types import parse_type
 from planner.contract import ColumnSpec
 from planner.request import Settings, Source, TimePoint
@@ -166,6 +166,7 @@ class StoredDay:
             sources=tuple(self._source(name, t) for name, t in self.case.tables.items()),
             policy=RunPolicy(runs=times),
             sql=self.case.query.sql,
+            share="night",
         )
 
     def _source(self, name: str, table: TableCase) -> SourceSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.changelog import only_adds
+from include.sources.changelog import only_adds
 from include.state.records import ColumnFooter, ManifestSource, PinnedFile
 from planner.contract import ColumnSpec
 from spark_jobs.changelog import coming, consolidated

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from include.check_report import CheckReport, Finding, encode_checks, render_checks
-from include.expectations import KNOWN, expect
+from include.days.findings import CheckReport, Finding, encode_checks
+from include.days.findings_page import render_checks
+from include.reports.expectations import KNOWN, expect
 from spark_jobs.checks import evaluate
 from spark_jobs.connect import ConnectEngine
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from include.eventlog import EventLogReader
-from include.expectations import expect
-from include.partition_sink import Stamp, publish_partition
-from include.report import PartitionFolder
-from include.state.commits import ArtifactError, describe_partition
+from include.days.partition_sink import Stamp, publish_partition
+from include.reports.expectations import expect
+from include.reports.spec import PartitionFolder
+from include.state.commits import ArtifactError, describe_partition, read_commit
 from include.state.file_store import FileStore
 from planner.contract import ArtifactOutput, ColumnSpec, Family, FamilyInput, SourceInput, Stage
 from planner.errors import ContractError
+from spark_jobs import stages
 from spark_jobs.classic import ClassicEngine
 from spark_jobs.inputs import bind_inputs, load_inputs
 from tests.spark.days import SALES, Day, expected, publish, save_rows, save_sums
@@ -204,26 +204,6 @@ def test_a_day_on_spark(day: Day, spark: ClassicEngine) -> None:
     assert [(c.target, c.critical) for c in commit.checks] == [("sales", 0)]
 
 
-def test_figures_where_the_cluster_keeps_its_event_log_elsewhere(
-    day: Day, spark: ClassicEngine, tmp_path: Path
-) -> None:
-    """CPU comes from Spark itself then, to the nanosecond the same; rows from the files bound."""
-    away = ClassicEngine(spark.session, tmp_path)
-    away._log = EventLogReader(tmp_path / "not-here")
-    day.deliver(FIRST[:40])
-    day.plan_run(1, (save_rows(1), save_sums(1)))
-    commit = day.do(away)
-    logged, asked = spark.used(), away.used()
-    for stage in ("save-rows", "save-sums"):
-        label = f"{day.store.root}/{day.at.folder}/1-{commit.attempt}/{stage}"
-        assert asked.stage(label).cpu_s == pytest.approx(logged.stage(label).cpu_s, abs=1e-8)
-        assert asked.stage(label).cpu_s > 0
-    saved, summed = commit.metrics.stages
-    assert (saved.source_rows_read, saved.state_rows_read) == (40, 0)
-    assert (summed.source_rows_read, summed.state_rows_read) == (0, 40)
-    assert saved.bytes_read == sum(file.size for file in day.files)
-
-
 class TestArtifactsThatAreNotWhatTheyWere:
     """Each is noticed before Spark reads a byte of it."""
 
@@ -321,3 +301,41 @@ def test_a_partition_folder_has_the_types_and_rows_that_spark_wrote(
     assert sorted(after.selectExpr(rows_of).collect()) == sorted(
         before.selectExpr(rows_of).collect()
     )
+
+
+@pytest.mark.parametrize("stage", ["rows", "sums", "result"])
+def test_a_file_that_is_lost_before_it_is_listed_is_noticed(
+    day: Day, spark: ClassicEngine, monkeypatch, stage: str
+) -> None:
+    """What was written is what the tasks report. A listing could only tell of what is left."""
+    day.deliver(FIRST)
+    day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
+    describe = stages.describe_partition
+
+    def lose_one(store, **named):
+        if named["family"].endswith(stage):
+            store.delete(max(store.list(named["folder"]), key=lambda file: file.size).key)
+        return describe(store, **named)
+
+    monkeypatch.setattr(stages, "describe_partition", lose_one)
+    with pytest.raises(ArtifactError, match=r"holds \d+ rows in \d+ files; \d+ were written"):
+        day.do(spark)
+    assert read_commit(day.store, day.at, 1) is None
+    monkeypatch.undo()
+    assert day.do(spark, "a2").attempt == "a2"
+
+
+def test_writers_report_their_rows_also_if_there_are_none(
+    tmp_path: Path, spark: ClassicEngine
+) -> None:
+    family = Family(
+        id="f_none", kind="shuffle", fingerprint="none", title="none",
+        columns=(ColumnSpec(name="id", type="BIGINT", nullable=False),), key=("id",), buckets=2,
+    )  # fmt: skip
+    for count in (0, 5):
+        frame = spark.session.range(count)
+        folder = (tmp_path / f"{count}").as_uri()
+        assert spark.write_artifact(frame, family, f"{folder}/buckets") == count
+        plain = replace(family, key=(), buckets=0)
+        assert spark.write_artifact(frame, plain, f"{folder}/plain") == count
+        assert spark.write_result(frame, f"{folder}/result", ordered=True) == count

@@ -34,3 +34,25 @@ def test_sums_beside_a_count_of_distinct_values_are_kept_in_their_type(
     table = pq.read_table(tmp_path / "part")
     assert table.schema.field("total").type == pa.decimal128(17, 2)
     assert [(row["n"], str(row["total"])) for row in table.to_pylist()] == [(2, "3.75")]
+
+
+def test_states_have_the_types_of_spark_where_sail_gives_others(sail: ConnectEngine) -> None:
+    """Of numbers of days, and of what is cut to a unit of time. Nothing else is cast."""
+    frame = sail.session.sql(
+        "SELECT datediff(DATE '2024-02-01', DATE '2024-01-01') AS days, "
+        "date_trunc('MONTH', DATE '2024-02-03') AS month, 'x' AS wrong"
+    )
+    declared = (
+        ColumnSpec(name="days", type="INT"),
+        ColumnSpec(name="month", type="TIMESTAMP"),
+        ColumnSpec(name="wrong", type="BIGINT"),
+    )
+    assert [f.dataType.simpleString() for f in frame.schema.fields] == [
+        "bigint", "timestamp_ntz", "string",
+    ]  # fmt: skip
+    found = sail.conform(frame, declared)
+    assert [f.dataType.simpleString() for f in found.schema.fields] == [
+        "int", "timestamp", "string",
+    ]  # fmt: skip
+    (row,) = found.collect()
+    assert (row["days"], row["month"].strftime("%Y-%m-%d %H:%M")) == (31, "2024-02-01 00:00")

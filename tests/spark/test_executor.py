@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from include.expectations import expect
-from include.pinned import SourceChangedError
+from include.reports.expectations import expect
+from include.sources.delivery import SourceChangedError
 from include.state.commits import read_commit
 from include.state.records import StageRecord, decode, encode
 from planner.contract import ColumnSpec, ResultOutput, SourceInput, Stage

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from include.jvm import driver_environment, submit_options
+from include.machine.jvm import driver_environment, submit_options
 from include.state.commits import read_commit, read_stage
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from include.state.commits import read_commit
 from planner.contract import CONTRACT_VERSION
+from planner.contract.seal import seal, unseal
 from spark_jobs import run
 from tests.spark.days import Day, publish, save_rows, save_sums
 
@@ -38,9 +37,8 @@ def refused(day: Day, key: str, capsys: pytest.CaptureFixture[str], number: int 
 
 def test_a_plan_of_a_newer_version(planned, capsys):
     day, key = planned
-    raw = json.loads(day.store.get(key))
-    raw |= {"version": CONTRACT_VERSION + 1, "new_field": []}
-    day.store.put(key, json.dumps(raw).encode())
+    raw, _ = unseal(day.store.get(key), "the plan")
+    day.store.put(key, seal(raw | {"version": CONTRACT_VERSION + 1, "new_field": []}))
     said = refused(day, key, capsys)
     assert f"error: contract: the plan has contract version {CONTRACT_VERSION + 1}" in said
 

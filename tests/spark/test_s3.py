@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from include.job_archive import job_archive
-from include.jvm import driver_environment, driver_files, spark_submit, submit_options
+from include.machine.job_archive import job_archive
+from include.machine.jvm import driver_environment, driver_files, spark_submit, submit_options
 from include.state.commits import ArtifactError, read_commit
 from spark_jobs.connect import start_sail
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
@@ -43,6 +43,7 @@ def test_a_day_on_sail(day: Day) -> None:
         engine.stop()
 
 
+@pytest.mark.slow  # a day on a cluster, whose store is on S3, is in `make test`
 @pytest.mark.spark
 @pytest.mark.skipif(driver_files().jars is None, reason="the S3A jars are not here: make jars")
 def test_a_day_on_spark(day: Day, tmp_path: Path) -> None:

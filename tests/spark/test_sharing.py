@@ -1,8 +1,7 @@
-"""Two reports of one day: what one has kept is a free view of the other, over the same files."""
+"""Two reports of one day: what one has kept, the other one borrows, over the same files."""
 
 from __future__ import annotations
 
-import datetime as dt
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,20 +10,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include import day as days
-from include import sharing
-from include.sharing import find_lost
+from include.days import borrowed_views as sharing
+from include.days import prepare as days
+from include.days.borrowed_views import find_lost
+from include.state.borrowed import BorrowedLostError
 from include.state.expire import Retention, expire
 from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.records import Manifest, decode
-from include.state.shared import SharedLostError
 from planner.contract import FamilyInput, SourceInput
 from planner.explain.tree import render
 from spark_jobs.connect import ConnectEngine
+from tests.include.days.day_cases import later
 from tests.spark.places import FIRST, Place
 
-LATER = dt.datetime.now(dt.UTC) + dt.timedelta(days=9)
 SECOND = """
 SELECT max(s.price) AS price, s.cat, min(r.cost) AS least, count(*) AS n
 FROM sales s JOIN returns r ON s.o = r.o WHERE s.price > 0 GROUP BY s.cat
@@ -143,8 +142,9 @@ def test_only_equal_parts_of_a_query_are_taken(
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({"first": {"share": False}}, id="not offered"),
-        pytest.param({"second": {"share": False}}, id="not wanted"),
+        pytest.param({"first": {"share": ""}}, id="not offered"),
+        pytest.param({"second": {"share": ""}}, id="not wanted"),
+        pytest.param({"second": {"share": "others"}}, id="of another group"),
         pytest.param(
             {f"second.{t}": {"key": ("o",)} for t in ("sales", "returns")}, id="another key"
         ),
@@ -171,7 +171,7 @@ def test_the_base_of_a_run_may_be_what_was_the_same(place: Place, first: Generat
     manifest_key = at.manifest(2)
     prepared = place.plan(at, SECOND, 2)
     manifest = decode(Manifest, open_store(place.uri).get(manifest_key), manifest_key)
-    assert {one.run for one in sharing.find_shared(open_store(place.uri), manifest)} == {1}
+    assert {one.run for one in sharing.find_borrowed_views(open_store(place.uri), manifest)} == {1}
     place.check(place.do(prepared), SECOND)
 
 
@@ -209,7 +209,9 @@ def _stray(place: Place, first: Generation) -> None:
 
 
 def _expired(place: Place, first: Generation) -> None:
-    assert expire(open_store(place.uri), "first", Retention(days=0), LATER).files
+    with pytest.MonkeyPatch.context() as patched:
+        later(patched, days=9)
+        assert expire(open_store(place.uri), "first", Retention(days=0)).files
 
 
 @pytest.mark.parametrize(
@@ -229,7 +231,7 @@ def test_what_is_gone_or_broken_by_then_is_noticed_and_the_run_planned_without(
     uri = f"{open_store(place.uri).root}/{prepared.plan_key}"
     assert find_lost(uri) is None
     damage(place, first)
-    with pytest.raises(SharedLostError, match=f"what report first keeps .*{why}") as caught:
+    with pytest.raises(BorrowedLostError, match=f"what report first keeps .*{why}") as caught:
         place.do(prepared)
     assert "Plan the run again without it" in str(caught.value)
     assert days.read_commit(open_store(place.uri), at, 2) is None
@@ -278,8 +280,8 @@ def test_a_look_reads_a_bounded_number_of_notes(
         return real(self, key)
 
     monkeypatch.setattr(type(store), "get", counted)
-    monkeypatch.setattr(sharing, "MOST_OFFERS", 5)
-    sharing.find_shared(store, manifest)
+    monkeypatch.setattr(sharing, "MOST_NOTES", 5)
+    sharing.find_borrowed_views(store, manifest)
     assert len([key for key in read if "/kept/" in key]) <= 2 * 5
 
 

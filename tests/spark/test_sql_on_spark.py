@@ -38,7 +38,8 @@ instr(c, 'x'); locate('x', c); position('x' in c); year(f); quarter(f);
 month(f); day(f); dayofmonth(f); dayofweek(f); weekday(f); dayofyear(f); weekofyear(f); hour(g);
 minute(g); second(g); datediff(f, f); date_diff(f, f); levenshtein(c, c); find_in_set(c, 'a,b');
 size(array(1)); array_size(array(1)); cardinality(array(1)); regexp_count(c, 'a');
-regexp_instr(c, 'a'); hash(a, c); unix_date(f); xxhash64(a); crc32(c); unix_timestamp(g);
+regexp_instr(c, 'a'); hash(a, c); unix_date(f); bit_count(a);
+xxhash64(a); crc32(c); unix_timestamp(g);
 to_unix_timestamp(g); unix_seconds(g); unix_millis(g); unix_micros(g); factorial(a);
 monotonically_increasing_id(); array_position(array(1), 1); timestampdiff(hour, g, g);
 datediff(day, f, f); sqrt(a); cbrt(a); exp(a); expm1(a); ln(a); log(a); log10(a); log2(a); log1p(a);
@@ -67,7 +68,10 @@ interval 2 month / 2; interval 1 day + interval 2 hour; sum(a); sum(d); sum(e); 
 avg(e); min(f); max(c); count(a); stddev(a); variance(d); corr(a, b); first(c); any_value(d);
 bool_and(h); every(h); approx_count_distinct(a); skewness(a); kurtosis(a); covar_pop(a, b);
 sum(d * d); avg(d * d * d); sum(cast(a as smallint)); avg(cast(d as decimal(38, 10)));
-sum(cast(d as decimal(38, 10))); mode(a); count_if(h); max_by(a, b)
+sum(cast(d as decimal(38, 10))); mode(a); count_if(h); max_by(a, b);
+std(a); stddev_pop(d); var_samp(e); covar_samp(a, b); some(h);
+any(h); bool_or(h); mean(d); min_by(c, a); first_value(c); last_value(f); bit_and(a); bit_xor(b);
+bit_or(a)
 """
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from include.local_s3 import LocalS3, local_s3, versitygw
+from include.machine.local_s3 import LocalS3, local_s3, versitygw
 from include.state import open_store
 from include.state.commits import read_commit
 from spark_jobs.run import CANNOT

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.oracles.bags import compare_bags
+from tests.selection import need_all
 from tests.tpch.days import TpchDay, generate
 from tests.tpch.test_days import QUERIES, has_early_work
 
@@ -34,8 +35,7 @@ def test_auto_equals_batch(path: Path, tables: Mapping[str, pa.Table], spark: An
         EARLY.add(path.stem)
 
 
-def test_most_queries_work_early() -> None:
+def test_most_queries_work_early(request: pytest.FixtureRequest) -> None:
     """Runs after the days above, whose findings it counts."""
-    if not EARLY:
-        pytest.skip("needs the days of this module")
+    need_all(request, test_auto_equals_batch, len(QUERIES))
     assert len(EARLY) >= 12, sorted(EARLY)

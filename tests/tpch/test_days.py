@@ -14,6 +14,7 @@ from planner.request import Method
 from planner.rules.methods.catalog import SINGLE
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.properties.sessions import sail_session
+from tests.selection import need_all
 from tests.tpch.days import TpchDay, generate
 
 QUERIES = sorted(Path(__file__).parent.glob("q*.sql"))
@@ -72,10 +73,9 @@ def test_a_method_alone_equals_batch_or_says_why(tables, path, method):
         ALONE[method].add(path.stem)
 
 
-def test_methods_apply_to_the_queries_that_they_are_for():
+def test_methods_apply_to_the_queries_that_they_are_for(request):
     """Runs after the days above: OJV to the one with an outer join, HOV to those with joins."""
-    if not APPLIED["hov"]:
-        pytest.skip("needs the days of this module")
+    need_all(request, test_a_method_alone_equals_batch_or_says_why, 2 * len(QUERIES))
     assert APPLIED["ojv"] == ALONE["ojv"] == {"q13"}
     assert len(APPLIED["hov"]) >= 15
     assert APPLIED["hov"] - ALONE["hov"] <= {"q22"}
@@ -84,9 +84,8 @@ def test_methods_apply_to_the_queries_that_they_are_for():
 @pytest.mark.parametrize(
     ("temporal", "least"), [("early", 18), pytest.param("cost", 12, marks=pytest.mark.slow)]
 )
-def test_most_queries_work_early(temporal, least):
+def test_most_queries_work_early(request, temporal, least):
     """Runs after the days above, whose findings it counts."""
-    if not EARLY["early"]:
-        pytest.skip("needs the days of this module")
+    need_all(request, test_day_equals_batch, len(QUERIES) * (1 if temporal == "early" else 2))
     found = EARLY[temporal]
     assert len(found) >= least, f"{len(found)}: {' '.join(sorted(found))}"

@@ -1,1 +1,1 @@
-"""Rewrites that are good or bad by the data: alternatives, from which cost chooses."""
+"""Rewrites that pay or not depending on the data: they add alternatives, and cost decides."""

@@ -1,7 +1,7 @@
-"""Rewrites that are good or bad by the data, in order.
+"""The list of rewrites that pay or not depending on the data, in the order in which they run.
 
-Those of the whole query go on from what the one before has made, and every form is an alternative
-in the memo. Those of blocks of joins look at every block of the memo once, as a whole.
+A tree rule rewrites the whole query, starting from the form that the previous one made; every form
+is an alternative in the memo. A block rule looks once at every join block in the memo.
 """
 
 from __future__ import annotations
@@ -23,33 +23,34 @@ from planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class TreeRule:
-    """``apply`` answers an equivalent relation, or None where there is nothing to rewrite."""
+    """A rewrite of the whole query: ``apply`` returns an equivalent relation, or None if it finds
+    nothing to rewrite."""
 
     name: str
     apply: Callable[[Relation, ColumnIds], Relation | None]
 
 
-Moments = tuple[Estimator, Estimator]
-"""As of the last run but one, and as of the last run."""
+LastTwoRuns = tuple[Estimator, Estimator]
+"""Estimators as of the last run but one, and as of the last run."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockRule:
-    """``apply`` adds joins to a memo; it answers how many."""
+    """A rewrite of join blocks: ``apply`` adds joins to a memo and returns how many."""
 
     name: str
-    apply: Callable[[Memo, Moments], int]
+    apply: Callable[[Memo, LastTwoRuns], int]
 
 
 def _join_groups_once(relation: Relation, _: ColumnIds) -> Relation | None:
     return join_groups_once(relation)
 
 
-Rewrite = TreeRule | BlockRule
-EXPLORE: tuple[Rewrite, ...] = (
+ExploreRule = TreeRule | BlockRule
+EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("EagerAggregate", aggregate_eagerly),
     TreeRule("JoinGroupsOnce", _join_groups_once),  # of sums that were pushed below the joins
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )
 LOCAL: tuple[MemoRule, ...] = (distinct.RULE,)
-"""Of one operator and what it reads; they fire as the others of a method do."""
+"""Rewrites of one operator and its input; they are memo rules and fire with those of a method."""

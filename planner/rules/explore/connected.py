@@ -1,11 +1,12 @@
-"""Join trees by dynamic programming over connected sets of leaves.
+"""Enumerates join trees by dynamic programming over connected sets of leaves.
 
-A set of leaves is an integer, one bit a leaf. An edge is an equality that joins two leaves; sets
-that no edge joins are never paired, so no tree has a cross product. Exact enumeration: Moerkotte
-and Neumann, "Analysis of two existing and one new dynamic programming algorithm for the generation
-of optimal bushy join trees without cross products", VLDB 2006 (DPccp). For large blocks, the trees
-that join neighbours of one order (:mod:`planner.rules.explore.linear_order`): Neumann and Radke,
-"Adaptive optimization of very large join queries", SIGMOD 2018.
+A set of leaves is an integer with one bit per leaf. An edge is an equality between two leaves; sets
+that no edge connects are never paired, so no tree has a cross product. The exact enumeration is
+DPccp (Moerkotte and Neumann, "Analysis of two existing and one new dynamic programming algorithm
+for the generation of optimal bushy join trees without cross products", VLDB 2006). For large blocks
+only trees that join neighbours in one linear order are enumerated
+(:mod:`planner.rules.explore.linear_order`; Neumann and Radke, "Adaptive optimization of very large
+join queries", SIGMOD 2018).
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from itertools import accumulate, islice
 Bits = int
 Pair = tuple[Bits, Bits]
 Price = Callable[[Bits, Bits], float]
-"""Of joining two sets that have been made."""
+"""The cost of joining two sets, without the cost of making them."""
 Trees = dict[Bits, tuple[float, Pair]]
-"""Per set the price of its best tree, and the two sets that are joined last."""
+"""For each set, the cost of its best tree and the two sets that the tree joins last."""
 
 
 def bits(leaves: Bits) -> Iterator[int]:
-    """The leaves of a set, in order."""
+    """Yield the numbers of the leaves in a set, in ascending order."""
     while leaves:
         lowest = leaves & -leaves
         yield lowest.bit_length() - 1
@@ -30,7 +31,8 @@ def bits(leaves: Bits) -> Iterator[int]:
 
 
 def around(neighbours: Sequence[Bits], leaves: Bits) -> Bits:
-    """The leaves that an edge joins with some of the set."""
+    """Return the leaves outside a set that an edge connects to it. ``neighbours`` has, for each
+    leaf, the set of leaves that it shares an edge with."""
     found = 0
     for leaf in bits(leaves):
         found |= neighbours[leaf]
@@ -38,7 +40,7 @@ def around(neighbours: Sequence[Bits], leaves: Bits) -> Bits:
 
 
 def is_connected(neighbours: Sequence[Bits]) -> bool:
-    """Whether edges join all leaves."""
+    """Return whether the join graph is connected."""
     reached = 1
     while more := around(neighbours, reached):
         reached |= more
@@ -46,9 +48,9 @@ def is_connected(neighbours: Sequence[Bits]) -> bool:
 
 
 def connected_pairs(neighbours: Sequence[Bits], most: int) -> list[Pair] | None:
-    """Every pair of disjoint connected sets that an edge joins, once, in either order of the two;
-    pairs that a set can be made of come before those it is part of. None if there are more than
-    ``most``."""
+    """Return all pairs of disjoint connected sets with an edge between them, each pair once; None
+    if there are more than ``most``. The pairs that make a set come before those that contain it, as
+    dynamic programming needs."""
     found = list(islice(_pairs(neighbours), most + 1))
     return found if len(found) <= most else None
 
@@ -67,8 +69,8 @@ def _pairs(neighbours: Sequence[Bits]) -> Iterator[Pair]:
 
 
 def _grown(neighbours: Sequence[Bits], leaves: Bits, closed: Bits) -> Iterator[Bits]:
-    """The set, and every connected one that it grows to without the ``closed`` leaves; smaller
-    sets before those that contain them."""
+    """Yield a connected set and all its connected supersets without further ``closed`` leaves, each
+    after the sets that it was grown from."""
     yield leaves
     yield from _larger(neighbours, leaves, closed)
 
@@ -88,10 +90,12 @@ def _larger(neighbours: Sequence[Bits], leaves: Bits, closed: Bits) -> Iterator[
 
 
 def neighbouring_pairs(neighbours: Sequence[Bits], order: Sequence[int], most: int) -> list[Pair]:
-    """The same for intervals of the leaves in an order. If there would be more than ``most`` to
-    look at, only the widest intervals for which there are not, each with its neighbour or with all
-    that stands before it; never less than the order itself, one leaf after another, and pairs of
-    its leaves."""
+    """Return the pairs of connected sets that are neighbouring intervals of a linear order.
+
+    If there are more than ``most`` candidates, intervals get a maximal width: the largest with at
+    most ``most`` candidates, at least 1. An interval within that width is then paired with a
+    neighbour within it, or with all leaves before it. So the left-deep tree of the order is always
+    included."""
     count = len(order)
     width = _width(count, most)
     before = list(accumulate((1 << leaf for leaf in order), initial=0))
@@ -111,12 +115,13 @@ def neighbouring_pairs(neighbours: Sequence[Bits], order: Sequence[int], most: i
 
 
 def _width(count: int, most: int) -> int:
-    """Of the intervals that are looked at: all, if that is at most ``most`` pairs."""
+    """Return the largest width of intervals with at most ``most`` candidate pairs, at least 1."""
     return next((width for width in range(count - 1, 1, -1) if _work(count, width) <= most), 1)
 
 
 def _work(count: int, width: int) -> int:
-    """Pairs of neighbouring intervals of at most some width, or of a beginning with one of them."""
+    """Count the candidate pairs: neighbouring intervals of at most a width, or a prefix of the
+    order with such an interval after it."""
     looked = 0
     for cut in range(1, count):
         right = min(width, count - cut)
@@ -125,8 +130,8 @@ def _work(count: int, width: int) -> int:
 
 
 def best_trees(count: int, pairs: Sequence[Pair], price: Price) -> Trees:
-    """The cheapest tree of every set of two or more leaves that the pairs make; of equal ones that
-    which comes first."""
+    """Return the cheapest tree of every set of two or more leaves that the pairs can make. Of equal
+    trees the first wins. Pairs whose parts come later are a KeyError."""
     costs: dict[Bits, float] = {1 << leaf: 0.0 for leaf in range(count)}
     trees: Trees = {}
     for one, other in pairs:
@@ -140,7 +145,7 @@ def best_trees(count: int, pairs: Sequence[Pair], price: Price) -> Trees:
 
 
 def joins_of(trees: Trees, leaves: Bits) -> Iterator[Pair]:
-    """The joins of the best tree of a set, each after those it is made of."""
+    """Yield the joins of the best tree of a set, inputs before the joins that read them."""
     if leaves in trees:
         one, other = trees[leaves][1]
         yield from joins_of(trees, one)

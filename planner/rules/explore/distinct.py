@@ -1,4 +1,4 @@
-"""DISTINCT in an aggregate as an aggregate: values are grouped first, and then counted.
+"""Rewrites DISTINCT aggregates into two levels: group the values first, then aggregate them.
 
 ::
 
@@ -6,24 +6,25 @@
     agg[g; f(distinct x), h(y)](R)  =  agg[g; f(x), h(y)](  project[g, null, y](R)
                                                           + project[g, x, null](agg[g, x](R)))
 
-So what is kept of a DISTINCT are its values, not all rows: groups without a call have states, and
-over rows that only come a delta that only comes (a value is new once), which the outer aggregate
-adds to its own states. Each combination of arguments is a branch of its own; plain functions get
-the rows of R as they come.
+So only the distinct values are kept, not all rows: the inner grouping has states, and over an
+append-only R its delta is append-only too (a value is new once), which the outer aggregate adds to
+its own states. Each combination of DISTINCT arguments is a branch; the other functions share one
+branch with the rows of R.
 
-Right for bags: a branch has NULL where another one has values, and all of these functions skip
-NULL; ``count(*)`` counts a constant that only the rows of R have. Every group of R is in every
-branch, if only by a NULL, so no group is lost. FILTER leaves a NULL too. Rows that are taken back:
-both levels are aggregates with their own rules. Source: the expansion of several DISTINCT
-aggregates in Spark (``RewriteDistinctAggregates``), here with one aggregate per branch, as in
-Chaudhuri and Shim, "Including group-by in query optimization", VLDB 1994.
+Correct for bags: a branch has NULL in the columns of the others, and all these functions skip NULL;
+``count(*)`` counts a constant that only the branch of R has. Every group of R is in every branch,
+so no group is lost. A row that FILTER excludes contributes NULL. Retractions need nothing special:
+both levels are aggregates with their own delta rules. Source: Spark's rewrite of several DISTINCT
+aggregates (``RewriteDistinctAggregates``), here with one aggregate per branch, as in Chaudhuri and
+Shim, "Including group-by in query optimization", VLDB 1994.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from planner.algebra.aggregates import MERGEABLE
+from planner.algebra.aggregate_functions import answer_of, function
+from planner.algebra.aggregate_record import Answer
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -39,14 +40,11 @@ from planner.props.repeatable import Repeats
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds
 
-_ADDS_UP = frozenset({"count", "sum", "avg", "mean"})
-"""Functions to which a value that comes twice makes a difference."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """``values``: what the branch has in its own columns, by row of the input. ``grouped``: each
-    combination of them once in a group."""
+    """A branch of the union: ``values`` are the expressions over an input row that fill its own
+    ``columns``; if ``grouped``, each combination of values is kept once per group."""
 
     columns: tuple[Column, ...]
     values: tuple[Scalar, ...]
@@ -54,7 +52,7 @@ class _Branch:
 
 
 def _is_distinct(call: AggregateCall) -> bool:
-    return call.distinct and call.name in _ADDS_UP
+    return call.distinct and function(call.name).duplicates
 
 
 def _fire(match: Match) -> bool:
@@ -75,7 +73,8 @@ def _fire(match: Match) -> bool:
             names = _named(values, match.ids)
             plain.extend(zip(names, values, strict=True))
         made = Column(match.ids.next_id(), column.name, column.type)
-        calls.append((made, AggregateCall(call.name, tuple(Ref(name) for name in names))))
+        args = tuple(Ref(name) for name in names)
+        calls.append((made, replace(call, args=args, distinct=False, where=None)))
     branches = list(found.values())
     if plain:
         rows = _Branch(tuple(c for c, _ in plain), tuple(v for _, v in plain), grouped=False)
@@ -89,12 +88,12 @@ def _fire(match: Match) -> bool:
 
 
 def _fits(memo: Memo, node: Aggregate) -> bool:
-    """Whether something is DISTINCT, all functions merge, and the input may be read more than
-    once."""
+    """Return whether some call is DISTINCT, all functions have mergeable states, all types are
+    known, and the input changes and repeats exactly (it is read once per branch)."""
     calls = [call for _, call in node.calls]
     if not any(_is_distinct(call) for call in calls):
         return False
-    if not all(call.name in MERGEABLE for call in calls):
+    if not all(function(c.name).state and answer_of(c) is Answer.BAG for c in calls):
         return False
     if not all(arg.type.is_known for call in calls for arg in call.args):
         return False
@@ -105,7 +104,7 @@ def _fits(memo: Memo, node: Aggregate) -> bool:
 
 
 def _values(call: AggregateCall) -> tuple[Scalar, ...]:
-    """What a row contributes; NULLs, if FILTER leaves it out."""
+    """Return what a row contributes to a call: its arguments, or NULLs if FILTER excludes it."""
     values = call.args or (Literal("1", INT),)
     if call.where is None or call.where == TRUE:
         return values
@@ -121,7 +120,7 @@ def _name(value: Scalar) -> str:
 
 
 def _together(node: Aggregate, branches: list[_Branch]) -> Relation:
-    """All branches, each with NULL in the columns of the others."""
+    """Return the union of all branches, each with NULL in the columns of the others."""
     keys: tuple[tuple[Column, Scalar], ...] = tuple((key, Ref(key)) for key in node.keys)
     columns = tuple(column for branch in branches for column in branch.columns)
     made = []

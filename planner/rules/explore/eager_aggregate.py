@@ -1,21 +1,22 @@
-"""Eager aggregation: group one side of a join by the join key before the join.
+"""Eager aggregation: groups one side of a join by the join key before the join.
 
 ::
 
     agg[g; f(R.x)](L join[k] R)  =  agg[g; merge f](L join[k] agg[k and g of R; f(x)](R))
 
-The rows of R that share a key meet the same rows of L, so they may be added up first: every row of
-L then meets one row that stands for all of them, as often as before. A left row without a partner
-meets NULL, which is what the aggregates skip; where it would have been counted, a count of rows is
-1, a count of values 0. Source: Yan and Larson, "Eager aggregation and lazy aggregation", VLDB 1995;
-for us it makes states of a join from states of one input, which arrive and merge on their own.
+The rows of R that share a key join with the same rows of L, so they can be aggregated first: each
+row of L then meets one row that stands for all of them. A left row without a partner meets NULL,
+which the aggregates skip; a count of rows is 1 there, a count of values 0. Source: Yan and Larson,
+"Eager aggregation and lazy aggregation", VLDB 1995. In Forerun, the aggregate of a join is so made
+from states of one input, which can be kept and merged run by run.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.aggregates import result_type
+from planner.algebra.aggregate_functions import function, type_of
+from planner.algebra.aggregate_record import Empty
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
@@ -31,12 +32,9 @@ from planner.algebra.types import BIGINT, Column, ColumnId
 from planner.rules.normalize.safety import can_fail
 from planner.tvr.signed import ColumnIds
 
-MERGED_BY = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
-"""By which function the values of an aggregate over parts are merged into that over all."""
-
 
 def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
-    """The relation with every aggregate pushed below its join that can be; None if none can."""
+    """Push every aggregate below its join where that is possible; return None if none can be."""
     changed = False
 
     def rule(node: Relation) -> Relation:
@@ -51,7 +49,7 @@ def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """An aggregate over (a renaming of) a join, in the join's own columns."""
+    """An aggregate over a join (perhaps with a projection between), in columns of the join."""
 
     join: Join
     keys: tuple[Column, ...]
@@ -85,12 +83,16 @@ def _match(node: Aggregate) -> _Match | None:
 
 
 def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
-    """Merges, and may be computed for rows that the join drops: it cannot fail on them."""
-    if call.name not in MERGED_BY or call.distinct or call.where is not None or len(args) > 1:
+    """Return whether values of a call over parts can be merged, and whether it may be computed for
+    rows that the join drops, which requires that it cannot fail on them. ``args`` are the call's
+    arguments in columns of the join's inputs."""
+    known_function = function(call.name)
+    if call.distinct or call.where is not None or len(args) > 1:
         return False
-    if call.name == "sum" and args[0].type.name == "BIGINT":
+    given = tuple(arg.type for arg in args)
+    if known_function.merged_by is None or known_function.overflows(given):
         return False
-    known = result_type(call.name, tuple(arg.type for arg in args)).is_known
+    known = known_function.result(given).is_known
     return known and all(is_deterministic(arg) and not can_fail(arg) for arg in args)
 
 
@@ -125,12 +127,11 @@ def _eager(
         kept = Column(ids.next_id(), column.name, column.type)
         partial.append((kept, call))
         value: Scalar = Ref(kept)
-        if call.name == "count" and join.kind is JoinKind.LEFT:
+        if function(call.name).empty is Empty.ZERO and join.kind is JoinKind.LEFT:
             alone = "0" if call.args else "1"
             value = Call("coalesce", (value, Literal(alone, BIGINT)), BIGINT)
-        again = AggregateCall(MERGED_BY[call.name], (value,))
-        type_ = result_type(again.name, (value.type,))
-        total = Column(ids.next_id(), column.name, type_)
+        again = merged_by(call, value)
+        total = Column(ids.next_id(), column.name, type_of(again))
         merged.append((total, again))
         items.append((column, settled(call, Ref(total), column)))
     inputs = list(join.inputs)
@@ -139,8 +140,18 @@ def _eager(
     return Project(Aggregate(below, found.keys, tuple(merged)), tuple(items))
 
 
+def merged_by(call: AggregateCall, value: Scalar) -> AggregateCall:
+    """Return the call that merges the values of a call over parts into its value over the whole.
+    Raises ValueError if its values do not merge."""
+    name = function(call.name).merged_by
+    if name is None:
+        raise ValueError(f"values of {call.name} do not merge")
+    return AggregateCall(name, (value,))
+
+
 def settled(call: AggregateCall, value: Scalar, column: Column) -> Scalar:
-    """The merged value in the type it had: sums of sums grow, a count is never NULL."""
-    if call.name == "count":
+    """Return the merged value in the type of the original: a sum of sums is cast back, and a count
+    over no parts is 0 instead of NULL."""
+    if function(call.name).empty is Empty.ZERO:
         return Call("coalesce", (value, Literal("0", BIGINT)), BIGINT)
     return value if value.type == column.type else Call("cast", (value,), column.type)

@@ -1,24 +1,24 @@
-"""Other orders of the inner joins of a block, as alternatives in the memo.
+"""Adds other orders of the inner joins of a block as alternatives in the memo.
 
 ::
 
     (A join B) join C   =   (A join C) join B   =   A join (B join C)
 
-The query comes in one order, left-deep, the best one for computing it once. Here each block is
-looked at once, as a whole: dynamic programming over its connected sets of leaves, exactly up to a
-budget of pairs of sets, over neighbours in the best linear order beyond it. Every join that is
-added to the memo brings its deltas and what may be kept of it, so only these trees are:
+Normalization gives each block one left-deep order, good for computing the query once. Here each
+block is looked at once as a whole, by dynamic programming over its connected sets of leaves: exact
+up to a budget of pairs of sets, and beyond it restricted to neighbours in the best linear order.
+Every join that is added brings its deltas and its kept states into the search space, so only the
+joins of these trees are added:
 
-* the cheapest bushy tree over all of the day's rows: what does not change is joined once;
-* the cheapest tree for the last run, where every part is kept: of ``L join R`` it then joins dL
-  with R and what was kept of L with dR, so rows that come late are joined late;
+* the cheapest bushy tree over all rows of the day: it joins unchanging inputs once;
+* the cheapest tree for the last run if every intermediate result is kept: for ``L join R`` it joins
+  dL with R and the kept L with dR, so inputs that arrive late are joined late;
 * for each of the leaves that change most, the cheapest tree of all others, joined with it last.
 
-Right for bags: inner joins commute and associate where each conjunct is applied as soon as its
-columns are together, as it is here; conjuncts that could fail stay where they are, with the whole
-block. A group stands for one set of leaves, whichever tree it was made by, so trees share what they
-have in common. Sources: :mod:`planner.rules.explore.connected`; Tempura 5.4 on exploring only what
-can matter to the cost.
+Correct for bags: inner joins commute and associate if each conjunct is applied as soon as its
+columns are together, as it is here. A block with a conjunct that could fail is left alone. A group
+stands for one set of leaves, whichever tree made it, so trees share their common parts. Sources:
+:mod:`planner.rules.explore.connected`; Tempura 5.4 on exploring only what can matter to the cost.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from planner.stats.joins import block_selectivities
 from planner.stats.values import Estimate
 
 PAIRS = 2_000
-"""Most pairs of sets that are looked at in a block: of a chain 22 leaves, of a star 9, of a clique
-7."""
+"""The most pairs of sets that are enumerated exactly for a block: enough for a chain of 22 leaves,
+a star of 9, a clique of 7."""
 LATEST = 2
-"""Leaves that are tried as the last one."""
+"""How many of the leaves that change most are tried as the last one to be joined."""
 
 
-def add_orders(memo: Memo, moments: tuple[Estimator, Estimator]) -> int:
-    """Add orders to every block of three or more leaves, one of which changes; how many joins were
-    added. ``moments``: estimates as of the last run but one, and as of the last run."""
-    sizes = _Sizes(memo, moments)
+def add_orders(memo: Memo, last_two_runs: tuple[Estimator, Estimator]) -> int:
+    """Add join orders to every block of three or more leaves that changes; return the number of
+    joins added. ``last_two_runs`` estimates as of the last run but one, and as of the last run."""
+    sizes = _Sizes(memo, last_two_runs)
     seen: set[GroupId] = set()
     added = 0
     for expression in reversed(list(memo.expressions)):
@@ -74,11 +74,11 @@ def add_orders(memo: Memo, moments: tuple[Estimator, Estimator]) -> int:
 
 
 class _Sizes:
-    """Estimates of groups at both moments, by first expressions."""
+    """Estimates of groups as of the last two runs, derived from the first expression of each."""
 
-    def __init__(self, memo: Memo, moments: tuple[Estimator, Estimator]) -> None:
+    def __init__(self, memo: Memo, last_two_runs: tuple[Estimator, Estimator]) -> None:
         self._memo = memo
-        self._moments = moments
+        self._last_two_runs = last_two_runs
         self._done: dict[GroupId, tuple[Estimate, Estimate]] = {}
 
     def of(self, group: GroupId) -> tuple[Estimate, Estimate]:
@@ -88,16 +88,18 @@ class _Sizes:
             below = [self.of(i.group) for i in node.inputs if isinstance(i, Reference)]
             early, late = (
                 moment.of_node(node, tuple(given[at] for given in below))
-                for at, moment in enumerate(self._moments)
+                for at, moment in enumerate(self._last_two_runs)
             )
             self._done[group] = early, late
         return self._done[group]
 
 
 class _Block:
-    """A block, with sets of leaves as bits. ``made``: the joins that the memo has of it, as pairs
-    of sets; ``reads``: the leaves of every conjunct; ``outside``: of a column the leaves with which
-    it has to be together before it may be dropped."""
+    """A join block with sets of leaves as bit sets.
+
+    ``_made`` has the joins of the block that are in the memo, as pairs of sets; ``reads`` the
+    leaves that each conjunct reads. ``_outside`` has, for each column, the leaves that must be
+    joined before it can be dropped, with a further bit if the block outputs it."""
 
     def __init__(self, memo: Memo, tree: Branch) -> None:
         self._memo = memo
@@ -127,7 +129,7 @@ class _Block:
         return read
 
     def add_orders(self, sizes: _Sizes) -> int:
-        """Add the trees that may matter; how many joins."""
+        """Add the joins of the wanted trees to the memo; return how many were new."""
         neighbours = self._neighbours()
         if not self._is_free() or not is_connected(neighbours):
             return 0
@@ -148,7 +150,8 @@ class _Block:
         return found
 
     def _is_free(self) -> bool:
-        """Whether conjuncts may be applied wherever their columns are together, and are."""
+        """Return whether the block may be reordered: its column ids are unique, no conjunct can
+        fail, and each one reads both sides of the join that applies it."""
         if not self.is_unique or not all(is_movable(part) for part in self.parts):
             return False
         for branch in branches(self._tree):
@@ -159,7 +162,7 @@ class _Block:
         return True
 
     def _add(self, left: Bits, right: Bits) -> bool:
-        """Add a join of two sets that are made; False if there is one."""
+        """Add the join of two sets that have groups; return False if the memo has it already."""
         split, whole = frozenset((left, right)), left | right
         if split in self._made:
             return False
@@ -181,7 +184,7 @@ class _Block:
 
 
 class _Rows:
-    """Rows of the sets of a block at both moments, and what it takes to join them."""
+    """Estimated rows of the sets of a block as of the last two runs, and join costs in rows."""
 
     def __init__(self, block: _Block, sizes: _Sizes) -> None:
         found = [sizes.of(leaf.given.group) for leaf in block.leaves]
@@ -196,7 +199,7 @@ class _Rows:
         self._done: dict[Bits, tuple[float, float]] = {}
 
     def of(self, leaves: Bits) -> tuple[float, float]:
-        """Rows as of the last run but one, and as of the last run."""
+        """Return the rows of a set as of the last run but one, and as of the last run."""
         known = self._done.get(leaves)
         if known is None:
             early = late = 1.0
@@ -211,7 +214,7 @@ class _Rows:
         return known
 
     def graph(self, neighbours: list[Bits]) -> tuple[list[float], dict[Edge, float]]:
-        """Rows of the leaves as of the last run, and the selectivities of edges."""
+        """Return the rows of the leaves as of the last run, and the selectivities of the edges."""
         edges = {}
         for read, _, share in self._shares:
             if read.bit_count() == 2:
@@ -221,22 +224,23 @@ class _Rows:
         return [late for _, late in self._leaves], edges
 
     def change(self, leaves: Bits) -> float:
-        """Rows that come with the last run."""
+        """Return the number of rows of a set that arrive with the last run."""
         early, late = self.of(leaves)
         return late - early
 
     def in_order(self, one: Bits, other: Bits) -> Pair:
-        """The side that is larger by what comes with the last run, then by rows, on the left: it is
-        joined with what there is now of the right one, and that with what there was of the left."""
+        """Return the two sides, left side first: the one with more rows arriving in the last run,
+        then the one with more rows. By the delta convention the delta of the left side meets NEW of
+        the right one, and the delta of the right side meets OLD of the left one."""
         order = sorted((one, other), key=lambda s: (-self.change(s), -self.of(s)[1], s))
         return order[0], order[1]
 
     def whole(self, one: Bits, other: Bits) -> float:
-        """Rows that are read and made where all is joined at once."""
+        """Return the rows that one join of the whole day reads and outputs."""
         return self.of(one)[1] + self.of(other)[1] + self.of(one | other)[1]
 
     def last(self, one: Bits, other: Bits) -> float:
-        """Rows that the last run reads and makes where both sides are kept."""
+        """Return the rows that the last run reads and outputs if both sides are kept."""
         left, right = self.in_order(one, other)
         from_left, from_right = self.change(left), self.change(right)
         if not from_left and not from_right:
@@ -247,7 +251,7 @@ class _Rows:
 
 
 def _wanted(pairs: list[Pair], rows: _Rows, whole: Bits) -> Iterator[Pair]:
-    """The joins of the trees that may matter, each after those it is made of."""
+    """Yield the joins of the wanted trees (see the module), inputs before their readers."""
     count = whole.bit_length()
     yield from joins_of(best_trees(count, pairs, rows.whole), whole)
     trees = best_trees(count, pairs, rows.last)

@@ -1,17 +1,17 @@
-"""The best order in which the leaves of a block are joined one after another.
+"""Finds the best left-deep order of the leaves of a block by IKKBZ.
 
-Of all left-deep trees without cross products over a graph without cycles, the one whose
-intermediate results are smallest is found without trying them: from each leaf as the first one,
-what must come after what is a tree, and its chains are merged by rank::
+For an acyclic join graph, the left-deep tree without cross products whose intermediate results are
+smallest is found in polynomial time: with a given first leaf, the precedence of the others is a
+tree, and its chains are merged by rank::
 
     T(v) = rows of v times the selectivity of the edge it is reached by        T(uv) = T(u) T(v)
     C(v) = T(v), of the first leaf 0                                    C(uv) = C(u) + T(u) C(v)
     rank = (T - 1) / C
 
-A chain whose ranks fall is one step, since what has to come first is worth its while only with what
-it lets in. A graph with cycles is searched by its most selective spanning tree. Ibaraki and Kameda,
-TODS 1984; Krishnamurthy, Boral and Zaniolo, VLDB 1986 (IKKBZ); as the linearization of large
-blocks: Neumann and Radke, SIGMOD 2018.
+A leaf whose rank is above that of its successor is fused with it into one step, since it pays only
+together with what it enables. A graph with cycles is reduced to its most selective spanning tree.
+Sources: Ibaraki and Kameda, TODS 1984; Krishnamurthy, Boral and Zaniolo, VLDB 1986 (IKKBZ); as the
+linearization of large blocks: Neumann and Radke, SIGMOD 2018.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Edge = tuple[int, int]
-"""The smaller leaf first."""
+"""Two leaves that an equality connects, the smaller number first."""
 STARTS = 10_000
-"""Most leaves that are looked at over all starts: of a block of up to 100, each is a start."""
+"""The most leaves that are visited over all starts; up to 100 leaves, every leaf is a start."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Leaves that follow each other, with T and C of them all."""
+    """A sequence of leaves with its T (``size``) and C (``cost``), as in the module docstring."""
 
     leaves: tuple[int, ...]
     size: float
@@ -47,9 +47,11 @@ class _Step:
 
 
 def linear_order(rows: Sequence[float], edges: Mapping[Edge, float]) -> tuple[int, ...]:
-    """Every leaf once, each joined with some that come before it by an edge. ``rows`` of the
-    leaves, selectivities of the ``edges``, which connect them all. Equal orders: the one that
-    starts with the leaf of fewer rows, then with the one that comes first."""
+    """Return all leaves in join order; each but the first has an edge to an earlier one.
+
+    ``rows`` are the rows of the leaves, ``edges`` the selectivities of the edges, which must
+    connect all leaves. Of equal orders, the one that starts with fewer rows wins, then the one that
+    starts with the lower number."""
     count = len(rows)
     tree = _spanning_tree(count, edges)
     starts = sorted(range(count), key=lambda leaf: (rows[leaf], leaf))
@@ -62,7 +64,7 @@ def linear_order(rows: Sequence[float], edges: Mapping[Edge, float]) -> tuple[in
 
 
 def _spanning_tree(count: int, edges: Mapping[Edge, float]) -> list[dict[int, float]]:
-    """The neighbours of each leaf with the selectivities; the most selective edges first."""
+    """Return the most selective spanning tree: the neighbours of each leaf with selectivities."""
     part = list(range(count))
 
     def root(leaf: int) -> int:
@@ -80,7 +82,7 @@ def _spanning_tree(count: int, edges: Mapping[Edge, float]) -> list[dict[int, fl
 
 
 def _from(start: int, rows: Sequence[float], tree: Sequence[Mapping[int, float]]) -> _Step:
-    """The best order that begins with a leaf."""
+    """Return the best order that begins with a given leaf."""
     above: dict[int, int] = {start: start}
     down = [start]
     for leaf in down:
@@ -104,7 +106,8 @@ def _order(step: _Step) -> tuple[float, int]:
 
 
 def _falling(first: _Step, rest: list[_Step]) -> list[_Step]:
-    """The chain with a leaf before it, which takes in what would have to come before it."""
+    """Return a chain with ``first`` put before it, fused with the steps of lower rank, so that
+    ranks ascend along the chain."""
     taken = 0
     while taken < len(rest) and first.rank > rest[taken].rank:
         first = first.then(rest[taken])

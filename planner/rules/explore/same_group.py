@@ -1,14 +1,14 @@
-"""A semi join with some groups of an aggregate, where all groups of it are joined on the same key.
+"""Merges a semi join with some groups of an aggregate into a join with the same aggregate.
 
 ::
 
     (.. (X semi[x = k] filter[p](A)) ..) join[x = k] A   =   .. (X join[x = k] filter[p](A)) ..
 
-A has one row per ``k``, so the row that the semi join asks for is the row that the join finds, and
-it may be joined there and then. TPC-H Q18 is of this form once its sums are pushed below the
-joins: the groups are then merged once, and only those that pass HAVING meet anything. ``..`` is
-whatever hands the rows of X on and adds no NULL rows: projections that keep ``x``, filters, inner
-joins, left sides of outer joins.
+A has one row per ``k``, so the row that the semi join looks for is the row that the join finds, and
+the join can take the place of the semi join. TPC-H Q18 has this form once its sums are pushed below
+the joins: the groups are then merged once, and only those that pass HAVING are joined. ``..`` are
+operators that pass the rows of X on without null-extending them: projections that keep ``x``,
+filters, inner joins, and the left sides of left, semi and anti joins.
 
 Source: self-join elimination on keys (Chakravarthy, Grant and Minker, "Logic-based approach to
 semantic query optimization", TODS 1990), here of a semi join.
@@ -24,7 +24,7 @@ from planner.algebra.types import Column, ColumnId
 
 
 def join_groups_once(relation: Relation) -> Relation:
-    """The relation with every semi join of this form gone."""
+    """Return the relation with every semi join of this form replaced by the join."""
     return rewrite(relation, _at_join)
 
 
@@ -51,8 +51,8 @@ def _at_join(node: Relation) -> Relation:
 
 
 def _joined(relation: Relation, key: Column, groups: Aggregate) -> Relation | None:
-    """The relation with the groups joined where the semi join of ``key`` with them was, and their
-    columns handed on; None if there is no such semi join."""
+    """Replace the semi join of ``key`` with the groups by a join, and pass the columns of the
+    groups on to the top; return None if there is no such semi join."""
     if isinstance(relation, Project):
         value = {column.id: scalar for column, scalar in relation.items}[key.id]
         below = _joined(relation.input, value.column, groups) if isinstance(value, Ref) else None
@@ -80,14 +80,15 @@ def _joined(relation: Relation, key: Column, groups: Aggregate) -> Relation | No
 
 
 def _handing(join: Join) -> tuple[int, ...]:
-    """The inputs whose rows a join hands on without adding any."""
+    """Return the inputs (0, 1) whose rows a join passes on without null-extending them."""
     if join.kind is JoinKind.INNER:
         return (0, 1)
     return (0,) if join.kind in (JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI) else ()
 
 
 def _predicate_of(join: Join, key: Column, groups: Aggregate) -> Scalar | None:
-    """The filter of a semi join of ``key`` with the same groups, in the columns of ``groups``."""
+    """Return the filter over the right side of a semi join of ``key`` with the same groups, in the
+    columns of ``groups``; None if the join is none of that form."""
     pairs, residual = split_condition(join)
     if join.kind is not JoinKind.SEMI or residual != TRUE or len(pairs) != 1:
         return None

@@ -1,1 +1,1 @@
-"""Delta rules: how the change of an operator's output follows from the changes of its inputs."""
+"""Delta rules: each derives the delta of an operator from the versions of its inputs."""

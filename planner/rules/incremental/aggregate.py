@@ -1,31 +1,32 @@
 """Delta rules and keyed views of aggregates.
 
-An aggregate is kept as partial states, one row per group and run: the groups of the run's delta.
-Merging is a GROUP BY over all runs' states, which are distributed by the group key::
+An aggregate is kept as partial states: each run appends one row per group in its delta. Reading
+merges the states of all runs with a GROUP BY; they are distributed by the group key::
 
     agg(R_new)     =  finish(merge(states of all runs))
     d(agg(R))      =  for the groups this run touched:  - finish(merge(states before))
                                                        + finish(merge(states with this run))
     d(distinct(R)) =  groups whose first state is of this run          where R takes nothing back
 
-Where R takes rows back and a function cannot follow (min, max, sums of floating point numbers),
-states are made of the rows that came, and groups that lost a row are computed again from the kept
-rows of R.
+Where R takes rows back and a function cannot subtract (min, max, sums of floating-point numbers),
+the states are over the rows that came, and groups that lost a row are recomputed from the kept rows
+of R.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from planner.algebra.aggregates import (
-    PartialState,
-    Slot,
-    count_rows,
-    merged_slot,
-    of_one_row,
-    partial_state,
-    result_type,
-    settled,
+from planner.algebra.aggregate_functions import partial_state
+from planner.algebra.aggregate_states import (
+    Fold,
+    State,
+    count_part,
+    folded,
+    state_of_parts,
+    states_of,
+    together,
 )
 from planner.algebra.relational import (
     Aggregate,
@@ -49,11 +50,11 @@ from planner.algebra.scalar import (
 )
 from planner.algebra.types import BIGINT, BOOLEAN, Column
 from planner.errors import Reason
-from planner.rules.incremental.rule import Applies, Input, Need, Rule, Versions, View
+from planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState, Versions
 from planner.tvr.signed import ColumnIds, Signed, consolidate, integer
 
-_HIDDEN = Slot("__n", BIGINT, "count")
-_LOST = Slot("__lost", BIGINT, "count")
+_HIDDEN = state_of_parts((count_part("__n", None),), lambda columns: columns[0])
+"""A hidden count of the rows of a group; it tells an empty group from one that sums to 0."""
 
 
 def _as_aggregate(node: Relation) -> Aggregate:
@@ -62,8 +63,9 @@ def _as_aggregate(node: Relation) -> Aggregate:
     return node
 
 
-def _states(node: Aggregate, signed: bool) -> tuple[PartialState, ...] | Reason:
-    """The partial states of all calls, or why one of them has none."""
+def _states(node: Aggregate, signed: bool) -> tuple[State, ...] | Reason:
+    """Return the partial states of all calls, or the reason why one of them has none. ``signed``
+    says whether the input takes rows back."""
     if not all(key.type.is_known for key in node.keys):
         return Reason.UNKNOWN_TYPE
     states = []
@@ -77,92 +79,75 @@ def _states(node: Aggregate, signed: bool) -> tuple[PartialState, ...] | Reason:
     return tuple(states)
 
 
-def _must(states: tuple[PartialState, ...] | Reason) -> tuple[PartialState, ...]:
+def _must_state(state: State | Reason) -> State:
+    if isinstance(state, Reason):
+        raise TypeError(f"the rule does not apply: {state}")
+    return state
+
+
+def _must(states: tuple[State, ...] | Reason) -> tuple[State, ...]:
     if isinstance(states, Reason):
         raise TypeError(f"the rule does not apply: {states}")
     return states
 
 
-def _layout(node: Aggregate, signed: bool, hidden: Slot, ids: ColumnIds) -> tuple[Column, ...]:
-    """Columns of the kept states: the keys, the slots of every call, one hidden count."""
+def _layout(node: Aggregate, signed: bool, hidden: str, ids: ColumnIds) -> tuple[Column, ...]:
+    """Return the columns of the kept states: the keys, the states of every call, a hidden count."""
     columns = list(node.keys)
     for (output, _), state in zip(node.calls, _must(_states(node, signed)), strict=True):
         columns.extend(
-            Column(ids.next_id(), f"{output.name}_{slot.suffix}", slot.type) for slot in state.slots
+            Column(ids.next_id(), f"{output.name}_{made.name}", made.type) for made in state.columns
         )
-    columns.append(Column(ids.next_id(), hidden.suffix, hidden.type))
+    columns.append(Column(ids.next_id(), hidden, BIGINT))
     return tuple(columns)
 
 
-def states_of(
-    keys: tuple[Column, ...],
-    rows: Relation,
-    calls: Sequence[tuple[Slot, AggregateCall]],
-    columns: tuple[Column, ...],
-    ids: ColumnIds,
-) -> Relation:
-    """States of the rows in the given columns, the keys first; each slot in its own type."""
-    targets = columns[len(keys) :]
-    raw = []
-    items: list[tuple[Column, Scalar]] = [(key, Ref(key)) for key in keys]
-    for (slot, call), target in zip(calls, targets, strict=True):
-        type_ = result_type(call.name, tuple(arg.type for arg in call.args))
-        before = Column(ids.next_id(), target.name, type_)
-        raw.append((before, call))
-        items.append((target, settled(slot, Ref(before))))
-    return Project(Aggregate(rows, keys, tuple(raw)), tuple(items))
+def _of_rows(
+    partials: Sequence[State], hidden: State, weight: Column | None, ids: ColumnIds
+) -> Fold:
+    """Return the fold that computes states from rows, for all calls and the hidden count."""
+    return together([state.of_rows(weight, ids.of_type) for state in (*partials, hidden)])
 
 
 def _merging(
-    partials: tuple[PartialState, ...],
-    hidden: Slot,
+    partials: tuple[State, ...],
     columns: tuple[Column, ...],
     only: Scalar | None,
     ids: ColumnIds,
-) -> tuple[list[tuple[Column, AggregateCall]], list[Scalar]]:
-    """Calls that merge state columns (only of rows with ``only`` true), and the merged slots."""
-    slots = [slot for state in partials for slot in state.slots] + [hidden]
-    calls: list[tuple[Column, AggregateCall]] = []
-    values: list[Scalar] = []
-    for slot, column in zip(slots, columns, strict=True):
-        value: Scalar = Ref(column)
-        if only is not None:
-            value = Call("case", (only, value, Literal(None, column.type)), column.type)
-        call, type_ = merged_slot(slot, value)
-        raw = Column(ids.next_id(), column.name, type_)
-        calls.append((raw, call))
-        values.append(settled(slot, Ref(raw)))
-    return calls, values
+) -> Fold:
+    """Return the fold that merges states in the given columns, the hidden count last. With
+    ``only``, it merges the rows for which that is true."""
+    values: list[Scalar] = [Ref(column) for column in columns]
+    if only is not None:
+        nothing = (Literal(None, column.type) for column in columns)
+        pairs = zip(values, nothing, strict=True)
+        values = [Call("case", (only, value, none), none.type) for value, none in pairs]
+    folds, start = [], 0
+    for state in (*partials, _HIDDEN):
+        end = start + len(state.columns)
+        folds.append(state.merge(tuple(values[start:end]), ids.of_type))
+        start = end
+    return together(folds)
 
 
-def _finish(partials: tuple[PartialState, ...], slots: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The value of every call from all merged slots, in order."""
+def _finish(partials: tuple[State, ...], merged: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """Return the value of every call, computed from the merged state columns."""
     values, start = [], 0
     for state in partials:
-        values.append(state.finalize(tuple(slots[start : start + len(state.slots)])))
-        start += len(state.slots)
+        end = start + len(state.columns)
+        values.append(state.finalize(tuple(merged[start:end])))
+        start = end
     return tuple(values)
 
 
-def initial_calls(
-    node: Aggregate, weight: Column | None, signed: bool
-) -> list[tuple[Slot, AggregateCall]]:
-    """What makes a state of rows, slot by slot."""
-    calls = [
-        (slot, call)
-        for state in _must(_states(node, signed))
-        for slot, call in zip(state.slots, state.initialize(weight), strict=True)
-    ]
-    return [*calls, (_HIDDEN, count_rows(None, weight))]
+def initial(node: Aggregate, weight: Column | None, signed: bool, ids: ColumnIds) -> Fold:
+    """Return the fold that computes the states of an aggregate from the rows of its input."""
+    return _of_rows(_must(_states(node, signed)), _HIDDEN, weight, ids)
 
 
-def merging_calls(
-    node: Aggregate, signed: bool, columns: Sequence[Column]
-) -> list[tuple[Slot, AggregateCall]]:
-    """What merges states whose slots are in the given columns."""
-    slots = [slot for state in _must(_states(node, signed)) for slot in state.slots]
-    pairs = zip((*slots, _HIDDEN), columns, strict=True)
-    return [(slot, merged_slot(slot, Ref(column))[0]) for slot, column in pairs]
+def merging(node: Aggregate, signed: bool, columns: tuple[Column, ...], ids: ColumnIds) -> Fold:
+    """Return the fold that merges states of an aggregate that are in the given columns."""
+    return _merging(_must(_states(node, signed)), columns, None, ids)
 
 
 def _applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
@@ -171,12 +156,12 @@ def _applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:
 
 
 def _only_comes(node: Aggregate, signed: bool) -> bool:
-    """DISTINCT rows of what takes nothing back: one that is there stays, whatever else comes."""
+    """Return whether the aggregate is a DISTINCT over an append-only input: its rows then stay."""
     return bool(node.keys) and not node.calls and not signed
 
 
 def _came(node: Aggregate, states: Versions, ids: ColumnIds) -> Signed:
-    """The groups that no earlier run has written."""
+    """Return the delta of a DISTINCT: the groups that no earlier run has written."""
     kept = states.stamped()
     first = Column(ids.next_id(), "__first", kept.run.type)
     call = AggregateCall("min", (Ref(kept.run),))
@@ -190,7 +175,7 @@ def _keys(node: Relation) -> tuple[Column, ...]:
 
 
 def _columns(node: Relation, signed: bool, ids: ColumnIds) -> tuple[Column, ...]:
-    return _layout(_as_aggregate(node), signed, _HIDDEN, ids)
+    return _layout(_as_aggregate(node), signed, "__n", ids)
 
 
 def _partial(
@@ -201,8 +186,7 @@ def _partial(
     ids: ColumnIds,
 ) -> Relation:
     node = _as_aggregate(node)
-    calls = initial_calls(node, delta.weight, signed)
-    return states_of(node.keys, delta.relation, calls, columns, ids)
+    return states_of(delta.relation, node.keys, initial(node, delta.weight, signed, ids), columns)
 
 
 def _singles(
@@ -212,29 +196,27 @@ def _singles(
     columns: tuple[Column, ...],
     ids: ColumnIds,
 ) -> Relation:
-    """Every row of the delta as a state of its own; merging them is all the grouping there is."""
+    """Return a state per row of the delta, ungrouped: the reader groups once, when it merges."""
     node = _as_aggregate(node)
     values: list[Scalar] = [Ref(key) for key in node.keys]
-    for state in _must(_states(node, signed)):
-        calls = zip(state.slots, state.initialize(delta.weight), strict=True)
-        values.extend(of_one_row(slot, call) for slot, call in calls)
-    values.append(of_one_row(_HIDDEN, count_rows(None, delta.weight)))
+    for state in (*_must(_states(node, signed)), _HIDDEN):
+        values.extend(state.of_row(delta.weight))
     return Project(delta.relation, tuple(zip(columns, values, strict=True)))
 
 
 def _merge(
     node: Relation, states: Relation, signed: bool, kept: Signed | None, ids: ColumnIds
 ) -> Relation:
-    """The output from the states of all runs. Groups of which no row is left are gone; without
-    keys there is one row, whatever is left."""
+    """Return the output, merged from the states of all runs. Groups without rows are dropped,
+    except that an aggregate without keys always has one row."""
     node = _as_aggregate(node)
     partials = _must(_states(node, signed))
     columns = states.columns[len(node.keys) :]
-    calls, values = _merging(partials, _HIDDEN, columns, None, ids)
-    merged: Relation = Aggregate(states, node.keys, tuple(calls))
+    fold = _merging(partials, columns, None, ids)
+    merged = folded(states, node.keys, fold)
     if node.keys and signed:
-        merged = Filter(merged, Call(">", (values[-1], integer(0)), BOOLEAN))
-    return Project(merged, _outputs(node, _finish(partials, values)))
+        merged = Filter(merged, Call(">", (fold.values[-1], integer(0)), BOOLEAN))
+    return Project(merged, _outputs(node, _finish(partials, fold.values)))
 
 
 def _outputs(node: Aggregate, values: Sequence[Scalar]) -> tuple[tuple[Column, Scalar], ...]:
@@ -243,10 +225,11 @@ def _outputs(node: Aggregate, values: Sequence[Scalar]) -> tuple[tuple[Column, S
 
 
 def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Signed:
-    """Touched groups, before and after, in one pass over the states and without a join.
+    """Return the delta: the old values of the touched groups taken back, their new values added.
 
-    A group is touched when this run wrote a state for it. Each touched group gives two rows, one
-    per side, by a cross join with the two signs; a side on which the group has no rows is dropped.
+    A group is touched if this run wrote a state for it. One pass over the states computes both
+    values, without a join of old and new. A cross join with the two signs then gives two rows per
+    group; a row is dropped if the group has no rows on its side.
     """
     node = _as_aggregate(node)
     if _only_comes(node, signed):
@@ -255,13 +238,14 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     kept = states.stamped()
     columns = tuple(c for c in kept.relation.columns if c.id != kept.run.id)[len(node.keys) :]
     earlier = Call("<", (Ref(kept.run), kept.current), BOOLEAN)
-    after, new = _merging(partials, _HIDDEN, columns, None, ids)
-    before, old = _merging(partials, _HIDDEN, columns, earlier, ids)
-    merged: Relation = Aggregate(kept.relation, node.keys, (*after, *before))
+    after = _merging(partials, columns, None, ids)
+    before = _merging(partials, columns, earlier, ids)
+    new, old, both = after.values, before.values, [after, before]
+    last = Column(ids.next_id(), "__last", kept.run.type)
     if node.keys:  # without keys every run writes the state of the one group
-        last = Column(ids.next_id(), "__last", kept.run.type)
-        touch = (last, AggregateCall("max", (Ref(kept.run),)))
-        merged = Aggregate(kept.relation, node.keys, (*after, *before, touch))
+        both.append(Fold((), ((last, AggregateCall("max", (Ref(kept.run),))),), ()))
+    merged = folded(kept.relation, node.keys, together(both))
+    if node.keys:
         merged = Filter(merged, Call("=", (Ref(last), kept.current), BOOLEAN))
     # Both values of a group are finished before its rows are doubled: once each, and no engine
     # can compute them for a pair of group and sign that the filter below drops.
@@ -290,11 +274,11 @@ def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Re
     states = _states(node, signed=False)
     if isinstance(states, Reason):
         return states
-    return Applies(signed=True, needs=(Need(0, node.keys),))
+    return Applies(signed=True, merges_input=True)
 
 
 def _affected_columns(node: Relation, signed: bool, ids: ColumnIds) -> tuple[Column, ...]:
-    return _layout(_as_aggregate(node), False, _LOST, ids)
+    return _layout(_as_aggregate(node), False, "__lost", ids)
 
 
 def _affected_partial(
@@ -304,24 +288,22 @@ def _affected_partial(
     columns: tuple[Column, ...],
     ids: ColumnIds,
 ) -> Relation:
-    """States of the rows that came, and how many rows of the group were taken back."""
+    """Return states of the rows that came, with a count of the rows that were taken back."""
     node = _as_aggregate(node)
-    came = None
-    lost = AggregateCall("count", (Literal(None, BIGINT),))
+    came, taken_back = None, Literal(None, BOOLEAN)
+    lost: Scalar = taken_back
     if delta.weight is not None:
         came = Call(">", (Ref(delta.weight), integer(0)), BOOLEAN)
-        # A row that came more than once at a time is not what the states add up either.
-        lost = count_rows(Call("<>", (Ref(delta.weight), integer(1)), BOOLEAN), None)
-    calls: list[tuple[Slot, AggregateCall]] = []
-    for (_, call), state in zip(node.calls, _must(_states(node, False)), strict=True):
+        # States count a row once, so a weight above 1 also forces the group to be recomputed.
+        lost = Call("<>", (Ref(delta.weight), integer(1)), BOOLEAN)
+    partials = []
+    for _, call in node.calls:
         where = tuple(part for part in (came, call.where) if part is not None)
-        guarded = AggregateCall(
-            call.name, call.args, call.distinct, conjunction(where) if where else None
-        )
-        guarded_state = PartialState(guarded, state.result, state.slots, state.signed)
-        calls.extend(zip(state.slots, guarded_state.initialize(None), strict=True))
-    calls.append((_LOST, lost))
-    return states_of(node.keys, delta.relation, calls, columns, ids)
+        guarded = replace(call, where=conjunction(where) if where else None)
+        partials.append(_must_state(partial_state(guarded, signed=False)))
+    hidden = state_of_parts((count_part("__lost", lost),), lambda columns: columns[0])
+    fold = _of_rows(partials, hidden, None, ids)
+    return states_of(delta.relation, node.keys, fold, columns)
 
 
 def _affected_merge(
@@ -332,8 +314,9 @@ def _affected_merge(
         raise ValueError("the rule needs its input kept")
     partials = _must(_states(node, False))
     columns = states.columns[len(node.keys) :]
-    calls, values = _merging(partials, _LOST, columns, None, ids)
-    merged = Aggregate(states, node.keys, tuple(calls))
+    fold = _merging(partials, columns, None, ids)
+    values = fold.values
+    merged = folded(states, node.keys, fold)
     whole = Filter(merged, Call("=", (values[-1], integer(0)), BOOLEAN))
     untouched = Project(whole, _outputs(node, _finish(partials, values)))
     losers = Filter(merged, Call(">", (values[-1], integer(0)), BOOLEAN))
@@ -350,20 +333,20 @@ def _affected_merge(
     return UnionAll((untouched, again), node.columns)
 
 
-MERGED = Rule(
+MERGED = DeltaRule(
     "AggregateDelta",
     Aggregate,
     _applies,
     "Tempura 3.2 and 4.1 (initialize, iterate, merge, finalize; attribute perspective). The hidden "
     "count(*) tells an empty group from one that sums to 0; touched groups are those of the raw "
     "delta, also where its weights cancel.",
-    View(_keys, _columns, _partial, _merge, _delta, _singles),
+    KeyedState(_keys, _columns, _partial, _merge, _delta, _singles),
 )
-AFFECTED = Rule(
+AFFECTED = DeltaRule(
     "AggregateAffectedGroups",
     Aggregate,
     _affected_applies,
     "Distributed IVM 3.2: groups that lost rows are recomputed from the kept rows of the input, "
     "found by their keys (NULL is a key like any other).",
-    View(_keys, _affected_columns, _affected_partial, _affected_merge, None),
+    KeyedState(_keys, _affected_columns, _affected_partial, _affected_merge, None),
 )

@@ -1,4 +1,4 @@
-"""Delta rules of joins whose output takes back nothing that its inputs do not.
+"""Delta rules of joins that take back rows only if an input takes rows back.
 
 ::
 
@@ -13,7 +13,7 @@ from planner.algebra.relational import Join, JoinKind, Project, Relation
 from planner.algebra.scalar import Ref, is_deterministic
 from planner.algebra.types import BIGINT, Column
 from planner.errors import Reason
-from planner.rules.incremental.rule import Applies, Input, Need, Rule, Versions
+from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
 from planner.tvr.signed import ColumnIds, Signed, plus, times
 
 LEFT_LINEAR = frozenset(
@@ -26,26 +26,25 @@ LEFT_LINEAR = frozenset(
         JoinKind.SINGLE,
     }
 )
-"""Kinds whose output is, row by row, a function of the left row and the whole right input."""
+"""The kinds of join that are linear in the left input: each output row comes from one left row and
+the whole right input."""
 
 
 def as_join(node: Relation) -> Join:
+    """Return the node as a join; TypeError if it is none."""
     if not isinstance(node, Join):
         raise TypeError(node)
     return node
 
 
-def needs_of_both(join: Join, inputs: tuple[Input, ...]) -> tuple[Need, ...] | Reason:
-    """Both sides distributed by the join's equalities, where both change; or why that cannot be."""
-    pairs, _ = split_condition(join)
-    if not pairs:
-        return Reason.NO_EQUALITY
-    keys = (tuple(left for left, _ in pairs), tuple(right for _, right in pairs))
-    return tuple(Need(i, keys[i]) for i in (0, 1) if inputs[i].changing)
+def has_key(join: Join) -> bool:
+    """Return whether a join has an equality, so that both sides can be distributed by it."""
+    return bool(split_condition(join).pairs)
 
 
 def weighted_join(join: Join, left: Signed, right: Signed, ids: ColumnIds) -> Signed:
-    """The join of two signed bags: weights multiply; data columns first, then the weight."""
+    """Return the join of two signed bags. The weights multiply in an inner join; other kinds take
+    the weight of the left row. The weight column comes after the data columns."""
     joined = Join(join.kind, left.relation, right.relation, join.condition, join.mark)
     weights = (left.weight, right.weight if join.kind is JoinKind.INNER else None)
     product = times(weights)
@@ -78,8 +77,7 @@ def _inner_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reaso
     signed = inputs[0].signed or inputs[1].signed
     if not inputs[0].changing:
         return Applies(signed=signed)
-    needs = needs_of_both(join, inputs)
-    return needs if isinstance(needs, Reason) else Applies(signed=signed, needs=needs)
+    return Applies(signed=signed) if has_key(join) else Reason.NO_EQUALITY
 
 
 def _inner_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -> Signed:
@@ -92,7 +90,7 @@ def _inner_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) -
     return plus(tuple(parts), join.columns, ids)
 
 
-STATIC_RIGHT = Rule(
+STATIC_RIGHT = DeltaRule(
     "JoinDeltaStaticRight",
     Join,
     _left_applies,
@@ -100,7 +98,7 @@ STATIC_RIGHT = Rule(
     "carries the left row's weight; R need not be kept.",
     _left_delta,
 )
-INNER = Rule(
+INNER = DeltaRule(
     "InnerJoinDelta",
     Join,
     _inner_applies,

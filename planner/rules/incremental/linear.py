@@ -1,4 +1,5 @@
-"""Operators that work row by row, and UNION ALL: the delta goes through, nothing is kept."""
+"""Delta rules of linear operators (filter, project, repeat, UNION ALL): the operator is applied to
+the delta, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from planner.algebra.relational import Filter, Project, Relation, Repeat, UnionA
 from planner.algebra.scalar import Call, Ref, Scalar, is_deterministic
 from planner.algebra.types import BIGINT, BOOLEAN, Column
 from planner.errors import Reason
-from planner.rules.incremental.rule import Applies, Input, Rule, Versions
+from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
 from planner.tvr.signed import ColumnIds, Signed, integer, plus
 
 
@@ -72,7 +73,7 @@ def _repeat_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) 
     return Signed(Project(some, tuple(items)), weight)
 
 
-FILTER = Rule(
+FILTER = DeltaRule(
     "FilterDelta",
     Filter,
     _filter_applies,
@@ -80,21 +81,21 @@ FILTER = Rule(
     "together, whatever their weight.",
     _filter_delta,
 )
-PROJECT = Rule(
+PROJECT = DeltaRule(
     "ProjectDelta",
     Project,
     _project_applies,
     "Tempura 4.1: d(project(R)) = project(dR). Rows that become equal add up their weights.",
     _project_delta,
 )
-UNION_ALL = Rule(
+UNION_ALL = DeltaRule(
     "UnionAllDelta",
     UnionAll,
     _union_applies,
     "Tempura 4.1: d(R + S) = dR + dS. A static branch came in whole with the first run.",
     _union_delta,
 )
-REPEAT = Rule(
+REPEAT = DeltaRule(
     "RepeatDelta",
     Repeat,
     _union_applies,

@@ -1,21 +1,22 @@
-"""Delta rules of joins that take rows back when a partner arrives: left outer, semi and anti.
+"""Delta rules of left outer, semi and anti joins; a left or anti join takes rows back when a
+partner arrives.
 
-All three ask of a left row only whether its key has a partner. That changes exactly for the keys
-of R that *appear* in this run (R append-only)::
+All three depend on whether the key of a left row has a partner. With R append-only, that changes
+exactly for the keys of R that *appear* in this run::
 
     d(L left R)  =  dL left R_new  +  L_old join dR  -  nulls(L_old semi appeared)
     d(L semi R)  =  dL semi R_new  +  L_old semi appeared
-    d(L anti R)  =  dL anti R_new  -  L_old anti-of-before = (L_old semi appeared)
+    d(L anti R)  =  dL anti R_new  -  L_old semi appeared
     appeared     =  keys of R_new whose first run is this one
 
-``nulls`` extends by NULLs. With further conditions on the pair, a key says too little, and the left
-rows whose key is touched are recomputed::
+``nulls`` extends rows by NULLs. If the condition has more than equalities, the key alone does not
+decide, and the left rows whose key is touched are recomputed::
 
     A            =  L_old semi keys(dR)
     d(L left R)  =  dL left R_new  -  A left R_old  +  A left R_new
 
-R must not take rows back here: then "has a partner" needs a consolidated R, which is another rule.
-L may: all three are linear in it.
+R must not take rows back: "has a partner" would then need a consolidated R, which is left to
+another rule (:mod:`planner.rules.methods.domain`). L may, since all three are linear in it.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ from planner.algebra.scalar import (
 )
 from planner.algebra.types import BOOLEAN, Column
 from planner.errors import Reason
-from planner.rules.incremental.join import as_join, needs_of_both, weighted_join
-from planner.rules.incremental.rule import Applies, Input, Rule, Versions
+from planner.rules.incremental.join import as_join, has_key, weighted_join
+from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
 from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
 
 _OUTER = frozenset({JoinKind.LEFT})
@@ -63,11 +64,10 @@ def _common(
         return Reason.NOT_DETERMINISTIC
     if inputs[1].signed:
         return Reason.RETRACTING_INPUT
-    needs = needs_of_both(join, inputs)
-    if isinstance(needs, Reason):
-        return needs
+    if not has_key(join):
+        return Reason.NO_EQUALITY
     signed = inputs[0].signed or join.kind is not JoinKind.SEMI
-    return Applies(signed=signed, needs=needs)
+    return Applies(signed=signed)
 
 
 def _by_key(kinds: frozenset[JoinKind]) -> _Look:
@@ -97,10 +97,9 @@ def _by_key_delta(node: Relation, inputs: tuple[Versions, ...], ids: ColumnIds) 
 
 
 def _appeared(join: Join, right: Versions, ids: ColumnIds) -> tuple[Relation, tuple[Column, ...]]:
-    """Keys of R_new that OLD does not have, as (relation, key columns).
+    """Return the keys of R_new that R_old does not have, with their columns.
 
-    One pass over the kept rows, grouped by the key they are distributed by: a key has appeared
-    now if no earlier run wrote it.
+    It groups the stamped rows of R by key; a key has appeared now if no earlier run wrote it.
     """
     kept = right.stamped()
     relation, run, current = kept.relation, kept.run, kept.current
@@ -120,7 +119,7 @@ def _renamed(
 
 
 def _left_rows_with(join: Join, left: Signed, keys: tuple[Relation, tuple[Column, ...]]) -> Signed:
-    """Rows of L whose key is among the given keys."""
+    """Return the rows of L whose key is among the given keys (a relation and its columns)."""
     relation, columns = keys
     pairs, _ = split_condition(join)
     condition = conjunction(
@@ -140,7 +139,7 @@ def _touched(kinds: frozenset[JoinKind]) -> _Look:
         found = _common(node, inputs, kinds)
         if isinstance(found, Reason):
             return found
-        return Applies(signed=True, needs=found.needs)
+        return Applies(signed=True)
 
     return applies
 
@@ -169,9 +168,11 @@ _TOUCHED_SOURCE = (
     "Distributed IVM 3.2, domain of the affected rows: what was there for them goes, what is there "
     "now comes; right for any condition that contains an equality."
 )
-BY_KEY = Rule("OuterJoinDeltaByKey", Join, _by_key(_OUTER), _BY_KEY_SOURCE, _by_key_delta)
-TOUCHED = Rule("OuterJoinDeltaTouchedRows", Join, _touched(_OUTER), _TOUCHED_SOURCE, _touched_delta)
-SEMI_BY_KEY = Rule("SemiJoinDeltaByKey", Join, _by_key(_SEMI), _BY_KEY_SOURCE, _by_key_delta)
-SEMI_TOUCHED = Rule(
+BY_KEY = DeltaRule("OuterJoinDeltaByKey", Join, _by_key(_OUTER), _BY_KEY_SOURCE, _by_key_delta)
+TOUCHED = DeltaRule(
+    "OuterJoinDeltaTouchedRows", Join, _touched(_OUTER), _TOUCHED_SOURCE, _touched_delta
+)
+SEMI_BY_KEY = DeltaRule("SemiJoinDeltaByKey", Join, _by_key(_SEMI), _BY_KEY_SOURCE, _by_key_delta)
+SEMI_TOUCHED = DeltaRule(
     "SemiJoinDeltaTouchedRows", Join, _touched(_SEMI), _TOUCHED_SOURCE, _touched_delta
 )

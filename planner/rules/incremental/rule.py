@@ -1,16 +1,14 @@
-"""What a delta rule is.
+"""The interface of delta rules.
 
-A rule first looks (``applies``): does it cover this operator over these inputs, what of the inputs
-must be kept between runs and how distributed, does its delta take rows back? Later, if the plan
-uses it, it builds the delta of one run from the versions of the inputs. Rules never see a whole
-plan, and never ask when something happens.
+A rule first says whether it ``applies`` to an operator over given inputs, and whether the delta of
+the output may take rows back. Then its ``method`` builds the delta of one run from the versions of
+the inputs. A rule never sees a whole plan, nor when a run happens.
 
 In the first run of a day OLD is empty and every delta is the snapshot, so no rule is asked for a
-delta; builds may rely on there being a committed run.
+delta; rules may rely on a committed run.
 
 Most operators are kept as the rows of their deltas (the multiset view of Tempura 3.1). A rule with
-a :class:`View` keeps something smaller instead, that can be merged (the keyed view): the partial
-states of an aggregate.
+a :class:`KeyedState` keeps mergeable partial states instead, which are smaller (the keyed view).
 """
 
 from __future__ import annotations
@@ -26,15 +24,15 @@ from planner.errors import Reason
 from planner.tvr.signed import ColumnIds, Signed
 
 THIS_RUN = Call("this_run", (), INT)
-"""The number of the run that is made, where a rule asks for it. Stages have it as a literal."""
+"""A placeholder for the number of the current run; in a stage, a literal takes its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a rule may know of an input before the plan is made.
+    """What a rule may know about an input before a plan exists.
 
-    ``changing``: it reads a source that grows during the day. ``signed``: its delta may take rows
-    back.
+    ``changing`` is True if the input reads a source that grows during the day, ``signed`` if its
+    delta may take rows back.
     """
 
     relation: Relation
@@ -43,41 +41,46 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """The rule reads OLD or NEW of input ``input``, distributed by ``key`` (empty: anyhow)."""
-
-    input: int
-    key: tuple[Column, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Applies:
-    """The rule covers the operator; its delta is ``signed`` if it may take rows back."""
+    """The answer of a rule that covers an operator. ``signed`` is True if the delta of the output
+    may take rows back, ``merges_input`` if merging the states also reads the operator's input."""
 
     signed: bool
-    needs: tuple[Need, ...] = ()
+    merges_input: bool = False
 
 
 class Versions(Protocol):
     """The versions of one input in the run that is being built.
 
-    ``old`` and ``new`` of a changing input may be asked only for inputs of which the rule has said
-    that it needs them. A static input has no delta; its old and new are the same.
+    A static input (not ``changing``) has no delta; its ``old`` and ``new`` are the same.
     """
 
     @property
-    def changing(self) -> bool: ...
-    def delta(self) -> Signed: ...
-    def old(self) -> Signed: ...
-    def new(self) -> Signed: ...
-    def stamped(self) -> Stamped:
-        """NEW of a kept input, with the run that wrote each row."""
+    def changing(self) -> bool:
+        """Whether the input reads a source that grows."""
+        ...
+
+    def delta(self) -> Signed:
+        """Return the change of the input in this run."""
+        ...
+
+    def old(self) -> Signed:
+        """Return the input as of the last committed run."""
+        ...
+
+    def new(self) -> Signed:
+        """Return the input as of this run."""
+        ...
+
+    def stamped(self) -> StampedRows:
+        """Return the stored NEW rows of the input, each with the run that wrote it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Stamped:
-    """Kept rows with the column that says which run wrote them; ``current``: this run's number."""
+class StampedRows:
+    """Stored rows with the column ``run``, the number of the run that wrote each row. ``current``
+    is the number of the current run."""
 
     relation: Relation
     run: Column
@@ -85,15 +88,16 @@ class Stamped:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """The keyed view of an operator's output: kept as states that merge, finished when read.
+class KeyedState:
+    """The keyed view of an operator: its output is kept as states, merged and finished when read.
 
-    ``keys``: the columns the states are distributed by. ``columns``: of the states, keys first.
-    ``partial``: the states of a delta. ``merge``: the output from the states of all runs (and from
-    the kept input, if the rule needs it). ``delta``: the change of the output, from the stamped
-    states; None where the output can be finished but its change is not to be had. ``singles``: the
-    rows of a delta as a state each, for states that are merged at once. ``signed`` says
-    of the input whether any run's delta may take rows back; a given delta may still be plain.
+    ``keys`` gives the columns by which the states are distributed, ``columns`` those of the states,
+    keys first. ``partial`` computes the states of a delta. ``merge`` computes the output from the
+    states of all runs (and from the kept input, if the rule needs it). ``delta`` computes the delta
+    of the output from the stamped states; it is None if only the output can be computed.
+    ``singles`` gives a state for each row of a delta, for readers that merge at once. The boolean
+    argument of these says whether any delta of the input may take rows back; a given delta may
+    still be unsigned.
     """
 
     keys: Callable[[Relation], tuple[Column, ...]]
@@ -107,15 +111,15 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """``applies`` answers with a :class:`Reason` where the rule does not cover the operator.
+class DeltaRule:
+    """A rule that derives the delta of an ``operator``; ``source`` says where the rule is from.
 
-    ``method`` is how: a function that builds the delta of the output from the versions of the
-    inputs, or a :class:`View`.
+    ``applies`` returns a :class:`Reason` if the rule does not cover the operator. ``method`` builds
+    the delta of the output from the versions of the inputs, or is a :class:`KeyedState`.
     """
 
     name: str
     operator: type[Relation]
     applies: Callable[[Relation, tuple[Input, ...]], Applies | Reason]
     source: str
-    method: Callable[[Relation, tuple[Versions, ...], ColumnIds], Signed] | View
+    method: Callable[[Relation, tuple[Versions, ...], ColumnIds], Signed] | KeyedState

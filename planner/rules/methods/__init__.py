@@ -1,1 +1,1 @@
-"""Incremental methods as rules over relations that are made of others (Tempura 4.2)."""
+"""Incremental methods, each a set of memo rules; many decompose relations (Tempura 4.2)."""

@@ -1,8 +1,8 @@
-"""The methods by name, each a set of rules, and the names of all rules. Nothing registers itself.
+"""The table of methods by name, and the names of all rules. Nothing registers itself.
 
 A method is planned alone (``im1``, ``im2``, ...), or with all others in one memo (``auto``). A new
-one is a file that makes a :class:`Method`, and a line in ``SINGLE``. Rewrites of the query that are
-good or bad by the data (``EXPLORE``) and normal forms belong to no method: every one has them.
+one is a file that makes a :class:`Method`, and a line in ``SINGLE``. Normal forms and the rewrites
+in ``EXPLORE`` belong to no method: every method uses them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from planner.errors import RequestError
 from planner.rules.explore.catalog import EXPLORE, LOCAL
+from planner.rules.incremental.memo_rules import TVR_GENERATING
 from planner.rules.methods import (
     continuous_view,
     higher_order,
@@ -22,7 +23,6 @@ from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.method import Method, always
 from planner.rules.methods.unmatched import UNMATCHED
 from planner.rules.normalize import driver
-from planner.search.incremental import TVR_GENERATING
 from planner.search.rule import MemoRule
 
 IM1 = Method(
@@ -39,11 +39,12 @@ SINGLE: tuple[Method, ...] = (
     higher_order.METHOD,
     continuous_view.METHOD,
 )
-"""What can be planned alone."""
+"""The methods that can be planned alone."""
 
 
 def _together(methods: Iterable[Method]) -> tuple[MemoRule, ...]:
-    """The rules of all, each once. AggregateDelta says all that AggregateStates does."""
+    """Return the rules of all methods, each once, without AggregateStates, which AggregateDelta
+    includes."""
     rules = {rule.name: rule for method in methods for rule in method.rules}
     rules.pop(continuous_view.STATES.name, None)
     return tuple(rules.values())
@@ -61,7 +62,8 @@ METHODS: dict[str, Method] = {method.name: method for method in (*SINGLE, AUTO, 
 
 
 def method_of(name: str) -> Method:
-    """The method of a request. Early runs whatever they repay (``progressive``) is all methods."""
+    """Return the method of a name; ``progressive`` (forced early runs) uses the rules of ``auto``.
+    Raises RequestError if there is no such method."""
     found = METHODS.get("auto" if name == "progressive" else name)
     if found is None:
         raise RequestError(
@@ -71,13 +73,14 @@ def method_of(name: str) -> Method:
 
 
 def rule_names() -> tuple[str, ...]:
-    """Every rule that can be switched off: normal forms, rewrites, methods, in this order."""
+    """Return the names of all rules that can be switched off: normal forms, then rewrites, then
+    rules of methods."""
     memo = {rule.name: None for method in METHODS.values() for rule in method.rules}
     return tuple(dict.fromkeys((*driver.RULE_NAMES, *(rule.name for rule in EXPLORE), *memo)))
 
 
 def check_rules(names: Iterable[str]) -> None:
-    """Refuse names of rules that there are not."""
+    """Raise RequestError if one of the names is not the name of a rule."""
     known = rule_names()
     for name in names:
         if name not in known:

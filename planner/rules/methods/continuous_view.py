@@ -1,5 +1,5 @@
-"""CV: what arrives flows into its first grouping, early; all above is computed when it is asked for
-(continuous views, Winter et al., "Meet Me Halfway", VLDB 2020).
+"""CV: early runs maintain the states of the first grouping; the final run computes all operators
+above it (continuous views, Winter et al., "Meet Me Halfway", VLDB 2020).
 
 ::
 
@@ -7,10 +7,10 @@
     upper pipelines     all else, from the merged states, in the final run
 
 So only states are kept, never rows, and nothing is ever taken back: the states of a group merge,
-and what is above a grouping is not maintained. The price is the queries that it cannot take: the
-first operator that needs all rows must be a grouping whose functions merge, two inputs that grow
-may only be joined when both are grouped, and what grows may not be on the side of a join that has
-to be whole before the other side is read.
+and operators above a grouping are not maintained. That restricts the queries: the first operator
+that needs all rows must be a grouping whose functions merge, two growing inputs may be joined only
+if both are grouped, and a growing input may not be the side of a join that must be complete before
+the other side is read (the build side).
 """
 
 from __future__ import annotations
@@ -33,23 +33,22 @@ from planner.algebra.scalar import Scalar, is_deterministic
 from planner.errors import Reason
 from planner.memo.memo import View
 from planner.rules.incremental import aggregate, join, linear
-from planner.rules.incremental.rule import Applies, Input, Rule
-from planner.rules.incremental.rule import View as KeyedView
+from planner.rules.incremental.memo_rules import SOURCE_DELTA, memo_rule
+from planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState
 from planner.rules.methods.method import Method, WhyNot
-from planner.search.incremental import SOURCE_DELTA, memo_rule
 
 _GROUPED = aggregate.MERGED.method
-if not isinstance(_GROUPED, KeyedView):
+if not isinstance(_GROUPED, KeyedState):
     raise TypeError("the rule of mergeable aggregates keeps states")
 
 STATES = memo_rule(
-    Rule(
+    DeltaRule(
         "AggregateStates",
         Aggregate,
         aggregate.MERGED.applies,
         "Split maintenance of continuous views, 4.2: states of what arrives, merged when the view "
         "is read; of the output no delta is made.",
-        KeyedView(
+        KeyedState(
             _GROUPED.keys,
             _GROUPED.columns,
             _GROUPED.partial,
@@ -59,11 +58,12 @@ STATES = memo_rule(
         ),
     )
 )
-"""AggregateDelta without the delta: where both are at hand, that one says more."""
+"""AggregateDelta without the delta of the output; methods with AggregateDelta do not need it."""
 
 
 class _Rows(Enum):
-    """What the rows of an operator are made of."""
+    """How the rows of an operator depend on growing sources: not at all (STATIC), as rows that
+    arrive (GROWING), or through a grouping with states (GROUPED)."""
 
     STATIC = "static"
     GROWING = "growing"
@@ -83,7 +83,8 @@ def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
 
 
 def _of(node: Relation, below: tuple[_Found, ...], growing: frozenset[str]) -> _Found:
-    """What an operator makes of its inputs, or the first place where the method ends."""
+    """Classify the rows of an operator from those of its inputs, or return why the method does not
+    apply, which is passed on from an input if it fails there."""
     for found in below:
         if isinstance(found, WhyNot):
             return found

@@ -1,8 +1,8 @@
-"""Domain extraction: a change is looked for only where the delta says that there may be one.
+"""Domain extraction: a delta recomputes only the rows or groups that the input's delta may change.
 
 The **domain** of a change is the set of rows, or of group keys, that the delta of an input touches.
-Outside of it nothing changes, and inside it what was goes and what is comes (Distributed IVM 3.2.2:
-``d(v := Q) = dom join ((v := Q + dQ) - (v := Q))``)::
+Outside of it nothing changes; inside it the old output is taken back and the new output is added
+(Distributed IVM 3.2.2: ``d(v := Q) = dom join ((v := Q + dQ) - (v := Q))``)::
 
     existence    A = L_old semi dR          the rows of L that a changed row of R is a partner of
                  d(L op R) = dL op R_new  +  A op R_new  -  A op R_old  op: semi, anti, left, single
@@ -11,17 +11,17 @@ Outside of it nothing changes, and inside it what was goes and what is comes (Di
     groups       G = the rows of R in the groups that dR touches
                  d(agg R)  = agg(G_new)  -  agg(G_old)
 
-The last one asks of the functions only that the same rows give the same value, to the bit: DISTINCT
-and minima that lose rows have a delta by it, sums of floating point numbers not. Keys are those of
-the raw delta, whatever its weights sum up to: a domain may be too large, since what has not
-changed cancels, never too small. Where R only grows, a row of A has a partner now, so one look at
-R_old says whether it is new.
+The last one requires of the functions only that the same rows give the same value, to the bit. So
+DISTINCT and minima that lose rows have a delta, sums of floating-point numbers do not. The keys are
+those of the raw delta, even where its weights cancel: a domain may be too large, since unchanged
+rows cancel, but never too small. Where R only grows, every row of A has a partner now, so R_old
+alone decides whether it is new.
 
 Bags: rows of A and G have the multiplicities that they have in L and R. NULLs: a NULL key has no
-partner, but is a group like any other; equality does not find it, so the rows with a NULL key are
-always in G and S. A scalar subquery (single) fails for a row with two partners, so it is looked up
-early only if no row of either side can go: then the batch fails too. An aggregate without keys that
-is compared with rows has no domain: what it is compared with is kept instead, piece by piece, and
+partner, but is a group like any other. Equality does not find it, so rows with a NULL key are
+always in G and S. A scalar subquery (single) fails for a row with two partners. So it is evaluated
+early only if neither side can lose rows: batch would then fail too. An aggregate without keys that
+is compared with rows has no domain; the rows that it is compared with are kept instead, and
 compared again (Distributed IVM, example 3.3).
 """
 
@@ -29,6 +29,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.algebra.aggregate_functions import answer_of
+from planner.algebra.aggregate_record import Answer
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
@@ -50,6 +52,7 @@ from planner.algebra.scalar import (
     Ref,
     Scalar,
     conjunction,
+    connected,
     equals,
     is_deterministic,
 )
@@ -58,24 +61,19 @@ from planner.memo.memo import GroupId, Memo, Tvr, View
 from planner.memo.reference import Reference, Stamped
 from planner.rules.incremental import aggregate
 from planner.rules.incremental.join import weighted_join
+from planner.rules.incremental.memo_rules import GroupVersions, add_delta
 from planner.rules.incremental.rule import THIS_RUN
 from planner.rules.methods.join_block import plain, tvr_of
 from planner.rules.methods.marks import MARKS
-from planner.search.incremental import GroupVersions, add_delta
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
 
 _SOURCE = "Distributed IVM 3.2.2"
-_OF_A_BAG = frozenset({
-    "count", "sum", "avg", "mean", "min", "max", "bool_and", "bool_or", "every", "some", "any",
-    "bit_and", "bit_or", "bit_xor",
-})  # fmt: skip
-"""Functions of which the order of the rows is no matter."""
 _EXISTENCE = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE})
 
 
 def _partners(match: Match) -> bool:
-    """Left rows whose partners change."""
+    """Add a delta of a join from the left rows whose partners change (PartnersOfDomain)."""
     memo, node, ids = match.memo, match.expression.node, match.ids
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Join) or node.kind not in _EXISTENCE or tvr is None:
@@ -85,11 +83,11 @@ def _partners(match: Match) -> bool:
     if not right.changing or not is_deterministic(node.condition):
         return False
     if not split_condition(node).pairs or (node.kind is JoinKind.LEFT and grows):
-        return False  # of left joins with what grows, those whose partners change have rules
+        return False  # a left join with a right side that only grows has rules of its own
     if node.kind is JoinKind.SINGLE and not (grows and left.weight is None):
-        return False  # a second partner, or the row that has two, may be gone in the end
+        return False  # a second partner, or the row that has two, may be gone by the final run
     if grows and match.expression.origin:
-        return False  # a part of parts, which has rules too
+        return False  # a join that a rule made as a part of another one; other rules cover it
     rows = GroupVersions(memo, left, ids)
     old, new = (plain(memo, right, before=before) for before in (True, False))
     delta = memo.reference(right.edges[Version.DELTA, View.ROWS])
@@ -110,27 +108,26 @@ def _partners(match: Match) -> bool:
 
 
 def _domain(rows: Relation, keys: tuple[Column, ...], delta: Relation, ids: ColumnIds) -> Relation:
-    """The rows in the groups that the delta touches; those with a NULL key, always."""
+    """Return the rows in the groups that the delta touches, and all rows with a NULL key."""
     names = tuple(ids.new(key.name, key) for key in keys)
     renamed = Project(delta, tuple((n, Ref(k)) for n, k in zip(names, keys, strict=True)))
     touched = Aggregate(renamed, names, ())
     same = conjunction(tuple(equals(k, n) for k, n in zip(keys, names, strict=True)))
-    found: Scalar = Call("isnotnull", (Ref(names[0]),), BOOLEAN)
-    for key in keys:
-        found = Call("or", (found, Call("isnull", (Ref(key),), BOOLEAN)), BOOLEAN)
+    partner = Call("isnotnull", (Ref(names[0]),), BOOLEAN)
+    found = connected("or", (partner, *(Call("isnull", (Ref(key),), BOOLEAN) for key in keys)))
     within = Filter(Join(JoinKind.LEFT, rows, touched, same), found)
     return Project(within, tuple((column, Ref(column)) for column in rows.columns))
 
 
 def _states(match: Match) -> bool:
-    """Groups of which states are kept: only the touched ones are merged. What is merged of them is
-    one more way to have what the delta rule of the states makes of all, and then leaves out."""
+    """Add an alternative to the merge inside AggregateDelta that merges only the touched groups,
+    where AggregateDelta merges all kept states and then drops the groups that are not touched."""
     memo, node, ids = match.memo, match.expression.node, match.ids
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Aggregate) or not node.keys or tvr is None:
         return False
     if not _is_read(memo, tvr.new):
-        return False  # whole, if at all
+        return False  # no operator above would use a delta: readers want all rows, if any
     if not all(_comes_again(column, call) for column, call in node.calls):
         return False
     merged = _merged_of_all(memo, tvr)
@@ -154,7 +151,7 @@ def _states(match: Match) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """The touched groups as the delta of the states has them: ``filter(aggregate(stamped))``."""
+    """The merged states of touched groups in AggregateDelta: ``filter(aggregate(stamped))``."""
 
     group: GroupId
     filter: Filter
@@ -163,8 +160,8 @@ class _Merged:
 
 
 def _merged_of_all(memo: Memo, tvr: Tvr) -> _Merged | None:
-    """Where the delta of an aggregate merges all states that are kept, and leaves out the groups
-    that are not touched."""
+    """Find, below the delta of an aggregate, the expression in which AggregateDelta merges all kept
+    states and drops the untouched groups; None if there is none."""
     delta = tvr.edges.get((Version.DELTA, View.ROWS))
     waiting = [] if delta is None else [memo.leader(delta)]
     seen = set(waiting)
@@ -193,20 +190,21 @@ def _merged_at(memo: Memo, group: GroupId, node: Relation) -> _Merged | None:
 
 
 def _only(memo: Memo, given: Relation) -> Relation | None:
-    """The first expression of what is read."""
+    """Return the operator of the first expression of a referenced group; None for other leaves."""
     if not isinstance(given, Reference):
         return None
     return next(memo.alternatives(given.group)).node
 
 
 def _comes_again(column: Column, call: AggregateCall) -> bool:
-    """Whether a value that is computed once more is the same to the bit, in whatever order the rows
-    are, so that it takes back what it was."""
-    return call.name in _OF_A_BAG and column.type.is_known and not column.type.is_floating
+    """Return whether recomputing a call over the same bag gives the same value to the bit in any
+    order of rows, so that the recomputed old value can be taken back."""
+    of_a_bag = answer_of(call) is Answer.BAG
+    return of_a_bag and column.type.is_known and not column.type.is_floating
 
 
 def _is_read(memo: Memo, group: GroupId) -> bool:
-    """Whether something above may want the change of a group, and not only its rows."""
+    """Return whether an operator above may use the delta of a group, and not only its rows."""
     waiting, seen = [group], {group}
     while waiting:
         for number in memo.group(waiting.pop()).parents:
@@ -222,7 +220,7 @@ def _is_read(memo: Memo, group: GroupId) -> bool:
 
 
 def _groups(match: Match) -> bool:
-    """Groups of which no states can be kept: the touched ones, from their rows."""
+    """Add a delta of an aggregate that has none: recompute the touched groups from their rows."""
     memo, node, ids = match.memo, match.expression.node, match.ids
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Aggregate) or not node.keys or tvr is None or tvr.has_delta:
@@ -251,4 +249,5 @@ PARTNERS = MemoRule("PartnersOfDomain", Join, _partners, _SOURCE, deltas=True, p
 STATES = MemoRule("StatesOfDomain", Aggregate, _states, _SOURCE, deltas=True, priority=1)
 GROUPS = MemoRule("GroupsOfDomain", Aggregate, _groups, _SOURCE, deltas=True, priority=1)
 DOMAIN: tuple[MemoRule, ...] = (PARTNERS, MARKS, STATES, GROUPS)
-"""After the rules (priority) that say more where they apply."""
+"""These rules have priority 1: they fire after the delta rules, which are better where they apply.
+"""

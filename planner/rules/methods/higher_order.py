@@ -1,18 +1,19 @@
-"""HOV: the update-independent parts of a delta are views themselves (Tempura 4.2 (3), equation 5).
+"""HOV, higher-order views: the update-independent parts of a delta are maintained as views
+themselves (Tempura 4.2 (3), equation 5).
 
 ::
 
     dQ  =  P(M, dT)        for the update of one relation T, M not reading T
 
 For an inner join, M are the parts of :mod:`planner.rules.methods.update_chain`, each a group with
-the role M for the update of T, and P joins dT with them, starting from dT: every relation has its
-own order of joins. M is kept if that pays, and is a join itself, so the same rule gives *its* delta
-from views with one relation less, until they are single relations.
+the role M for the update of T. P joins dT with them, starting from dT, so every updated relation
+has its own join order. M is kept if that pays; it is a join itself, so the same rule derives *its*
+delta from smaller views, down to single relations.
 
-Right for bags, since the joins are multilinear: with T updated between the leaves that are NEW and
-those that are still OLD, each combination of changes is counted once. NULL keys match in no
-version. Retractions: weights multiply along the chain; a M that takes rows back is read with its
-weights. Source: Koch et al., "DBToaster", VLDBJ 2014; Nikolic, Dashti, Koch, SIGMOD 2016, 2.2.
+Correct for bags, since the joins are multilinear: with T updated between the leaves that are NEW
+and those that are still OLD, each combination of changes is counted once. NULL keys match in no
+version. Retractions: weights multiply along the chain; an M that takes rows back is read with its
+weights. Sources: Koch et al., "DBToaster", VLDBJ 2014; Nikolic, Dashti, Koch, SIGMOD 2016, 2.2.
 """
 
 from __future__ import annotations
@@ -22,24 +23,29 @@ from planner.algebra.scalar import is_deterministic
 from planner.errors import Reason
 from planner.memo.memo import Role
 from planner.rules.explore.catalog import LOCAL
+from planner.rules.incremental.memo_rules import add_delta, without
 from planner.rules.methods import pre_aggregation
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import ORDER, tvr_of
 from planner.rules.methods.method import Method, WhyNot, changes
 from planner.rules.methods.update_chain import VIEW, InnerBlock, projected, read_inner, read_one
-from planner.search.incremental import add_delta, without
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, plus
 
 _SOURCE = "Tempura 4.2 (3), equation 5; Distributed IVM 2.2"
 MOST_CHANGING = 4
-"""Leaves that change in a view whose own views are still looked for. A star of n has 2**n views."""
+"""The largest number of changing leaves with which a view still gets views of its own. Without a
+limit, a star of n leaves has 2**n views."""
 MOST_LEAVES = 10
-"""Of a block: beyond, the deltas of its joins are taken one by one."""
+"""The largest number of leaves of a block that is handled as a whole; in larger blocks each join is
+handled alone."""
 
 
 def block_of(match: Match) -> InnerBlock | None:
-    """The inner joins of an expression, if every leaf that changes has a delta."""
+    """Return the block of inner joins below an expression, or the one join alone if the block is
+    too large. Return None if the expression is no inner join of a TVR or is another order of a
+    block, if no leaf changes, or if a changing leaf has no delta or a condition is not
+    deterministic."""
     memo, node = match.memo, match.expression.node
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Join) or node.kind is not JoinKind.INNER or tvr is None:
@@ -76,7 +82,8 @@ def _maintain(match: Match) -> bool:
 
 
 def _parts(block: InnerBlock, ids: ColumnIds) -> tuple[Signed, ...] | None:
-    """What the update of each leaf adds; the rightmost leaf is updated first."""
+    """Return the terms of the delta, one per updated leaf, the rightmost leaf first; None if some
+    leaf cannot be joined with the others without a cross product."""
     parts = []
     for leaf in reversed(block.changing):
         pieces = block.pieces(leaf)

@@ -1,11 +1,11 @@
-"""A block of joins, as the memo has it: a tree of inner and outer joins over leaves.
+"""Join blocks of the memo: maximal trees of inner and outer joins over leaves.
 
-A leaf is any group that is no join; projections that only drop columns are looked through. Leaves
-are numbered from left to right. They are updated **one at a time, from right to left** (the
-convention of :mod:`planner.tvr.signed`, n-ary): at the *virtual time point* at which leaf ``t`` is
-updated, the leaves right of it are NEW already and those left of it still OLD. So a virtual time
-point is a number, and what holds at it is made of the two versions that the memo has: a part whose
-leaves are all on one side of ``t`` is a snapshot as of this run or of the last one.
+A leaf is any group that is not a join of the block; projections that only drop columns are skipped.
+Leaves are numbered from left to right. A delta updates them **one at a time, from right to left**
+(the n-ary convention of :mod:`planner.tvr.signed`): at the *virtual time point* at which leaf ``t``
+is updated, the leaves right of it are NEW already and those left of it are still OLD. So a virtual
+time point is the number of a leaf, and a subtree whose leaves are all on one side of ``t`` is a
+snapshot as of this run or of the last one.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from planner.memo.memo import Expression, Memo, Tvr
 from planner.memo.reference import Reference
 
 ORDER = "JoinOrders"
-"""The origin of joins that are other orders of a block. Rules that look at a block as a whole leave
-them alone: they have seen the block in the order of the query."""
+"""The origin of joins that are other orders of a block. Rules that handle a block as a whole skip
+these, since they handle the block in the order of the query."""
 INNER = frozenset({JoinKind.INNER})
 INNER_AND_OUTER = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL})
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """``given``: the group that the join above reads."""
+    """A leaf of a join block; ``given`` is the group that the join above reads."""
 
     number: int
     given: Reference
@@ -38,8 +38,8 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A join; ``given``: its group, or that of the projection of it that is read above.
-    ``joined``: the group of the join itself."""
+    """A join of a block. ``joined`` is the group of the join itself, ``given`` the group that is
+    read above: the same, or that of a projection of it."""
 
     kind: JoinKind
     left: Tree
@@ -55,7 +55,7 @@ Tree = Leaf | Branch
 def read_block(
     memo: Memo, expression: Expression, kinds: frozenset[JoinKind] = INNER_AND_OUTER
 ) -> Branch:
-    """The block of joins of some kinds of which the join expression is the root."""
+    """Return the block of joins of the given kinds whose root is a join expression."""
     given = memo.reference(expression.group)
     reader = _Reader(memo, kinds, iter(range(len(memo.groups))))
     tree = reader.branch(expression.node, given, given)
@@ -93,28 +93,31 @@ def _only_drops(node: Project) -> bool:
 
 
 def leaves(tree: Tree) -> tuple[Leaf, ...]:
-    """The leaves from left to right."""
+    """Return the leaves from left to right."""
     if isinstance(tree, Leaf):
         return (tree,)
     return (*leaves(tree.left), *leaves(tree.right))
 
 
 def branches(tree: Tree) -> tuple[Branch, ...]:
-    """The joins, each after those it is made of."""
+    """Return the joins of a tree, inputs before the joins that read them."""
     if isinstance(tree, Leaf):
         return ()
     return (*branches(tree.left), *branches(tree.right), tree)
 
 
 def columns_of(tree: Tree) -> frozenset[ColumnId]:
+    """Return the ids of the columns that a tree gives to the join above."""
     return frozenset(column.id for column in tree.given.columns)
 
 
 def changing_leaves(memo: Memo, tree: Tree) -> tuple[Leaf, ...]:
+    """Return the leaves that read a source that grows, from left to right."""
     return tuple(leaf for leaf in leaves(tree) if tvr_of(memo, leaf.given).changing)
 
 
 def tvr_of(memo: Memo, given: Reference) -> Tvr:
+    """Return the TVR of a referenced snapshot; ValueError if the group has none."""
     tvr = memo.tvr_of(given.group)
     if tvr is None:
         raise ValueError(f"group {given.group} is no version of a TVR")
@@ -122,17 +125,17 @@ def tvr_of(memo: Memo, given: Reference) -> Tvr:
 
 
 def plain(memo: Memo, tvr: Tvr, *, before: bool) -> Reference:
-    """Rows without weights."""
+    """Return the rows of a TVR without weights, as of this run or of the last one (``before``)."""
     return memo.reference(tvr.new, before=before and tvr.changing)
 
 
 def reason_against(tree: Branch) -> Reason | None:
-    """Why the block has no join-disjunctive normal form that can be maintained; None if it has.
+    """Return why a block has no join-disjunctive normal form that can be maintained, else None.
 
-    Each condition must be NULL or false as soon as the columns of one of the leaves that it speaks
-    of are all NULL, and must speak of a leaf on both sides. Then a row with a partner has, of each
-    of these leaves, a column that is not NULL: which is all that a key is needed for. Aliases are
-    distinct, because columns have ids.
+    Each outer join needs an equality and must read both sides. The condition of a join must be NULL
+    or false if all columns of a leaf that it reads are NULL; inner joins without an outer join
+    below are exempt. A row with a partner then has a column that is not NULL from each of these
+    leaves, so leaves need no declared keys.
     """
     for branch in branches(tree):
         if not is_deterministic(branch.condition):
@@ -160,12 +163,13 @@ def _rejects_nulls(branch: Branch) -> bool:
 
 
 def core(memo: Memo, tree: Tree, read: frozenset[ColumnId]) -> Tree:
-    """What decides whether a row has a partner in the tree, for a condition that reads ``read`` and
-    rejects NULLs: the leaves of ``read`` and those without which they are not there, inner joined.
+    """Return the part of a tree that decides whether a row has a partner in it, for a condition
+    that reads ``read`` and rejects NULLs: the inner join of the leaves of ``read`` and of the
+    leaves that must have a match for these to be present.
 
-    A row of the tree in which a leaf of ``read`` is NULL is nobody's partner, and the other side of
-    an outer join takes no row of its own side away. In the words of the normal form: the leaves
-    that the parents of a term add to it.
+    A row in which a leaf of ``read`` is NULL is nobody's partner, and an outer join removes no row
+    of the side that it keeps. In the normal form, these are the leaves that the parents of a term
+    add to it.
     """
     if isinstance(tree, Leaf):
         return tree
@@ -185,8 +189,7 @@ def core(memo: Memo, tree: Tree, read: frozenset[ColumnId]) -> Tree:
 
 
 def at(memo: Memo, tree: Tree, updated: int, *, after: bool) -> Relation:
-    """The tree at the virtual time point at which leaf ``updated`` is (``after``) or is yet to be
-    updated."""
+    """Return a tree at the virtual time point of leaf ``updated``: before or ``after`` it."""
     olds = {
         leaf.number < updated or (leaf.number == updated and not after)
         for leaf in changing_leaves(memo, tree)

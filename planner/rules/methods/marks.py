@@ -1,4 +1,4 @@
-"""A mark is NULL where nobody knows: its domain has more rows than those with a partner.
+"""Deltas of mark joins by domain extraction; a mark may be NULL, which makes the domain larger.
 
 ::
 
@@ -7,16 +7,16 @@
     A            the rows of L for which the condition may be true or NULL with a changed row of R
     d(L mark R)  =  dL mark R_new  +  A mark R_new  -  A mark R_old
 
-For a condition with equalities ``l = r``, a changed row of R says nothing of a row of L where one
-of them is false. So A are the rows whose keys are those of a changed row; the rows with a NULL key;
-and, if a changed row has a NULL key, all. Where NULL does not count (``(l = r) <=> true``), the
-first are enough. Further conditions on the pair can only make A smaller, so they are left out: what
-has not changed cancels.
+With equalities ``l = r`` in the condition, a changed row of R does not affect a row of L for which
+one of them is false. So A consists of the rows whose keys are those of a changed row, the rows with
+a NULL key, and, if a changed row has a NULL key, all rows. If NULL does not count
+(``(l = r) <=> true``), the first are enough. Further conditions could only make A smaller, so they
+are ignored: rows whose mark has not changed cancel.
 
-Bags: A keeps rows of L as often as they are there, with their weights. Retractions, on either side:
-the terms are linear in L, and marks before and after are each made of all of R. Source: domain
-extraction for existential quantification, Distributed IVM 3.2.2; three-valued marks after Neumann
-and Kemper, "Unnesting arbitrary queries", BTW 2015.
+Bags: A has the rows of L with their multiplicities and weights. Retractions are allowed on either
+side: the terms are linear in L, and the marks before and after are each computed from all of R.
+Source: domain extraction for existential quantification, Distributed IVM 3.2.2; three-valued marks
+after Neumann and Kemper, "Unnesting arbitrary queries", BTW 2015.
 """
 
 from __future__ import annotations
@@ -40,14 +40,15 @@ from planner.algebra.scalar import (
     Scalar,
     conjunction,
     conjuncts,
+    connected,
     equals,
     is_deterministic,
 )
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.memo.memo import View
 from planner.rules.incremental.join import weighted_join
+from planner.rules.incremental.memo_rules import GroupVersions, add_delta
 from planner.rules.methods.join_block import plain, tvr_of
-from planner.search.incremental import GroupVersions, add_delta
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, integer, plus, with_weight
 
@@ -82,8 +83,8 @@ def _concerned(
     delta: Relation,
     ids: ColumnIds,
 ) -> Relation:
-    """The rows of the left side whose mark may be another one. ``doubtful``: columns of which a
-    NULL makes the condition NULL."""
+    """Return the rows of the left side whose mark may change. ``doubtful`` are the columns for
+    which a NULL makes the condition NULL."""
     names = tuple(ids.new(key.name, key) for _, key in pairs)
     renamed = Project(
         delta, tuple((name, Ref(key)) for name, (_, key) in zip(names, pairs, strict=True))
@@ -92,12 +93,12 @@ def _concerned(
     same = conjunction(tuple(equals(mine, n) for (mine, _), n in zip(pairs, names, strict=True)))
     if not doubtful:
         return Join(JoinKind.SEMI, rows, changed, same)
-    nulls = _any(tuple(_is_null(key) for _, key in pairs if key.id in doubtful))
+    nulls = connected("or", tuple(_is_null(key) for _, key in pairs if key.id in doubtful))
     count = Column(ids.next_id(), "__unknown", BIGINT)
     one = Call("case", (nulls, integer(1), Literal(None, BIGINT)), BIGINT)
     unknowns = Aggregate(delta, (), ((count, AggregateCall("count", (one,))),))
     both = Join(JoinKind.INNER, Join(JoinKind.LEFT, rows, changed, same), unknowns, TRUE)
-    found = _any((
+    found = connected("or", (
         Call("isnotnull", (Ref(names[0]),), BOOLEAN),
         *(_is_null(mine) for mine, _ in pairs if mine.id in doubtful),
         Call(">", (Ref(count), integer(0)), BOOLEAN),
@@ -107,13 +108,6 @@ def _concerned(
 
 def _is_null(column: Column) -> Scalar:
     return Call("isnull", (Ref(column),), BOOLEAN)
-
-
-def _any(parts: tuple[Scalar, ...]) -> Scalar:
-    found = parts[0]
-    for part in parts[1:]:
-        found = Call("or", (found, part), BOOLEAN)
-    return found
 
 
 MARKS = MemoRule(

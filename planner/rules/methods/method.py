@@ -1,4 +1,5 @@
-"""What an incremental method is: a named set of rules, and what it does not apply to."""
+"""The interface of incremental methods: a named set of memo rules, with a test that says which
+queries the method applies to."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from planner.search.rule import MemoRule
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a method does not apply to a query: a code, and a sentence that names the place."""
+    """Why a method does not apply to a query: a reason code, and a sentence that names the
+    operator."""
 
     reason: Reason
     sentence: str
@@ -25,9 +27,9 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """``rules``: of the memo, all that the method is made of. ``applies``: None, or why not, of a
-    normalized query and the names of the sources that grow. ``keeps``: the views that may be kept;
-    None for all. ``source``: where the method is from."""
+    """An incremental method. ``rules`` are all its memo rules. ``applies`` takes a normalized query
+    and the names of the sources that grow; it returns None, or why the method does not apply.
+    ``keeps`` are the views that may be kept, None for all. ``source`` cites where it is from."""
 
     name: Name
     title: str
@@ -38,10 +40,11 @@ class Method:
 
     @property
     def rule_names(self) -> tuple[str, ...]:
+        """The names of the method's rules, in order."""
         return tuple(rule.name for rule in self.rules)
 
     def why_not(self, relation: Relation, growing: frozenset[str]) -> WhyNot | None:
-        """Why the method does not apply to a normalized query; None if it does."""
+        """Return why the method does not apply to a normalized query; None if it does."""
         if not changes(relation, growing):
             what = "no source that the query reads grows during the day"
             return WhyNot(Reason.NOTHING_GROWS, what)
@@ -49,10 +52,10 @@ class Method:
 
 
 def changes(relation: Relation, growing: frozenset[str]) -> bool:
-    """Whether a relation reads a source that grows."""
+    """Return whether a relation reads a source that grows."""
     return not sources(relation).isdisjoint(growing)
 
 
 def always(relation: Relation, growing: frozenset[str]) -> WhyNot | None:  # noqa: ARG001
-    """For methods that apply to whatever changes."""
+    """Return None: the ``applies`` of methods that apply to every query that changes."""
     return None

@@ -1,27 +1,27 @@
-"""State of what has not matched yet, of an inner join whose one side is unique on the join key.
+"""Keeps only the unmatched rows of one side of an inner join whose other side has unique join keys.
 
-Partners come and do not go where R only grows. If R has at most one row of each join key, a
-left row that has met its partner is done. So with U = L anti R, the rows that are still alone::
+If R only grows and has at most one row per join key, a left row that has met its partner can be
+forgotten. With U = L anti R, the rows that are still unmatched::
 
     d(L join R)  =  dL join R_new  +  U_old join dR  +  check(dR, R_old)
 
-The other rules look up L_old, and so keep all of L; here U is kept instead, which is little where
-partners come soon (an order comes with its lines). By cost one or the other is chosen.
+The other rules read L_old, and so keep all of L. Here U is kept instead, which is small if partners
+arrive soon (an order with its lines). Cost decides between them.
 
-Why it is right: a pair of L_old and dR that U_old does not give has a left row with a partner r in
-R_old. That and its partner r' in dR satisfy the equalities of the condition with the same left row,
-so r and r' have the same join key. So all that has to hold is that no key of dR is one of R_old;
-duplicates within R_old, or within dR, do no harm. Bags: rows of U have the multiplicity that they
-have in L. NULLs: a NULL key has no partner, in any version, and is not checked. Retractions: of L,
-all terms are linear in it; R must have none.
+Correctness: a pair of L_old and dR that U_old does not give has a left row with a partner r in
+R_old. Both r and the partner r' in dR satisfy the equalities of the condition with the same left
+row, so they have the same join key. So it is enough that no key of dR is a key of R_old; duplicates
+within R_old, or within dR, do no harm. Bags: rows of U have the multiplicity that they have in L.
+NULLs: a NULL key has no partner in any version, and is not checked. Retractions: L may take rows
+back, as all terms are linear in it; R may not.
 
-A key that the query itself proves (that of DISTINCT) holds; where its delta takes back a row that
-was there, and brings it again, no row of U_old is a partner of either. A key that an author
-declares of a source may not hold, and rows would be lost without a word. So there is ``check``: no
-rows, or an error, if a row of dR has a key that R_old has. It is a part of the delta like the
-others: whatever plan uses the law executes it, it reads R_old (which is kept for the first term
-anyway), and it is paid for. The condition is one of equalities between columns of one type, beside
-others, so that "the same key" is what the engine's own equality says.
+A key that the query itself proves (that of a DISTINCT) holds; where its delta takes back an old row
+and adds it again, no row of U_old is a partner of either. A key that an author declares may not
+hold, and rows would be lost silently. Hence ``check``: it returns no rows, and raises an error in
+the run if a row of dR has a key that R_old has. As a part of the delta, it is executed by every
+plan that uses this law, and its cost is counted; it reads R_old, which the first term keeps anyway.
+The condition has equalities between columns of one type, perhaps with others, so "the same key" is
+what the engine's own equality says.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ from planner.algebra.scalar import (
     equals,
     is_deterministic,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, STRING, Column
+from planner.algebra.types import BIGINT, BOOLEAN, STRING, Column, DataType
 from planner.memo.memo import Memo, Tvr
 from planner.memo.tree import original
 from planner.props.dependencies import closure, facts
 from planner.props.keys import NamedKeys, is_key
 from planner.rules.incremental.join import weighted_join
+from planner.rules.incremental.memo_rules import GroupVersions, add_delta
 from planner.rules.methods.join_block import tvr_of
 from planner.rules.methods.unmatched import only_grows
-from planner.search.incremental import GroupVersions, add_delta
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, integer, plus
 
@@ -65,13 +65,13 @@ REPEATED = (
     "a key that came before has come again: {names}. A source of this report declares a key that "
     "does not hold. Take the key out of the report, or correct the data, and clear the day. Rows: "
 )
-"""What a run fails with if a declared key does not hold."""
+"""The error message of a run in which a declared key does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """``one``: the input (0 or 1) that has at most one row of each join key; ``proven``: by the
-    query itself."""
+    """The inputs of the join. ``one`` is the number (0 or 1) of the ``unique`` input, which has at
+    most one row per join key; ``proven`` is True if that follows from the query alone."""
 
     many: GroupVersions
     unique: GroupVersions
@@ -127,8 +127,12 @@ def _fire(match: Match) -> bool:
 def _check(
     unique: GroupVersions, key: tuple[Column, ...], columns: tuple[Column, ...], ids: ColumnIds
 ) -> Relation:
-    """No rows; an error if a key has come again. The count is of all of the delta at once, so that
-    no engine can ask for the error before it knows whether there is any."""
+    """Return a relation without rows that raises an error in the run if a key comes again.
+
+    One count over the whole delta decides, so that an engine cannot evaluate the error before it
+    knows the count. The columns are computed by the same test as the filter: if they were plain
+    NULLs, Spark would find that operators above reject them, and remove the check.
+    """
     names = tuple(ids.new(column.name, column) for column in key)
     before = unique.memo.reference(unique.tvr.new, before=True)
     old = Project(before, tuple((n, Ref(c)) for n, c in zip(names, key, strict=True)))
@@ -138,10 +142,14 @@ def _check(
     counted = Aggregate(again, (), ((count, AggregateCall("count", ())),))
     text = Literal(REPEATED.format(names=", ".join(column.name for column in key)), STRING)
     message = Call("||", (text, Call("cast", (Ref(count),), STRING)), STRING)
-    error = Call("cast", (Call("raise_error", (message,), BOOLEAN),), BOOLEAN)
     some: Scalar = Call(">", (Ref(count), integer(0)), BOOLEAN)
-    none = Filter(counted, Call("case", (some, error, FALSE), BOOLEAN))
-    return Project(none, tuple((c, Literal(None, c.type)) for c in columns))
+
+    def error(kind: DataType) -> Scalar:
+        return Call("cast", (Call("raise_error", (message,), BOOLEAN),), kind)
+
+    none = Filter(counted, Call("case", (some, error(BOOLEAN), FALSE), BOOLEAN))
+    values = (Call("case", (some, error(c.type), Literal(None, c.type)), c.type) for c in columns)
+    return Project(none, tuple(zip(columns, values, strict=True)))
 
 
 RULE = MemoRule(

@@ -1,31 +1,32 @@
-"""OJV: outer joins by what an update changes directly, indirectly and not at all (Tempura 4.2 (2)).
+"""OJV: maintains outer joins by what an update changes directly, indirectly and not at all
+(Tempura 4.2 (2)).
 
 For one leaf T of a block of inner and outer joins (:mod:`planner.rules.methods.join_block`)::
 
     Q   =  QD + QI + QU                                                        (4a)
     QD     the rows of Q that have a row of T: Q with every outer join on the way from T to the root
            keeping no more than T's side. It is linear in T, so dQD is the same over dT.
-    QI     rows of the other sides that T leaves without a partner, filled up with NULLs
+    QI     rows of the other sides that T leaves without a partner, extended by NULLs
     QU     rows without T that no row of T can be a partner of
 
-With all other leaves held, T's update changes QD by dQD and QI by, for every side X that an outer
-join on the way keeps, S = X semi dQD being the rows of X that dT can be a partner of::
+While all other leaves stay as they are, T's update changes QD by dQD. For every side X that an
+outer join on the way keeps, let S = X semi dQD, the rows of X that dT can be a partner of; then::
 
     dQI =  nulls(S anti R_after)  -  nulls(S anti R_before)                    (4b)
 
-R is what decides about a partner of X (the core of T's side: the leaves that the parents of X in
-the join-disjunctive normal form add to it). The paper has (4b) as a function of dQD and Q_old
-alone, which it is not: on bags with deletions, that a partner went does not say whether another one
-is left, so R_after is asked. An insertion leaves no row of S alone. Where T is the first leaf below
-X's join to be updated, the rows without a partner before are in the join's own old rows::
+R decides whether a row of X has a partner (the core of T's side: the leaves that the parents of X
+in the join-disjunctive normal form add to it). The paper computes (4b) from dQD and Q_old alone. On
+bags with deletions that is not possible: that one partner went does not say whether another is
+left, so R_after is read. An insertion leaves no row of S alone. If T is the first leaf below X's
+join to be updated, the rows without a partner before are in the old rows of that join::
 
     nulls(S anti R_before)  =  (rows of Q_old with X and without T) semi dQD
 
-NULLs: a condition that is NULL or false where a leaf is all NULL makes no pair with a row that was
-filled up, so these parts need not be joined again further up; that is checked first
-(``join-condition-accepts-nulls``). Bags: rows of S come with their multiplicity in X, semi and anti
-joins ask only whether there is a partner. Retractions: dT may take back; dQD carries its weights,
-S only asks which rows are concerned, and both sides of (4b) are then looked up whole.
+NULLs: a condition that is NULL or false where a leaf is all NULL pairs nothing with a null-extended
+row, so these parts need not be joined again further up; that is checked first
+(``join-condition-accepts-nulls``). Bags: rows of S have their multiplicity in X, and semi and anti
+joins only test for a partner. Retractions: dT may take rows back; dQD carries its weights, S only
+selects the rows concerned, and both terms of (4b) are then computed in full.
 
 Leaves are updated one at a time, at virtual time points. Larson and Zhou, "Efficient maintenance of
 materialized outer-join views", ICDE 2007.
@@ -53,11 +54,11 @@ from planner.memo.reference import Reference
 from planner.props.repeatable import Repeats
 from planner.rules.explore.catalog import LOCAL
 from planner.rules.incremental.join import weighted_join
+from planner.rules.incremental.memo_rules import add_delta, without
 from planner.rules.methods import join_block
 from planner.rules.methods.domain import DOMAIN
 from planner.rules.methods.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
 from planner.rules.methods.method import Method, WhyNot
-from planner.search.incremental import add_delta, without
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, with_weight
 
@@ -66,7 +67,8 @@ _SOURCE = "Tempura 4.2 (2); Larson and Zhou, ICDE 2007"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Rows without T. ``nulls``: columns that are NULL in all of them."""
+    """A part of Q without rows of T. ``nulls`` are the columns that are NULL in all its rows;
+    ``affected`` is True for QI, False for QU."""
 
     rows: Signed
     nulls: frozenset[ColumnId]
@@ -74,7 +76,7 @@ class _Part:
 
 
 class _Decomposition:
-    """Direct and other parts of a block for one of its leaves, over snapshots (4a)."""
+    """Computes the direct part of a block for one leaf, and its other parts, on snapshots (4a)."""
 
     def __init__(self, memo: Memo, leaf: Leaf, ids: ColumnIds) -> None:
         self._memo = memo
@@ -82,7 +84,7 @@ class _Decomposition:
         self._ids = ids
 
     def of(self, tree: Tree) -> tuple[Signed, tuple[_Part, ...]]:
-        """The direct part of a tree that has the leaf, and its other parts."""
+        """Return the direct part of a tree that contains the leaf, and its other parts."""
         if isinstance(tree, Leaf):
             return self._rows_of_leaf(), ()
         sub, other = (
@@ -140,7 +142,7 @@ class _Decomposition:
         branch: Branch,
         sub: Tree,
         other: Tree,
-        direct: Signed,  # noqa: ARG002 - what an update changes is asked of it
+        direct: Signed,  # noqa: ARG002 - the subclass for updates reads it
     ) -> list[_Part]:
         core = self._core(branch, sub)
         alone = Join(JoinKind.ANTI, other.given, core.given, branch.condition)
@@ -150,7 +152,7 @@ class _Decomposition:
 
 @dataclass(frozen=True, slots=True)
 class _Orphans:
-    """Rows that had no partner before, as they were made, and what they can be read from."""
+    """Rows that had no partner before the update, and the join whose old rows contain them."""
 
     rows: Signed
     branch: Branch
@@ -160,7 +162,7 @@ class _Orphans:
 
 
 class _Update(_Decomposition):
-    """The same at the virtual time point at which the leaf is updated: dQD and dQI (4b)."""
+    """Computes dQD and dQI (4b) at the virtual time point at which the leaf is updated."""
 
     def __init__(self, memo: Memo, leaf: Leaf, ids: ColumnIds) -> None:
         super().__init__(memo, leaf, ids)
@@ -190,7 +192,7 @@ class _Update(_Decomposition):
         parts = []
         for after in (False, True):
             if after and direct.weight is None:
-                continue  # who gets a partner has one
+                continue  # nothing is taken back, so after the update every row of S has a partner
             partners = join_block.at(self._memo, core, number, after=after)
             rows = Join(JoinKind.ANTI, concerned, partners, branch.condition)
             signed = with_weight(
@@ -205,25 +207,25 @@ class _Update(_Decomposition):
         return parts
 
     def _is_first(self, branch: Branch) -> bool:
-        """Whether no other leaf below the join has been updated yet."""
+        """Return whether no other leaf below the join has been updated yet."""
         last = join_block.changing_leaves(self._memo, branch)[-1]
         return last.number == self._leaf.number
 
 
 def _extended(rows: Signed, sub: Tree) -> Signed:
-    """The rows, with NULLs for the columns of the tree."""
+    """Return the rows with NULLs for the columns of a tree."""
     items: list[tuple[Column, Scalar]] = [(c, Ref(c)) for c in rows.relation.columns]
     items += [(c, Literal(None, c.type)) for c in sub.given.columns]
     return Signed(_projected(rows.relation, tuple(items)), rows.weight)
 
 
 def _filled(part: _Part, other: Tree) -> _Part:
-    """A part that has no partner in the other side, as an outer join gives it."""
+    """Return a part without partners in the other side, null-extended as by an outer join."""
     return _Part(_extended(part.rows, other), part.nulls | columns_of(other), part.affected)
 
 
 def _only(rows: Signed, columns: tuple[Column, ...]) -> Signed:
-    """The columns that are asked for, in their order, and the weight."""
+    """Return the rows with the given columns, in the given order, and their weight."""
     kept = columns if rows.weight is None else (*columns, rows.weight)
     if kept == rows.relation.columns:
         return rows
@@ -235,7 +237,7 @@ def _flat(relation: Relation) -> Relation:
 
 
 def _projected(relation: Relation, items: tuple[tuple[Column, Scalar], ...]) -> Relation:
-    """A projection; of a projection, what both come to."""
+    """Return a projection of a relation; a projection of a projection is merged into one."""
     if isinstance(relation, Project):
         values = {column.id: value for column, value in relation.items}
         items = tuple((column, substitute(value, values)) for column, value in items)
@@ -249,7 +251,7 @@ def _is_outer(match: Match) -> bool:
 
 
 def _decompose(match: Match) -> bool:
-    """(4a): the parts of an outer join for each leaf that is updated."""
+    """Add the parts (4a) of an outer join for each leaf that changes, and relate them to it."""
     memo, tvr = match.memo, match.memo.tvr_of(match.expression.group)
     if not _is_outer(match) or tvr is None or not tvr.changing:
         return False
@@ -293,7 +295,7 @@ def _union(relations: list[Relation], root: Branch) -> Relation:
 
 
 def _maintain(match: Match) -> bool:
-    """(4b): the delta of an outer join, one leaf after another."""
+    """Add the delta (4b) of an outer join, one updated leaf after another."""
     memo, tvr = match.memo, match.memo.tvr_of(match.expression.group)
     if not _is_outer(match) or tvr is None or not tvr.changing:
         return False
@@ -311,7 +313,7 @@ def _maintain(match: Match) -> bool:
         orphans += update.orphans
         indirect = indirect or bool(parts)
     if not indirect:
-        return False  # the delta of the kept side says it all
+        return False  # no partner can arrive, so the rule for static right sides covers it
     if not add_delta(match, tvr, _sum(changes, root, match.ids), DELTA.name):
         return False
     for rows in orphans:
@@ -320,7 +322,7 @@ def _maintain(match: Match) -> bool:
 
 
 def _sum(changes: list[Signed], root: Branch, ids: ColumnIds) -> Signed:
-    """All changes as one signed bag, in the order of the root's columns."""
+    """Return the sum of all changes as one signed bag with the columns of the root."""
     branches = []
     for change in changes:
         weighted = with_weight(change, ids)
@@ -332,7 +334,7 @@ def _sum(changes: list[Signed], root: Branch, ids: ColumnIds) -> Signed:
 
 
 def _read_from_view(memo: Memo, orphans: _Orphans) -> None:
-    """One more way to have the rows without a partner: from the old rows of their join."""
+    """Add an alternative for the rows without a partner: read them from the join's old rows."""
     branch, weight = orphans.branch, orphans.rows.weight
     view = tvr_of(memo, branch.joined)
     group = _weighted(view)

@@ -1,4 +1,5 @@
-"""IM-2: what is never taken back early, what may be at the end (Tempura 4.2, equation 3).
+"""IM-2: splits outer joins into a part that only grows and a part that may take rows back; the
+latter can wait for the final run (Tempura 4.2, equation 3).
 
 ::
 
@@ -8,20 +9,19 @@
     (QP + QN) join R  =  QP join R + QN join R              and all that keeps left rows
     agg(QP + QN)      =  merge(agg(QP) + agg(QN))           for sum, count, min and max
 
-Of append-only inputs, the positive part only grows: it can be kept run by run without a retraction.
-The negative part shrinks when partners arrive; nothing forces it to be made before the last run,
-and each part is planned by itself, so the negative one may also be maintained if that is cheaper.
-All of it holds for bags: a left row either has partners or it does not, so the parts are disjoint,
-and unions add multiplicities up. A group may have rows of both parts: their values are merged, NULL
-being what the functions skip, and a part without a row counts none.
+Over append-only inputs the positive part only grows, so it can be kept run by run without a
+retraction. The negative part shrinks when partners arrive. It need not be computed before the final
+run; but each part is planned by itself, so it may also be maintained if that is cheaper. The laws
+hold for bags: a left row either has partners or not, so the parts are disjoint, and unions add
+multiplicities. A group may have rows of both parts: their values are merged, where the functions
+skip NULL, and the count of a part without rows is 0.
 """
 
 from __future__ import annotations
 
-from planner.algebra.aggregates import result_type
+from planner.algebra.aggregate_functions import type_of
 from planner.algebra.relational import (
     Aggregate,
-    AggregateCall,
     Filter,
     Join,
     JoinKind,
@@ -36,22 +36,23 @@ from planner.errors import Reason
 from planner.memo.memo import Role
 from planner.props.repeatable import Repeats
 from planner.rules.explore.catalog import LOCAL
-from planner.rules.explore.eager_aggregate import MERGED_BY, is_mergeable, settled
+from planner.rules.explore.eager_aggregate import is_mergeable, merged_by, settled
 from planner.rules.incremental.join import LEFT_LINEAR
+from planner.rules.incremental.memo_rules import without
 from planner.rules.methods.method import Method, WhyNot, changes
-from planner.search.incremental import without
 from planner.search.rule import Match, MemoRule
 
 _SOURCE = "Tempura 4.2 (1), the IM-2 approach"
 _SPLIT = (JoinKind.LEFT, JoinKind.FULL)
 MOST_PARTS = 4
-"""Of a union that joins are pushed into: each outer join doubles the parts."""
+"""The most parts of a union that joins are pushed into, since each outer join doubles them."""
 CARRY_UP_TO = 1500
-"""Expressions of a memo in which joins and aggregates are still taken apart. TPC-H Q13 has 425."""
+"""The most expressions of a memo in which joins and aggregates are still pushed into unions. TPC-H
+Q13 has 425."""
 
 
 def _decompose(match: Match) -> bool:
-    """A left join as its two parts, where partners may still arrive."""
+    """Add a left or full join as the union of its two parts, if partners may still arrive."""
     memo, node = match.memo, match.expression.node
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Join) or node.kind not in _SPLIT or tvr is None:
@@ -75,7 +76,7 @@ def _decompose(match: Match) -> bool:
 
 
 def _alone(node: Join, kept: Relation, gone: Relation) -> Relation:
-    """The rows of one side without a partner, in the columns of the join."""
+    """Return the rows of one side without a partner, null-extended to the columns of the join."""
     rows = Join(JoinKind.ANTI, kept, gone, node.condition)
     mine = {column.id for column in kept.columns}
     items = ((c, Ref(c) if c.id in mine else Literal(None, c.type)) for c in node.columns)
@@ -83,10 +84,11 @@ def _alone(node: Join, kept: Relation, gone: Relation) -> Relation:
 
 
 def _union(match: Match) -> tuple[UnionAll, tuple[Relation, ...]] | None:
-    """The union below, and its branches under the columns of the union."""
+    """Return the union of parts below, and its branches renamed to the union's columns; None if
+    the expression below is not such a union."""
     union = match.below.node if match.below is not None else None
     if match.below is None or not isinstance(union, UnionAll) or match.below.origin not in _PARTS:
-        return None  # a union that is none of parts: its branches are the query's own
+        return None  # not a union of parts: it is the query's own, or another rule's
     branches = []
     for branch in union.branches:
         same = branch.columns == union.merged
@@ -97,7 +99,7 @@ def _union(match: Match) -> tuple[UnionAll, tuple[Relation, ...]] | None:
 
 
 def _push_project(match: Match) -> bool:
-    """A projection of a union, branch by branch."""
+    """Push a projection into the branches of a union of parts."""
     node, found = match.expression.node, _union(match)
     if not isinstance(node, Project) or found is None:
         return False
@@ -116,7 +118,7 @@ def _push_project(match: Match) -> bool:
 
 
 def _push_filter(match: Match) -> bool:
-    """A filter of a union, branch by branch."""
+    """Push a filter into the branches of a union of parts."""
     node, found = match.expression.node, _union(match)
     if not isinstance(node, Filter) or found is None or not is_deterministic(node.predicate):
         return False
@@ -130,7 +132,7 @@ def _is_large(match: Match) -> bool:
 
 
 def _push_join(match: Match) -> bool:
-    """A join that keeps left rows, of a left side in parts: part by part."""
+    """Push a join that is linear in its left side into the branches of a union of parts there."""
     node, found = match.expression.node, _union(match)
     if not isinstance(node, Join) or found is None or node.kind not in LEFT_LINEAR:
         return False
@@ -146,7 +148,7 @@ def _push_join(match: Match) -> bool:
 
 
 def _push_aggregate(match: Match) -> bool:
-    """Groups of each part, whose values are then merged."""
+    """Aggregate each part by itself, and merge the values of the parts per group."""
     node, found = match.expression.node, _union(match)
     if not isinstance(node, Aggregate) or found is None or _is_large(match):
         return False
@@ -156,8 +158,8 @@ def _push_aggregate(match: Match) -> bool:
     merged, items = [], [(key, Ref(key)) for key in node.keys]
     values: list[tuple[Column, Scalar]] = list(items)
     for (column, call), (kept, _) in zip(node.calls, partial, strict=True):
-        again = AggregateCall(MERGED_BY[call.name], (Ref(kept),))
-        total = Column(match.ids.next_id(), column.name, result_type(again.name, (kept.type,)))
+        again = merged_by(call, Ref(kept))
+        total = Column(match.ids.next_id(), column.name, type_of(again))
         merged.append((total, again))
         values.append((column, settled(call, Ref(total), column)))
     groups = tuple(Aggregate(branch, node.keys, partial) for branch in found[1])
@@ -177,7 +179,7 @@ AGGREGATE = MemoRule(
 )
 _CARRIES = (DECOMPOSE, PROJECT, FILTER, JOIN)
 _PARTS = frozenset(rule.name for rule in _CARRIES)
-"""By whom unions of parts are. Not AGGREGATE's: what merges them is grouped already."""
+"""The origins of unions of parts. AGGREGATE's union is not one: it is merged right above."""
 IM2: tuple[MemoRule, ...] = (*_CARRIES, AGGREGATE)
 
 

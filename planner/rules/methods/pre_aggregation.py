@@ -1,4 +1,4 @@
-"""Aggregates of joins: deltas and views that are aggregated before they meet.
+"""Pre-aggregation: deltas of aggregates over joins, with one input aggregated before the join.
 
 ::
 
@@ -8,23 +8,25 @@
           merge[g](dTt join agg[k; f(x)](M) join ..)    x is of a view M, which is kept as states
     k     the columns of that side that conditions or g read
 
-The first is what the delta of the join gives, one updated relation at a time; the second turns a
-batch into as many rows as it has keys before anything is looked up for it (Distributed IVM 3.3);
-the third is the view of the paper's example, the total cost per order (Tempura 4.2 (3), equation
-5). Every ``C_t`` is had in the way that is cheapest for it.
+The first is the delta of the join, one updated relation at a time, and then grouped. The second
+reduces a batch to one row per key before it is joined (Distributed IVM 3.3). The third is the view
+of the paper's example, the total cost per order (Tempura 4.2 (3), equation 5). Cost decides for
+each ``C_t`` by itself.
 
-The rows of a side that share k meet the same rows of the others, so what they are merged to meets
-them as often: the groups and values are the same for bags. NULL keys meet nothing on either way. A
-state holds counts beside sums, so that a sum over NULLs only stays NULL (the paper's ``SUM(cost)``
-alone does not tell an order without returns from one whose costs are NULL). Only where nothing is
-taken back, and where arguments cannot fail on rows that the join drops. Eager aggregation: Yan and
-Larson, VLDB 1995.
+The rows of a side that share k join with the same rows of the others, and so does the one row that
+they are merged into: the groups and values are the same for bags. NULL keys match nothing either
+way. A state has counts beside sums, so that a sum over only NULLs stays NULL (the paper's
+``SUM(cost)`` alone does not tell an order without returns from one whose costs are NULL). The rule
+applies only if nothing is taken back, and if arguments cannot fail on rows that the join drops.
+Eager aggregation: Yan and Larson, VLDB 1995.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from planner.algebra.aggregate_functions import function
+from planner.algebra.aggregate_states import states_of
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -40,7 +42,7 @@ from planner.algebra.types import Column, ColumnId
 from planner.memo.memo import Expression, GroupId, Memo, Role, Tvr, View
 from planner.memo.reference import Reference
 from planner.rules.incremental import aggregate
-from planner.rules.incremental.rule import View as KeyedView
+from planner.rules.incremental.rule import KeyedState
 from planner.rules.methods.join_block import Leaf, tvr_of
 from planner.rules.methods.update_chain import InnerBlock, Leaves, Piece, read_inner
 from planner.rules.normalize.safety import can_fail
@@ -49,14 +51,17 @@ from planner.tvr.signed import ColumnIds, Signed
 
 _SOURCE = "Distributed IVM 3.3; Tempura 4.2 (3), equation 5"
 MOST_LEAVES = 6
-"""Of a block whose aggregate is looked at: a view for each of them is states of all the others."""
+"""The most leaves of a block below an aggregate that the rule handles; for each of them, states
+over all the others may be a view."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """An aggregate over inner joins, in the columns of the leaves: ``node`` has no input of its
-    own; ``read``: the leaves whose columns its functions read; ``keys``: what its keys are.
-    ``change``: the states of its delta. ``items``: what is computed of the joined rows."""
+    """An aggregate over a block of inner joins.
+
+    ``node`` is the aggregate, ``calls`` the same in columns of the leaves, ``keys`` its keys in
+    these columns, ``items`` the projection between joins and aggregate. ``read`` are the leaves
+    whose columns its functions read, ``change`` is the group of the states of its delta."""
 
     memo: Memo
     tvr: Tvr
@@ -77,7 +82,7 @@ def _site(match: Match) -> _Site | None:
         return None
     change = tvr.edges.get((Version.DELTA, View.STATES))
     view = aggregate.MERGED.method
-    if change is None or not isinstance(view, KeyedView):
+    if change is None or not isinstance(view, KeyedState):
         return None
     layout = view.columns(node, False, match.ids)
     if [(c.name, c.type) for c in layout] != [(c.name, c.type) for c in memo.group(change).columns]:
@@ -100,12 +105,11 @@ def _site(match: Match) -> _Site | None:
     return _Site(memo, tvr, node, in_leaves, items, columns, read, block, change, match.ids)
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class _Rows(Relation):
-    """Stands for the joined rows where only their columns matter."""
+    """A placeholder for the joined rows, used where only their columns matter."""
 
     given: tuple[Column, ...]
-    __hash__ = Relation.__hash__
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -115,7 +119,8 @@ class _Rows(Relation):
 def _joins_below(
     memo: Memo, node: Aggregate
 ) -> tuple[tuple[tuple[Column, Scalar], ...], InnerBlock] | None:
-    """The inner joins that the aggregate reads, and its input's columns in theirs."""
+    """Return the block of inner joins below an aggregate, and the projection between them; None if
+    the input is not such a block, or the rule does not cover it."""
     expression = _first(memo, node.input)
     items: tuple[tuple[Column, Scalar], ...] = tuple((c, Ref(c)) for c in node.input.columns)
     if isinstance(expression.node, Project):
@@ -144,13 +149,13 @@ def _first(memo: Memo, given: Relation) -> Expression:
 def _named(call: AggregateCall, names: dict[ColumnId, Scalar]) -> AggregateCall:
     args = tuple(substitute(arg, names) for arg in call.args)
     where = None if call.where is None else substitute(call.where, names)
-    return AggregateCall(call.name, args, call.distinct, where)
+    return replace(call, args=args, where=where)
 
 
 def _may_come_early(call: AggregateCall) -> bool:
-    """Whether it may be computed of rows that a join drops later: it cannot fail on them."""
+    """Return whether a call may be computed on rows that a join drops later, as it cannot fail."""
     parts = call.args if call.where is None else (*call.args, call.where)
-    overflows = call.name == "sum" and call.args[0].type.name == "BIGINT"
+    overflows = function(call.name).overflows(tuple(arg.type for arg in call.args))
     return not overflows and not any(can_fail(part) for part in parts)
 
 
@@ -172,10 +177,10 @@ def _fire(match: Match) -> bool:
         return True
     columns = _fresh(site)
     union = UnionAll(tuple(contributions), columns)
-    calls = aggregate.merging_calls(site.node, False, columns[len(site.keys) :])
+    fold = aggregate.merging(site.node, False, columns[len(site.keys) :], site.ids)
     target = site.memo.group(site.change).columns
     keys = columns[: len(site.keys)]
-    merged = aggregate.states_of(keys, union, calls, (*keys, *target[len(keys) :]), site.ids)
+    merged = states_of(union, keys, fold, (*keys, *target[len(keys) :]))
     named = dict(zip(target, (*keys, *target[len(keys) :]), strict=True))
     relation = Project(merged, tuple((c, Ref(named[c])) for c in target))
     site.memo.equate(site.change, relation, RULE.name, part=True)
@@ -183,19 +188,20 @@ def _fire(match: Match) -> bool:
 
 
 def _fresh(site: _Site) -> tuple[Column, ...]:
-    """New columns for states: keys, then slots."""
+    """Return new columns for states: the keys, then the state columns."""
     return tuple(site.ids.new(c.name, c) for c in site.memo.group(site.change).columns)
 
 
 def _side(site: _Site, leaf: Leaf, pieces: tuple[Piece, ...]) -> Leaves | None:
-    """The leaves that are aggregated first where a leaf is updated: all that the functions read."""
+    """Return the part that is aggregated before the join when ``leaf`` is updated: the leaf itself,
+    or one of the pieces, if the functions read no other; else None."""
     if site.read <= {leaf.number}:
         return frozenset({leaf.number})
     return next((piece.leaves for piece in pieces if site.read <= piece.leaves), None)
 
 
 def _contribution(site: _Site, leaf: Leaf, pieces: tuple[Piece, ...], *, alone: bool) -> Reference:
-    """What the update of one leaf adds, as states: a group with its ways."""
+    """Return C_t for the update of one leaf: a group of states with its alternatives."""
     memo, block, ids = site.memo, site.block, site.ids
     others = [(piece.leaves, block.version(piece)) for piece in pieces]
     if alone:
@@ -205,9 +211,9 @@ def _contribution(site: _Site, leaf: Leaf, pieces: tuple[Piece, ...], *, alone: 
         read = frozenset(id_ for _, value in site.items for id_ in references(value))
         rows = block.chain(block.delta(leaf), leaf, others, read, ids)
         joined = Project(rows.relation, site.items)
-        calls = aggregate.initial_calls(site.node, None, signed=False)
+        fold = aggregate.initial(site.node, None, False, ids)
         keys = site.node.keys
-        plain = aggregate.states_of(keys, joined, calls, (*keys, *columns[len(keys) :]), ids)
+        plain = states_of(joined, keys, fold, (*keys, *columns[len(keys) :]))
         group = memo.add(_renamed(plain, columns), RULE.name, part=True)
     side = _side(site, leaf, pieces)
     if side is not None:
@@ -228,21 +234,23 @@ def _early(
     side: Leaves,
     columns: tuple[Column, ...],
 ) -> Relation:
-    """One side grouped by what the others and the keys read of it, then joined, then merged."""
+    """Return C_t with ``side`` pre-aggregated: grouped by the columns that the other parts and the
+    keys read of it, then joined, then merged."""
     memo, block, ids = site.memo, site.block, site.ids
     wanted = {key.id for key in site.keys}
     keys = block.needed(side, wanted)
     slots = tuple(ids.new(c.name, c) for c in columns[len(site.keys) :])
-    calls = aggregate.initial_calls(site.calls, None, signed=False)
     joined: list[tuple[Leaves, Signed]] = []
     start = block.delta(leaf)
     if leaf.number in side:
-        relation = aggregate.states_of(keys, start.relation, calls, (*keys, *slots), ids)
+        fold = aggregate.initial(site.calls, None, False, ids)
+        relation = states_of(start.relation, keys, fold, (*keys, *slots))
         start, joined = Signed(relation), others
     for which, rows in others if leaf.number not in side else ():
         if which == side:
             whole = memo.reference(_group_of(rows))
-            states = aggregate.states_of(keys, whole, calls, (*keys, *slots), ids)
+            fold = aggregate.initial(site.calls, None, False, ids)
+            states = states_of(whole, keys, fold, (*keys, *slots))
             view = memo.add(states, RULE.name)
             before = isinstance(rows.relation, Reference) and rows.relation.before
             joined.append((which, Signed(memo.reference(view, before=before))))
@@ -257,9 +265,9 @@ def _early(
     read = frozenset(wanted | {slot.id for slot in slots})
     rows = block.chain(start, leaf, joined, read, ids)
     outer = tuple(dict.fromkeys(site.keys))
-    merging = aggregate.merging_calls(site.node, False, slots)
+    merging = aggregate.merging(site.node, False, slots, ids)
     kept = (*outer, *columns[len(site.keys) :])
-    merged = aggregate.states_of(outer, rows.relation, merging, kept, ids)
+    merged = states_of(rows.relation, outer, merging, kept)
     values: list[tuple[Column, Scalar]] = [
         (new, Ref(old)) for new, old in zip(columns, site.keys, strict=False)
     ]
@@ -274,4 +282,5 @@ def _group_of(rows: Signed) -> GroupId:
 
 
 RULE = MemoRule("PreAggregation", Aggregate, _fire, _SOURCE, deltas=True, priority=1)
-"""After the states that it gives another way to have."""
+"""Its priority is 1, so that it fires after the rule that adds the states it gives an alternative
+for."""

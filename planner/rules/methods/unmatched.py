@@ -1,22 +1,22 @@
-"""State of what has not matched yet: the left rows of a semi or anti join without a partner so far.
+"""Keeps only the unmatched left rows of a semi or anti join: those without a partner so far.
 
-Partners come and do not go where R only grows. So a left row that has one is done: nothing that
-arrives later says anything new of it. With U = L anti R, the rows that are still alone::
+If R only grows, a left row that has a partner keeps it, and no later arrival affects it. With
+U = L anti R, the rows that are still unmatched::
 
     d(L anti R)  =  dL anti R_new  -  U_old semi dR
     d(L semi R)  =  dL semi R_new  +  U_old semi dR
 
-The other rules look up L_old, and so keep all of L; here U is kept instead, which is little where
-few rows are alone for long. How many that is (the orphan count) is estimated like any anti join, or
-was counted in earlier runs and days, and it is by the cost of keeping U, or L, that one is chosen.
+The other rules read L_old, and so keep all of L. Here U is kept instead, which is small if few rows
+stay unmatched for long. Its size is estimated like that of any anti join, or was counted in earlier
+runs and days, and the cost of keeping U or L decides between them.
 
-Why it is right: a row of L_old semi R_new that is not in L_old semi R_old has no partner in R_old,
-so it is in U_old, and its partner is in dR. That holds for any condition on the pair, since it is
-asked as a whole. Bags: rows of U have the multiplicity that they have in L. NULLs: a condition that
-is not true makes no partner, in any version. Retractions: of L, all terms are linear in it; of R
-there must be none, or a row that is done would have to come back.
+Correctness: a row of L_old semi R_new that is not in L_old semi R_old has no partner in R_old, so
+it is in U_old, and its partner is in dR. That holds for any condition on the pair. Bags: rows of U
+have the multiplicity that they have in L. NULLs: a condition that is not true makes no partner, in
+any version. Retractions: L may take rows back, as all terms are linear in it; R may not, or a
+forgotten row would have to come back.
 
-Of an inner join a row that has met its partner is done only if the key of R is unique:
+For an inner join, a row that has met its partner can be forgotten only if the key of R is unique:
 :mod:`planner.rules.methods.only_partner`.
 """
 
@@ -27,7 +27,7 @@ from planner.algebra.scalar import is_deterministic
 from planner.memo.memo import Memo, Tvr, View
 from planner.memo.reference import Reference
 from planner.rules.incremental.join import weighted_join
-from planner.search.incremental import GroupVersions, add_delta
+from planner.rules.incremental.memo_rules import GroupVersions, add_delta
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import Signed, plus, with_weight
 
@@ -35,7 +35,8 @@ _AFTER_OTHERS = 1
 
 
 def _partners(match: Match, kind: JoinKind) -> tuple[Join, GroupVersions, GroupVersions] | None:
-    """The join and its inputs, where partners come and never go."""
+    """Return the join and the versions of its inputs, if both change and the right one only grows;
+    else None."""
     memo, node = match.memo, match.expression.node
     if not isinstance(node, Join) or node.kind is not kind or not is_deterministic(node.condition):
         return None
@@ -47,8 +48,8 @@ def _partners(match: Match, kind: JoinKind) -> tuple[Join, GroupVersions, GroupV
 
 
 def only_grows(memo: Memo, tvr: Tvr) -> bool:
-    """Whether rows only ever come. What is distinct of rows that only come does so, too, even where
-    its delta takes a row back, and brings it again, that it had before."""
+    """Return whether a TVR only gains rows: its delta is unsigned, or it is the DISTINCT of such an
+    input. The signed delta of a DISTINCT may take back an old row, but then adds it again."""
     if tvr.weight is None:
         return True
     first = next(memo.alternatives(tvr.new))
@@ -59,7 +60,7 @@ def only_grows(memo: Memo, tvr: Tvr) -> bool:
 
 
 def _rows(match: Match, side: GroupVersions) -> Signed:
-    """What there is of a side now, without weights: existence does not add up."""
+    """Return the rows of a side as of this run; an existence test needs no weights."""
     return Signed(match.memo.reference(side.tvr.new))
 
 

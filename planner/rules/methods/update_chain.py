@@ -1,14 +1,14 @@
-"""What an update of one relation of an inner join brings, each relation in its own order of joins.
+"""Deltas of a block of inner joins, one term per updated leaf, each with its own join order.
 
 ::
 
     d(T1 join .. join Tn)  =  sum over t:  dTt  join  M1  join  ..  join  Mk
 
 with all leaves right of t NEW and all left of it OLD (:mod:`planner.rules.methods.join_block`). The
-M are the **update-independent parts**: the maximal connected sets of other leaves that are of one
-version, each a snapshot as of this run or of the last one. Where t holds the block together, as a
-fact table does its dimensions, they are single leaves; where it is at its edge, all the others are
-one. Leaves that share no condition are never put into one M: a cross product is no state.
+M are the **update-independent parts**: maximal connected sets of other leaves of one version, each
+a snapshot as of this run or of the last one. If t connects all others, as a fact table connects its
+dimensions, the M are single leaves; if t is at the edge, all others may be one M. Leaves without an
+equality between them are never put into one M, so that no cross product is kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Leaves = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An update-independent part: a group, as of the last run (``before``) or this one."""
+    """An update-independent part: the join of some leaves as a group, as of the last run
+    (``before``) or as of this one."""
 
     leaves: Leaves
     group: GroupId
@@ -41,7 +42,9 @@ class Piece:
 
 @dataclass(frozen=True)
 class InnerBlock:
-    """Inner joins over leaves, in no order. ``subtrees``: the joins of leaves in the query."""
+    """A block of inner joins as a set of leaves and conjuncts, without an order. ``root`` is the
+    group of the whole; ``subtrees`` has the groups of its leaves and of the joins below the root,
+    by the leaves that they contain."""
 
     memo: Memo
     leaves: tuple[Leaf, ...]
@@ -51,21 +54,25 @@ class InnerBlock:
 
     @cached_property
     def owner(self) -> dict[ColumnId, int]:
-        """The leaf of a column."""
+        """The number of the leaf that each column comes from."""
         return {c.id: leaf.number for leaf in self.leaves for c in leaf.given.columns}
 
     @cached_property
     def changing(self) -> tuple[Leaf, ...]:
+        """The leaves that read a source that grows, from left to right."""
         return tuple(one for one in self.leaves if tvr_of(self.memo, one.given).changing)
 
     def spoken_of(self, condition: Scalar) -> Leaves:
+        """Return the leaves whose columns a condition reads."""
         return frozenset(self.owner[id_] for id_ in references(condition))
 
     def columns_of(self, which: Leaves) -> dict[ColumnId, Column]:
+        """Return the columns of some leaves, by id."""
         return {c.id: c for one in self.leaves if one.number in which for c in one.given.columns}
 
     def needed(self, which: Leaves, wanted: Iterable[ColumnId]) -> tuple[Column, ...]:
-        """The columns of leaves that are wanted, or that a condition with other leaves reads."""
+        """Return the columns of some leaves that are wanted, or that a condition reads which also
+        reads other leaves."""
         read = set(wanted)
         for condition in self.conditions:
             if not self.spoken_of(condition) <= which:
@@ -73,7 +80,8 @@ class InnerBlock:
         return tuple(c for id_, c in self.columns_of(which).items() if id_ in read)
 
     def between(self, one: Leaves, other: Leaves) -> tuple[Scalar, ...]:
-        """The conditions that can be checked where two sets of leaves meet, and not before."""
+        """Return the conditions that can be applied when two sets of leaves are joined, and not
+        before."""
         return tuple(
             condition
             for condition in self.conditions
@@ -83,12 +91,13 @@ class InnerBlock:
         )
 
     def meet(self, one: Leaves, other: Leaves) -> bool:
-        """Whether an equality joins them, so that rows can be kept by it."""
+        """Return whether an equality connects two sets of leaves, so that rows can be distributed
+        by it."""
         return any(equality(condition) is not None for condition in self.between(one, other))
 
     def pieces(self, updated: Leaf) -> tuple[Piece, ...] | None:
-        """The update-independent parts where one leaf is updated, in the order in which they are
-        joined with its delta; None if there is no such order without a cross product."""
+        """Return the update-independent parts for the update of one leaf, in the order in which its
+        delta is joined with them; None if that needs a cross product."""
         changing = {leaf.number for leaf in self.changing}
         left = [leaf.number for leaf in self.leaves if leaf is not updated]
         found = []
@@ -122,7 +131,8 @@ class InnerBlock:
         return tuple(ordered)
 
     def _group(self, which: Leaves) -> GroupId:
-        """The join of leaves: as the query has it, or from left to right."""
+        """Return the group of the join of some leaves: the query's own, or else a new one that
+        joins them from left to right."""
         if which in self.subtrees:
             return self.subtrees[which].group
         rest = [leaf for leaf in self.leaves if leaf.number in which]
@@ -141,10 +151,11 @@ class InnerBlock:
 
     @cached_property
     def wanted(self) -> frozenset[ColumnId]:
+        """The columns that the block outputs."""
         return frozenset(column.id for column in self.root.columns)
 
     def version(self, piece: Piece) -> Signed:
-        """The rows of a piece, with their weights where it has some."""
+        """Return the rows of a piece, with their weights if its TVR takes rows back."""
         tvr = tvr_of(self.memo, self.memo.reference(piece.group))
         weighted = tvr.edges.get((Version.NEW, View.WEIGHTED))
         group = piece.group if weighted is None else weighted
@@ -154,6 +165,7 @@ class InnerBlock:
         )
 
     def delta(self, leaf: Leaf) -> Signed:
+        """Return the delta of a changing leaf."""
         tvr = tvr_of(self.memo, leaf.given)
         group = tvr.edges[Version.DELTA, View.ROWS]
         return Signed(self.memo.reference(group), tvr.weight)
@@ -166,8 +178,9 @@ class InnerBlock:
         wanted: frozenset[ColumnId],
         ids: ColumnIds,
     ) -> Signed:
-        """The rows of the updated leaf joined with others, one after another; of all columns only
-        those that are still read. Columns that are of no leaf (partial states) are handed on."""
+        """Join ``start``, rows of the updated leaf, with the others one after another. Each join
+        keeps only the columns that are still read or ``wanted`` (also partial states, which are
+        columns of no leaf)."""
         acc, reached = start, frozenset({updated.number})
         for which, rows in others:
             condition = conjunction(self.between(reached, which))
@@ -185,23 +198,23 @@ class InnerBlock:
 
 
 VIEW = "UpdateIndependentPart"
-"""The origin of the joins that are made to be kept."""
+"""The origin of the joins that are added as update-independent parts, to be kept."""
 
 
 def projected(relation: Relation, columns: tuple[Column, ...]) -> Relation:
-    """Only some of the columns, in this order."""
+    """Return the relation restricted to the given columns, in the given order."""
     if relation.columns == columns:
         return relation
     return Project(relation, tuple((c, Ref(c)) for c in columns))
 
 
 def read_inner(memo: Memo, expression: Expression) -> InnerBlock:
-    """The inner joins of which the expression is the root."""
+    """Return the block of inner joins whose root is an expression."""
     return _block(memo, join_block.read_block(memo, expression, join_block.INNER))
 
 
 def read_one(memo: Memo, expression: Expression, condition: Scalar) -> InnerBlock:
-    """One inner join alone, whatever its inputs are."""
+    """Return a block that consists of one inner join, with its inputs as leaves."""
     given = memo.reference(expression.group)
     left, right = (Leaf(number, side) for number, side in enumerate(expression.inputs))
     return _block(memo, Branch(JoinKind.INNER, left, right, condition, given, given))

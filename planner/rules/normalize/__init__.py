@@ -1,1 +1,1 @@
-"""Rewrites that are always good: they have no alternatives and no cost, and run to a fixpoint."""
+"""Normalization: rewrites that always pay, applied before the memo without comparing costs."""

@@ -1,19 +1,27 @@
-"""Boolean simplification. Arithmetic is never evaluated here: its answers are Spark's."""
+"""Boolean simplification. Arithmetic is never evaluated here, so that its results are Spark's."""
 
 from __future__ import annotations
 
-from functools import reduce
-
 from planner.algebra.relational import Filter, Join, JoinKind, Relation
-from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, conjunction, conjuncts
+from planner.algebra.scalar import (
+    FALSE,
+    TRUE,
+    Call,
+    Literal,
+    Scalar,
+    conjunction,
+    conjuncts,
+    connected,
+    operands,
+)
 from planner.algebra.types import BOOLEAN
-from planner.rules.normalize.rule import Context, Rule
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 from planner.rules.normalize.safety import can_fail
 
 
 def simplify(scalar: Scalar) -> Scalar:
-    """The same three-valued value with literal operands of AND, OR and NOT removed, and what all
-    branches of a disjunction have in common taken out of it."""
+    """Return an expression with the same three-valued result, without literal operands of AND, OR
+    and NOT, and with the common conjuncts of a disjunction factored out."""
     if not isinstance(scalar, Call) or scalar.name not in ("and", "or", "not"):
         return scalar
     args = tuple(simplify(arg) for arg in scalar.args)
@@ -34,21 +42,14 @@ def _negated(arg: Scalar) -> Scalar:
     return Call("not", (arg,), BOOLEAN)
 
 
-def parts_of(name: str, scalar: Scalar) -> tuple[Scalar, ...]:
-    """The flattened operands of AND or OR; a scalar that is neither is its own only operand."""
-    if isinstance(scalar, Call) and scalar.name == name:
-        return tuple(part for arg in scalar.args for part in parts_of(name, arg))
-    return (scalar,)
-
-
 def _joined(name: str, args: tuple[Scalar, ...], unit: Literal, zero: Literal) -> Scalar:
-    parts = [p for arg in args for p in parts_of(name, arg) if p != unit]
+    parts = [p for arg in args for p in operands(name, arg) if p != unit]
     if zero in parts:
         return zero
     unique = tuple(dict.fromkeys(parts))
     if not unique:
         return unit
-    return reduce(lambda a, b: Call(name, (a, b), BOOLEAN), unique)
+    return connected(name, unique)
 
 
 def factored(scalar: Scalar) -> Scalar:
@@ -58,7 +59,7 @@ def factored(scalar: Scalar) -> Scalar:
     nothing but the common part makes the disjunction redundant: ``a or (a and y)`` = ``a``. Not
     for an ``a`` that can fail: it would be evaluated where x and y are false.
     """
-    branches = [conjuncts(branch) for branch in parts_of("or", scalar)]
+    branches = [conjuncts(branch) for branch in operands("or", scalar)]
     shared = (p for p in branches[0] if all(p in branch for branch in branches[1:]))
     common = tuple(p for p in shared if not can_fail(p))
     if len(branches) == 1 or not common:
@@ -67,7 +68,7 @@ def factored(scalar: Scalar) -> Scalar:
     return conjunction((*common, *conjuncts(_joined("or", rests, unit=FALSE, zero=TRUE))))
 
 
-def _simplify_filter(node: Relation, _: Context) -> Relation | None:
+def _simplify_filter(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p](R)`` = ``filter[p'](R)``; ``filter[true](R)`` = ``R``.
 
     Where the predicate is a WHERE, a NULL conjunct keeps a row out just as FALSE does.
@@ -81,7 +82,7 @@ def _simplify_filter(node: Relation, _: Context) -> Relation | None:
     return None if simple == node.predicate else Filter(node.input, simple)
 
 
-def _simplify_condition(node: Relation, _: Context) -> Relation | None:
+def _simplify_condition(node: Relation, _: NormalizeContext) -> Relation | None:
     """``L join[c] R`` = ``L join[c'] R``, as for filters: what is true joins.
 
     A MARK join's condition is a value: NULL stays NULL there.
@@ -102,5 +103,5 @@ def _as_condition(predicate: Scalar) -> Scalar:
     return conjunction(parts)
 
 
-SIMPLIFY_FILTER = Rule("SimplifyFilter", Filter, _simplify_filter)
-SIMPLIFY_CONDITION = Rule("SimplifyJoinCondition", Join, _simplify_condition)
+SIMPLIFY_FILTER = NormalizeRule("SimplifyFilter", Filter, _simplify_filter)
+SIMPLIFY_CONDITION = NormalizeRule("SimplifyJoinCondition", Join, _simplify_condition)

@@ -1,4 +1,5 @@
-"""The driver: explicit passes in order, rules to a fixpoint, a budget counted in firings."""
+"""The driver of normalization: it runs explicit passes in order, and rule sets to a fixpoint within
+a budget counted in firings."""
 
 from __future__ import annotations
 
@@ -6,11 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from planner.algebra.relational import Relation, rewrite
+from planner.errors import TooDeepError
 from planner.request import Source
 from planner.rules.normalize import (
     constants,
     implied,
     join,
+    limit,
     nulls,
     outer_join,
     project,
@@ -19,22 +22,24 @@ from planner.rules.normalize import (
 from planner.rules.normalize import (
     filter as filters,
 )
+from planner.rules.normalize.choice import determine_choices
 from planner.rules.normalize.identity import with_unique_columns
 from planner.rules.normalize.join_order import reorder_blocks
 from planner.rules.normalize.prune import prune_columns
-from planner.rules.normalize.rule import Context, Rule, reordered
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, reordered
 from planner.rules.normalize.set_operation import count_sides
 from planner.rules.normalize.sort import without_inner_sorts
 from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
 
 Observer = Callable[[str, Relation, Relation], None]
-"""Told of each rewrite: the rule or pass, the relation before and after. Tests check invariants."""
+"""A callback after each rewrite, with the name of the rule or pass and the relation before and
+after it; tests check invariants with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
-    """One step: what a rule made of a node, or a pass of the whole query."""
+class AppliedRewrite:
+    """One rewrite, of a node by a rule or of the whole query by a pass."""
 
     rule: str
     before: Relation
@@ -42,9 +47,10 @@ class Rewrite:
 
 
 FIRINGS_PER_NODE = 200
-"""Budget of a rule set, per node of the query it starts from. TPC-H needs fewer than 10."""
+"""The budget of a rule set: firings per node of the query that it starts from. TPC-H needs fewer
+than 10."""
 
-PUSH: tuple[Rule, ...] = (
+PUSH: tuple[NormalizeRule, ...] = (
     constants.SIMPLIFY_FILTER,  # first: fewer and plainer conjuncts for all that follows
     constants.SIMPLIFY_CONDITION,
     outer_join.TURN_RIGHT_JOIN,  # one kind less for the rules below
@@ -65,22 +71,23 @@ PUSH: tuple[Rule, ...] = (
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
     project.DROP_DISTINCT,
+    limit.MERGE_LIMITS,
 )
-IMPLY: tuple[Rule, ...] = (
+IMPLY: tuple[NormalizeRule, ...] = (
     # Once, not to a fixpoint: what they add moves away, and they would add it again.
     implied.CONSTANTS_THROUGH_EQUALITY,
     implied.SIDES_OF_DISJUNCTION,
 )
-KEYS: tuple[Rule, ...] = (
+KEYS: tuple[NormalizeRule, ...] = (
     join.KEYS_TO_COLUMNS,  # after ordering: only then it is known which equalities meet where
 )
-CLEAN: tuple[Rule, ...] = (
+CLEAN: tuple[NormalizeRule, ...] = (
     project.MERGE_PROJECTS,
     project.DROP_IDENTITY,
 )
-PASSES = ("DropInnerSorts", "CountSides", "ReorderJoins", "PruneColumns")
-"""What is done once to the whole query, and may be left out. Unique column ids may not: all that
-follows takes them for granted."""
+PASSES = ("DropInnerSorts", "CountSides", "ReorderJoins", "DetermineChoices", "PruneColumns")
+"""The passes that run once over the whole query and can be switched off. The pass that makes column
+ids unique cannot, since all others rely on it."""
 RULE_NAMES = tuple(
     dict.fromkeys((*PASSES, *(rule.name for rule in (*PUSH, *IMPLY, *KEYS, *CLEAN))))
 )
@@ -88,10 +95,9 @@ RULE_NAMES = tuple(
 
 @dataclass
 class _Run:
-    """One normalization: the context, who watches, what is switched off, and how often rules have
-    fired."""
+    """One normalization: its context, its observer, and the names of what is switched ``off``."""
 
-    context: Context
+    context: NormalizeContext
     observer: Observer | None
     off: frozenset[str]
 
@@ -103,15 +109,15 @@ class _Run:
 
     def sweep(
         self,
-        rules: Iterable[Rule],
+        rules: Iterable[NormalizeRule],
         relation: Relation,
         budget: list[int],
         settled: dict[int, Relation] | None = None,
     ) -> Relation:
-        """Each rule at each node, inputs first; at a node again while one fires.
+        """Apply each rule at each node, inputs first, and repeat at a node while one fires.
 
-        ``settled`` are nodes at which no rule of the set fires, by identity: a rule looks at a node
-        and what is below it only, so none fires at the same node later.
+        ``settled`` has the nodes at which no rule of the set fires, by identity. A rule looks only
+        at a node and below it, so these need not be tried again. ``budget`` is a counter in a list.
         """
         table = tuple(rule for rule in rules if rule.name not in self.off)
         known = {} if settled is None else settled
@@ -122,7 +128,7 @@ class _Run:
                 fired = False
                 for rule in table:
                     if isinstance(node, rule.operator):
-                        after = rule.apply(node, self.context)
+                        after = _applied(rule, node, self.context)
                         if after is not None:
                             budget[0] -= 1
                             if self.observer is not None:
@@ -133,9 +139,9 @@ class _Run:
 
         return rewrite(relation, at_node)
 
-    def fixpoint(self, rules: Iterable[Rule], relation: Relation) -> Relation:
-        """Sweeps until none changes anything. A spent budget leaves a right plan, if not the
-        best: every single rewrite keeps the meaning."""
+    def fixpoint(self, rules: Iterable[NormalizeRule], relation: Relation) -> Relation:
+        """Sweep until nothing changes or the budget is spent. After a spent budget the plan is
+        correct but perhaps not the best, since every single rewrite preserves the meaning."""
         table = tuple(rules)
         settled: dict[int, Relation] = {}
         budget = [FIRINGS_PER_NODE * (1 + sum(1 for _ in _nodes(relation)))]
@@ -145,6 +151,15 @@ class _Run:
             if budget[0] == before:
                 break
         return relation
+
+
+def _applied(rule: NormalizeRule, node: Relation, context: NormalizeContext) -> Relation | None:
+    """Apply a rule at a node. A rule does not fire if its result would nest expressions too deeply,
+    as when the projections of many subqueries are merged."""
+    try:
+        return rule.apply(node, context)
+    except TooDeepError:
+        return None
 
 
 def _nodes(relation: Relation) -> Iterable[Relation]:
@@ -161,18 +176,25 @@ def normalize(
     ids: ColumnIds,
     observer: Observer | None = None,
     off: frozenset[str] = frozenset(),
+    relied: set[tuple[str, str]] | None = None,
 ) -> Relation:
-    """An equivalent relation with the same output columns, in normal form, without the rules that
-    are switched ``off``.
+    """Return an equivalent relation in normal form with the same output columns, without using the
+    rules that are switched ``off``. The function is deterministic.
 
-    Of the result: column ids are unique in the tree; filters are as low as they may be; there are
-    no RIGHT joins; equalities between the sides of a join are of plain columns of one type where
-    their types agree; blocks of inner joins are left-deep, without needless cross products; only
-    needed columns flow; sorts are under limits or on top. Pure and deterministic.
+    In the result, column ids are unique; filters are as low as they may be; there are no RIGHT
+    joins; equalities of a join whose sides have the same type compare plain columns; blocks of
+    inner joins are left-deep, without needless cross products; unneeded columns are pruned; sorts
+    are only under limits or on top.
+
+    The (source, column) pairs whose declared NOT NULL the result depends on are added to
+    ``relied``; the result is equivalent only if these columns hold no NULL.
     """
     given = tuple(sources)
     not_null = {s.name: frozenset(c.name for c in s.columns if not c.nullable) for s in given}
-    context = Context(ids, Estimator(given), not_null)
+    keys = {s.name: s.keys for s in given}
+    context = NormalizeContext(
+        ids, Estimator(given), not_null, relied if relied is not None else set(), keys
+    )
     run = _Run(context, observer, off)
     columns = relation.columns
     result = run.once("UniqueColumns", lambda r: with_unique_columns(r, context), relation)
@@ -181,9 +203,11 @@ def normalize(
     result = run.fixpoint(PUSH, result)
     result = run.sweep(IMPLY, result, [len(IMPLY) * FIRINGS_PER_NODE])
     result = run.fixpoint(PUSH, result)
-    # After filters have gone below them, before joins are ordered by what the sides give.
+    # After filters have moved below them; before joins are ordered by the estimates of their sides.
     result = run.once("CountSides", lambda r: count_sides(r, context), result)
     result = run.once("ReorderJoins", lambda r: reorder_blocks(r, context), result)
+    # After filters are in place: columns that they fix to a constant are determined.
+    result = run.once("DetermineChoices", lambda r: determine_choices(r, context), result)
     result = run.fixpoint(KEYS, result)
     result = run.fixpoint(CLEAN, result)
     result = run.once("PruneColumns", prune_columns, result)

@@ -1,4 +1,4 @@
-"""Filters go down: they are evaluated as early as that is legal.
+"""Filter pushdown: filters are evaluated as early as that is legal.
 
 A conjunct moves past an operator that could have removed its rows only if it is total and
 deterministic (safety.py).
@@ -30,7 +30,7 @@ from planner.algebra.scalar import (
     substitute,
 )
 from planner.algebra.types import Column, ColumnId
-from planner.rules.normalize.rule import Context, Rule, filtered, ids_of
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, filtered, ids_of
 from planner.rules.normalize.safety import can_fail, is_movable
 
 _KEEPS_LEFT = frozenset(
@@ -41,7 +41,7 @@ _KEEPS_LEFT = frozenset(
 def divided(
     parts: Iterable[Scalar], test: Callable[[Scalar], bool]
 ) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
-    """The parts that pass the test, and the others."""
+    """Split ``parts`` into those that pass the test and the others, keeping their order."""
     passed: list[Scalar] = []
     rest: list[Scalar] = []
     for part in parts:
@@ -49,7 +49,7 @@ def divided(
     return tuple(passed), tuple(rest)
 
 
-def _merge_filters(node: Relation, _: Context) -> Relation | None:
+def _merge_filters(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[q](filter[p](R))`` = ``filter[p and q](R)``.
 
     Both keep the rows for which p and q are true. Not if q can fail: AND evaluates q also where p
@@ -64,7 +64,7 @@ def _merge_filters(node: Relation, _: Context) -> Relation | None:
     ))  # fmt: skip
 
 
-def _below_project(node: Relation, _: Context) -> Relation | None:
+def _below_project(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p](project[x := e](R))`` = ``project[x := e](filter[p with e for x](R))``.
 
     A projection keeps rows one to one, so p sees the same rows; it may fail where it did before.
@@ -83,7 +83,7 @@ def _below_project(node: Relation, _: Context) -> Relation | None:
     return filtered(Project(below, project.items), stay)
 
 
-def _below_join(node: Relation, _: Context) -> Relation | None:
+def _below_join(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p(L)](L join R)`` = ``filter[p](L) join R`` for joins that keep left rows whole;
     for inner joins also for R, and ``filter[p(L, R)](L join[c] R)`` = ``L join[c and p] R``.
 
@@ -112,7 +112,7 @@ def _below_join(node: Relation, _: Context) -> Relation | None:
     return filtered(below, (*stay, *blocked))
 
 
-def _below_aggregate(node: Relation, _: Context) -> Relation | None:
+def _below_aggregate(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p(keys)](aggregate[keys](R))`` = ``aggregate[keys](filter[p](R))``.
 
     p has one value in a group, so whole groups stay or go; NULL keys form a group like others. Not
@@ -134,7 +134,7 @@ def _within(part: Scalar, columns: frozenset[ColumnId]) -> bool:
     return bool(read) and read <= columns and is_deterministic(part)
 
 
-def _below_window(node: Relation, _: Context) -> Relation | None:
+def _below_window(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p(partition)](window(R))`` = ``window(filter[p](R))``.
 
     Whole partitions stay or go. Only columns that partition every one of the calls: another
@@ -152,7 +152,7 @@ def _below_window(node: Relation, _: Context) -> Relation | None:
     return filtered(Window(filtered(window.input, down), window.calls), stay)
 
 
-def _below_union(node: Relation, _: Context) -> Relation | None:
+def _below_union(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p](A union all B)`` = ``filter[p](A) union all filter[p](B)``, by position.
 
     Each row is tested where it comes from. Not where a branch's column has another type than the
@@ -169,7 +169,7 @@ def _below_union(node: Relation, _: Context) -> Relation | None:
     return filtered(UnionAll(branches, union.merged), stay)
 
 
-def _below_set_operation(node: Relation, _: Context) -> Relation | None:
+def _below_set_operation(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p](A op B)`` = ``filter[p](A) op filter[p](B)`` for INTERSECT and EXCEPT, of sets
     and of bags.
 
@@ -198,18 +198,18 @@ def _renamed(side: Relation, merged: tuple[Column, ...], parts: Iterable[Scalar]
     return filtered(side, tuple(substitute(part, by) for part in parts))
 
 
-def _below_sort(node: Relation, _: Context) -> Relation | None:
+def _below_sort(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p](sort(R))`` = ``sort(filter[p](R))``: rows that stay keep their order."""
     if not isinstance(node, Filter) or not isinstance(node.input, Sort):
         return None
     return Sort(Filter(node.input.input, node.predicate), node.input.keys)
 
 
-MERGE_FILTERS = Rule("MergeFilters", Filter, _merge_filters)
-BELOW_PROJECT = Rule("PushFilterBelowProject", Filter, _below_project)
-BELOW_JOIN = Rule("PushFilterBelowJoin", Filter, _below_join)
-BELOW_AGGREGATE = Rule("PushFilterBelowAggregate", Filter, _below_aggregate)
-BELOW_WINDOW = Rule("PushFilterBelowWindow", Filter, _below_window)
-BELOW_UNION = Rule("PushFilterBelowUnion", Filter, _below_union)
-BELOW_SET_OPERATION = Rule("PushFilterBelowSetOperation", Filter, _below_set_operation)
-BELOW_SORT = Rule("PushFilterBelowSort", Filter, _below_sort)
+MERGE_FILTERS = NormalizeRule("MergeFilters", Filter, _merge_filters)
+BELOW_PROJECT = NormalizeRule("PushFilterBelowProject", Filter, _below_project)
+BELOW_JOIN = NormalizeRule("PushFilterBelowJoin", Filter, _below_join)
+BELOW_AGGREGATE = NormalizeRule("PushFilterBelowAggregate", Filter, _below_aggregate)
+BELOW_WINDOW = NormalizeRule("PushFilterBelowWindow", Filter, _below_window)
+BELOW_UNION = NormalizeRule("PushFilterBelowUnion", Filter, _below_union)
+BELOW_SET_OPERATION = NormalizeRule("PushFilterBelowSetOperation", Filter, _below_set_operation)
+BELOW_SORT = NormalizeRule("PushFilterBelowSort", Filter, _below_sort)

@@ -1,14 +1,16 @@
-"""Every column has one place where it is made."""
+"""Makes column ids unique: each column of the query is computed at one place in the tree."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
     Join,
+    Limit,
     Project,
     Relation,
     Repeat,
@@ -24,30 +26,48 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Ref, Scalar, substitute
 from planner.algebra.types import Column, ColumnId
-from planner.rules.normalize.rule import Context
+from planner.rules.normalize.rule import NormalizeContext
 
 Renaming = dict[ColumnId, Column]
 
 
+@operator_pass("columns that are made")
 def made_by(node: Relation) -> tuple[Column, ...]:
-    """The columns whose values the node makes; the others come from its inputs as they are."""
-    if isinstance(node, Scan | StateRead | Values | UnionAll | SetOperation):
-        return node.columns
-    if isinstance(node, Project):
-        return tuple(c for c, scalar in node.items if scalar != Ref(c))
-    if isinstance(node, Aggregate | Window):
-        return tuple(column for column, _ in node.calls)
-    if isinstance(node, Join) and node.mark is not None:
-        return (node.mark,)
+    """Return the columns that the node computes; its other columns come unchanged from inputs."""
+    raise NotImplementedError
+
+
+@made_by.register(Scan, StateRead, Values, UnionAll, SetOperation)
+def _makes_all(node: Relation) -> tuple[Column, ...]:
+    return node.columns
+
+
+@made_by.register(Filter, Sort, Limit, Repeat)
+def _makes_nothing(_: Relation) -> tuple[Column, ...]:
     return ()
 
 
-def with_unique_columns(relation: Relation, context: Context) -> Relation:
-    """The relation with fresh columns wherever a column is made a second time.
+@made_by.register(Project)
+def _made_by_project(node: Project) -> tuple[Column, ...]:
+    return tuple(c for c, scalar in node.items if scalar != Ref(c))
 
-    A common table expression that is read twice is one sub-tree in two places, with the same
-    column ids inside. Rules that move columns about need to tell the two apart; fingerprints find
-    out again that they are equal.
+
+@made_by.register(Aggregate, Window)
+def _made_by_calls(node: Aggregate | Window) -> tuple[Column, ...]:
+    return tuple(column for column, _ in node.calls)
+
+
+@made_by.register(Join)
+def _made_by_join(node: Join) -> tuple[Column, ...]:
+    return () if node.mark is None else (node.mark,)
+
+
+def with_unique_columns(relation: Relation, context: NormalizeContext) -> Relation:
+    """Return the relation with fresh column ids wherever a column is computed a second time.
+
+    A common table expression that is read twice is one subtree in two places, with the same column
+    ids inside. Rules that move columns must tell the two apart; fingerprints later recognize them
+    as equal.
     """
     used: set[ColumnId] = set()
     results: list[tuple[Relation, Renaming]] = []
@@ -66,9 +86,12 @@ def with_unique_columns(relation: Relation, context: Context) -> Relation:
 
 
 def _renewed(
-    node: Relation, inputs: list[tuple[Relation, Renaming]], used: set[ColumnId], context: Context
+    node: Relation,
+    inputs: list[tuple[Relation, Renaming]],
+    used: set[ColumnId],
+    context: NormalizeContext,
 ) -> tuple[Relation, Renaming]:
-    """The node over its renewed inputs, and how its output columns are called now."""
+    """Return the node over its renewed inputs, and the renaming of its output columns."""
     inner: Renaming = {}
     for _, renaming in inputs:
         inner |= renaming
@@ -82,59 +105,93 @@ def _renewed(
     if not inner and not own:
         same = all(a is b for a, b in zip(below, node.inputs, strict=True))
         return (node if same else node.with_inputs(below)), {}
-    renewed = _rebuilt(node, below, inner, own)
+    renewed = rebuilt(node, below, inner, own)
     pairs = zip(node.columns, renewed.columns, strict=True)
     return renewed, {old.id: new for old, new in pairs if old != new}
 
 
-def _rebuilt(
-    node: Relation, below: tuple[Relation, ...], inner: Renaming, own: Renaming
-) -> Relation:
-    def made(column: Column) -> Column:
-        return own.get(column.id, column)
-
-    match node:
-        case Scan():
-            return replace(node, scanned=tuple(map(made, node.scanned)))
-        case StateRead():
-            return replace(node, read=tuple(map(made, node.read)))
-        case Values():
-            return replace(node, listed=tuple(map(made, node.listed)))
-        case UnionAll():
-            return UnionAll(below, tuple(map(made, node.merged)))
-        case SetOperation():
-            left, right = below
-            return replace(node, left=left, right=right, merged=tuple(map(made, node.merged)))
-        case Join():
-            left, right = below
-            condition = substitute(node.condition, _by(inner))
-            mark = None if node.mark is None else made(node.mark)
-            return Join(node.kind, left, right, condition, mark)
-        case _:
-            return _rebuilt_unary(node, below[0], inner, own)
+Below = tuple[Relation, ...]
 
 
-def _rebuilt_unary(node: Relation, below: Relation, inner: Renaming, own: Renaming) -> Relation:
-    def read(column: Column) -> Column:
-        return inner.get(column.id, column)
+@operator_pass("renaming")
+def rebuilt(node: Relation, below: Below, inner: Renaming, own: Renaming) -> Relation:
+    """Return the node over the inputs ``below``. ``inner`` is the renaming of the columns of its
+    inputs, ``own`` that of the columns that it computes itself."""
+    raise NotImplementedError
 
-    match node:
-        case Filter():
-            return Filter(below, substitute(node.predicate, _by(inner)))
-        case Project():
-            return Project(below, tuple(_item(c, s, inner, own) for c, s in node.items))
-        case Aggregate():
-            calls = tuple((own.get(c.id, c), _call(call, inner)) for c, call in node.calls)
-            return Aggregate(below, tuple(map(read, node.keys)), calls)
-        case Window():
-            windows = tuple((own.get(c.id, c), _window_call(w, inner)) for c, w in node.calls)
-            return Window(below, windows)
-        case Sort():
-            return Sort(below, _sort_keys(node.keys, inner))
-        case Repeat():
-            return Repeat(below, read(node.count))
-        case _:
-            return node.with_inputs((below,))
+
+@rebuilt.register(Scan)
+def _scan(node: Scan, _: Below, __: Renaming, own: Renaming) -> Relation:
+    return replace(node, scanned=_called(node.scanned, own))
+
+
+@rebuilt.register(StateRead)
+def _state_read(node: StateRead, _: Below, __: Renaming, own: Renaming) -> Relation:
+    return replace(node, read=_called(node.read, own))
+
+
+@rebuilt.register(Values)
+def _values(node: Values, _: Below, __: Renaming, own: Renaming) -> Relation:
+    return replace(node, listed=_called(node.listed, own))
+
+
+@rebuilt.register(UnionAll)
+def _union(node: UnionAll, below: Below, _: Renaming, own: Renaming) -> Relation:
+    return UnionAll(below, _called(node.merged, own))
+
+
+@rebuilt.register(SetOperation)
+def _set_operation(node: SetOperation, below: Below, _: Renaming, own: Renaming) -> Relation:
+    left, right = below
+    return replace(node, left=left, right=right, merged=_called(node.merged, own))
+
+
+@rebuilt.register(Join)
+def _join(node: Join, below: Below, inner: Renaming, own: Renaming) -> Relation:
+    left, right = below
+    mark = None if node.mark is None else own.get(node.mark.id, node.mark)
+    return Join(node.kind, left, right, substitute(node.condition, _by(inner)), mark)
+
+
+@rebuilt.register(Filter)
+def _filter(node: Filter, below: Below, inner: Renaming, _: Renaming) -> Relation:
+    return Filter(below[0], substitute(node.predicate, _by(inner)))
+
+
+@rebuilt.register(Project)
+def _project(node: Project, below: Below, inner: Renaming, own: Renaming) -> Relation:
+    return Project(below[0], tuple(_item(c, s, inner, own) for c, s in node.items))
+
+
+@rebuilt.register(Aggregate)
+def _aggregate(node: Aggregate, below: Below, inner: Renaming, own: Renaming) -> Relation:
+    calls = tuple((own.get(c.id, c), _call(call, inner)) for c, call in node.calls)
+    return Aggregate(below[0], _called(node.keys, inner), calls)
+
+
+@rebuilt.register(Window)
+def _window(node: Window, below: Below, inner: Renaming, own: Renaming) -> Relation:
+    windows = tuple((own.get(c.id, c), _window_call(w, inner)) for c, w in node.calls)
+    return Window(below[0], windows)
+
+
+@rebuilt.register(Sort)
+def _sort(node: Sort, below: Below, inner: Renaming, _: Renaming) -> Relation:
+    return Sort(below[0], _sort_keys(node.keys, inner))
+
+
+@rebuilt.register(Repeat)
+def _repeat(node: Repeat, below: Below, inner: Renaming, _: Renaming) -> Relation:
+    return Repeat(below[0], inner.get(node.count.id, node.count))
+
+
+@rebuilt.register(Limit)
+def _limit(node: Limit, below: Below, _: Renaming, __: Renaming) -> Relation:
+    return node.with_inputs(below)
+
+
+def _called(columns: tuple[Column, ...], names: Renaming) -> tuple[Column, ...]:
+    return tuple(names.get(column.id, column) for column in columns)
 
 
 def _by(inner: Renaming) -> dict[ColumnId, Scalar]:

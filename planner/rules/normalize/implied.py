@@ -1,9 +1,8 @@
-"""Predicates that follow from others and that reduce an input."""
+"""Derives predicates that follow from others and reduce an input of a join."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
 
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import Filter, Join, JoinKind, Relation
@@ -13,12 +12,13 @@ from planner.algebra.scalar import (
     Ref,
     Scalar,
     conjuncts,
+    connected,
+    operands,
     references,
     substitute,
 )
-from planner.algebra.types import BOOLEAN, ColumnId
-from planner.rules.normalize.constants import parts_of
-from planner.rules.normalize.rule import Context, Rule, filtered, ids_of
+from planner.algebra.types import ColumnId
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, filtered, ids_of
 from planner.rules.normalize.safety import is_movable
 
 _TO_RIGHT = frozenset(
@@ -27,7 +27,7 @@ _TO_RIGHT = frozenset(
 _TO_LEFT = frozenset({JoinKind.INNER, JoinKind.SEMI})
 
 
-def _constants_through_equality(node: Relation, _: Context) -> Relation | None:
+def _constants_through_equality(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[a = 5](L) join[a = b] R`` = ``filter[a = 5](L) join[a = b] filter[b = 5](R)``.
 
     A right row with another b has no partner in what is left of L; also for <, <=, >, >= and IN
@@ -48,7 +48,8 @@ def _constants_through_equality(node: Relation, _: Context) -> Relation | None:
 
 
 def _translated(side: Relation, by: Mapping[ColumnId, Scalar]) -> list[Scalar]:
-    """The side's filters on one paired column and constants, said of the other side's column."""
+    """Return the filters of one side that compare an equated column with constants, translated to
+    the equal column of the other side."""
     if not isinstance(side, Filter):
         return []
     return [
@@ -59,13 +60,14 @@ def _translated(side: Relation, by: Mapping[ColumnId, Scalar]) -> list[Scalar]:
 
 
 def _is_simple(part: Scalar) -> bool:
-    """``column op constant`` or ``column in (constants)``, without anything that can fail."""
+    """Return whether a conjunct is ``column op constant`` or ``column in (constants)``, and cannot
+    fail."""
     if not isinstance(part, Call) or part.name not in COMPARISONS | {"in"}:
         return False
     return is_movable(part) and all(isinstance(a, Ref) or not references(a) for a in part.args)
 
 
-def _sides_of_disjunction(node: Relation, _: Context) -> Relation | None:
+def _sides_of_disjunction(node: Relation, _: NormalizeContext) -> Relation | None:
     """``L join[(p1(L) and q1(R)) or (p2(L) and q2(R))] R`` also has ``filter[p1 or p2](L)`` and
     ``filter[q1 or q2](R)`` below it.
 
@@ -77,7 +79,7 @@ def _sides_of_disjunction(node: Relation, _: Context) -> Relation | None:
         return None
     left, right = node.left, node.right
     for part in conjuncts(node.condition):
-        branches = parts_of("or", part)
+        branches = operands("or", part)
         if len(branches) > 1:
             right = filtered(right, _weaker(branches, ids_of(node.right)))
             if node.kind in _TO_LEFT:
@@ -93,9 +95,11 @@ def _weaker(branches: Iterable[Scalar], columns: frozenset[ColumnId]) -> list[Sc
         own = [p for p in conjuncts(branch) if references(p) <= columns and is_movable(p)]
         if not own or not references(own[0]):
             return []
-        found.append(reduce(lambda a, b: Call("and", (a, b), BOOLEAN), own))
-    return [reduce(lambda a, b: Call("or", (a, b), BOOLEAN), dict.fromkeys(found))]
+        found.append(connected("and", own))
+    return [connected("or", tuple(dict.fromkeys(found)))]
 
 
-CONSTANTS_THROUGH_EQUALITY = Rule("PassConstantsThroughEquality", Join, _constants_through_equality)
-SIDES_OF_DISJUNCTION = Rule("ImplySidesOfDisjunction", Join, _sides_of_disjunction)
+CONSTANTS_THROUGH_EQUALITY = NormalizeRule(
+    "PassConstantsThroughEquality", Join, _constants_through_equality
+)
+SIDES_OF_DISJUNCTION = NormalizeRule("ImplySidesOfDisjunction", Join, _sides_of_disjunction)

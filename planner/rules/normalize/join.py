@@ -1,4 +1,5 @@
-"""Join conditions: what belongs to one side goes there, and equalities become plain columns."""
+"""Rules for join conditions: conjuncts over one side move into that input, and the expressions of
+equalities become plain columns."""
 
 from __future__ import annotations
 
@@ -14,7 +15,14 @@ from planner.algebra.scalar import (
     substitute,
 )
 from planner.algebra.types import BOOLEAN, Column, ColumnId
-from planner.rules.normalize.rule import Context, Rule, filtered, ids_of, is_renaming, reordered
+from planner.rules.normalize.rule import (
+    NormalizeContext,
+    NormalizeRule,
+    filtered,
+    ids_of,
+    is_renaming,
+    reordered,
+)
 from planner.rules.normalize.safety import can_fail, is_movable
 
 _LEFT_MOVES = frozenset({JoinKind.INNER, JoinKind.SEMI})
@@ -23,7 +31,7 @@ _RIGHT_MOVES = frozenset(
 )
 
 
-def _condition_to_inputs(node: Relation, _: Context) -> Relation | None:
+def _condition_to_inputs(node: Relation, _: NormalizeContext) -> Relation | None:
     """``L join[c and p(R)] R`` = ``L join[c] filter[p](R)``; for inner and semi joins also p(L).
 
     A right row that fails p is nobody's partner. A left row that fails p(L) still appears in a
@@ -54,7 +62,7 @@ def _condition_to_inputs(node: Relation, _: Context) -> Relation | None:
     )
 
 
-def _above_renaming(node: Relation, _: Context) -> Relation | None:
+def _above_renaming(node: Relation, _: NormalizeContext) -> Relation | None:
     """``project[y := x](L) join R`` = ``project[y := x](L join R)`` for items that are columns.
 
     Joins see through renamings, so that neighbouring inner joins form one block. A NULL-extended
@@ -77,7 +85,7 @@ def _above_renaming(node: Relation, _: Context) -> Relation | None:
     return Project(joined, tuple((c, by.get(c.id, Ref(c))) for c in node.columns))
 
 
-def _keys_to_columns(node: Relation, context: Context) -> Relation | None:
+def _keys_to_columns(node: Relation, context: NormalizeContext) -> Relation | None:
     """``L join[e(L) = f(R)] R`` = ``project(project[x := e](L) join[x = y] project[y := f](R))``.
 
     Rows can be distributed by columns only. Only if both sides are of one type (else Spark would
@@ -111,7 +119,8 @@ def _keys_to_columns(node: Relation, context: Context) -> Relation | None:
 def _key_sides(
     part: Scalar, left: frozenset[ColumnId], right: frozenset[ColumnId]
 ) -> tuple[Scalar, Scalar] | None:
-    """The sides of an equality between left and right, left first; None if it is none."""
+    """Return the two sides of an equality between the inputs, left input first; None if the
+    conjunct is not such an equality, or its sides differ in type."""
     if not isinstance(part, Call) or part.name != "=" or not is_deterministic(part):
         return None
     one, other = part.args
@@ -127,7 +136,7 @@ def _key_sides(
     return None
 
 
-def _as_column(scalar: Scalar, new: dict[Scalar, Column], context: Context) -> Column:
+def _as_column(scalar: Scalar, new: dict[Scalar, Column], context: NormalizeContext) -> Column:
     if isinstance(scalar, Ref):
         return scalar.column
     if scalar not in new:
@@ -142,6 +151,6 @@ def _extended(side: Relation, new: dict[Scalar, Column]) -> Relation:
     return Project(side, (*kept, *((column, scalar) for scalar, column in new.items())))
 
 
-CONDITION_TO_INPUTS = Rule("PushConditionIntoInputs", Join, _condition_to_inputs)
-ABOVE_RENAMING = Rule("PullRenamingAboveJoin", Join, _above_renaming)
-KEYS_TO_COLUMNS = Rule("JoinKeysToColumns", Join, _keys_to_columns)
+CONDITION_TO_INPUTS = NormalizeRule("PushConditionIntoInputs", Join, _condition_to_inputs)
+ABOVE_RENAMING = NormalizeRule("PullRenamingAboveJoin", Join, _above_renaming)
+KEYS_TO_COLUMNS = NormalizeRule("JoinKeysToColumns", Join, _keys_to_columns)

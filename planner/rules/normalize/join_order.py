@@ -1,78 +1,103 @@
-"""Blocks of inner joins become left-deep trees without needless cross products.
+"""Orders blocks of inner joins as left-deep trees without needless cross products.
 
-A block is a maximal tree of inner joins; its leaves are everything else. Greedy from each leaf as
-the start, always adding the connected leaf that gives the fewest rows; the start with the smallest
-sum of intermediate results wins (C_out, Moerkotte and Neumann 2006), ties by the order of the text.
-The full search is a later concern; it only has to replace :func:`left_deep_order`.
+A block is a maximal tree of inner joins; its leaves are everything else. The order is greedy: from
+each leaf as the start, it repeatedly adds the connected leaf that gives the fewest rows. The start
+with the smallest sum of intermediate results wins (C_out, Moerkotte and Neumann 2006). The memo
+explores other orders, also bushy ones (:mod:`planner.rules.explore.join_orders`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from planner.algebra.relational import Join, JoinKind, Relation
 from planner.algebra.scalar import Call, Scalar, conjunction, conjuncts, references
-from planner.rules.normalize.rule import Context, ids_of, reordered
+from planner.rules.normalize.rule import NormalizeContext, ids_of, reordered
 from planner.stats.joins import block_selectivities
 
 Leaves = frozenset[int]
-Rows = Callable[[Leaves], float]
+MOST_STEPS = 12_000
+"""The most leaves that are looked at in ordering one block, over all starts. A block of 20 leaves
+is tried from every start, one of 300 only from its largest leaf."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Leaves of a join block, its conjuncts, and per conjunct the leaves that it reads."""
+    """A join block: its leaves, its conjuncts, and for each conjunct the leaves that it reads."""
 
     leaves: tuple[Relation, ...]
     parts: tuple[Scalar, ...]
     reads: tuple[Leaves, ...]
 
-    def is_connected(self, one: Leaves, other: int) -> bool:
-        """True if an equality joins the leaf to some of the others."""
-        both = one | {other}
-        return any(
-            other in read and len(read) > 1 and read <= both and _is_equality(part)
-            for part, read in zip(self.parts, self.reads, strict=True)
-        )
+
+class Order:
+    """An index of a block for ordering it: whether a leaf is connected to those joined already, and
+    how many rows it gives. Each question takes time linear in the conjuncts of the leaf, however
+    many leaves the block has."""
+
+    def __init__(self, block: Block, rows: Sequence[float], shares: Mapping[Leaves, float]) -> None:
+        self.rows = tuple(max(1.0, of_leaf) for of_leaf in rows)
+        self._equalities: list[list[Leaves]] = [[] for _ in block.leaves]
+        self._shares: list[list[tuple[Leaves, float]]] = [[] for _ in block.leaves]
+        for part, read in zip(block.parts, block.reads, strict=True):
+            if len(read) > 1 and _is_equality(part):
+                for leaf in read:
+                    self._equalities[leaf].append(read - {leaf})
+        for read, share in shares.items():
+            for leaf in read:
+                self._shares[leaf].append((read - {leaf}, share))
+
+    def is_connected(self, joined: AbstractSet[int], leaf: int) -> bool:
+        """Return whether an equality connects a leaf to the joined leaves."""
+        return any(others <= joined for others in self._equalities[leaf])
+
+    def grown(self, rows: float, joined: AbstractSet[int], leaf: int) -> float:
+        """Return the rows after one more leaf is joined: ``rows`` times the rows of the leaf, times
+        the selectivities of the conjuncts that it completes."""
+        return rows * self.rows[leaf] * math.prod(
+            share for others, share in self._shares[leaf] if others <= joined
+        )  # fmt: skip
 
 
 def _is_equality(part: Scalar) -> bool:
     return isinstance(part, Call) and part.name == "="
 
 
-def left_deep_order(block: Block, rows: Rows) -> tuple[int, ...]:
-    """The leaves in the order in which they are joined. ``rows`` estimates the join of a set of
-    leaves; it is asked for O(n^3) sets. Deterministic: equal costs keep the order of the text,
-    the larger leaf first."""
-    count = len(block.leaves)
-    by_size = sorted(range(count), key=lambda leaf: (-rows(frozenset({leaf})), leaf))
+def left_deep_order(order: Order) -> tuple[int, ...]:
+    """Return the leaves in join order. It is deterministic: of equal costs, the start with more
+    rows wins, then the one that is first in the text."""
+    count = len(order.rows)
+    by_size = sorted(range(count), key=lambda leaf: (-order.grown(1.0, frozenset(), leaf), leaf))
     best: tuple[float, tuple[int, ...]] | None = None
-    for start in by_size:
-        found = _greedy(block, rows, start)
+    for start in by_size[: max(1, MOST_STEPS // count**2)]:
+        found = _greedy(order, start)
         if best is None or found[0] < best[0] * (1.0 - 1e-9):
             best = found
     return best[1] if best is not None else ()
 
 
-def _greedy(block: Block, rows: Rows, start: int) -> tuple[float, tuple[int, ...]]:
-    order, joined, cost = [start], frozenset({start}), 0.0
-    while len(order) < len(block.leaves):
-        free = [leaf for leaf in range(len(block.leaves)) if leaf not in joined]
-        connected = [leaf for leaf in free if block.is_connected(joined, leaf)]
-        chosen = min(connected or free, key=lambda leaf: (rows(joined | {leaf}), leaf))
-        joined |= {chosen}
-        order.append(chosen)
-        cost += rows(joined)
-    return cost, tuple(order)
+def _greedy(order: Order, start: int) -> tuple[float, tuple[int, ...]]:
+    chosen, joined, cost = [start], {start}, 0.0
+    rows = order.grown(1.0, frozenset(), start)
+    free = [leaf for leaf in range(len(order.rows)) if leaf != start]
+    while free:
+        connected = [leaf for leaf in free if order.is_connected(joined, leaf)]
+        rows, best = min((order.grown(rows, joined, leaf), leaf) for leaf in connected or free)
+        joined.add(best)
+        chosen.append(best)
+        free.remove(best)
+        cost += rows
+    return cost, tuple(chosen)
 
 
-def reorder_blocks(relation: Relation, context: Context) -> Relation:
-    """Every block of three or more leaves in its best left-deep order; smaller ones as written.
+def reorder_blocks(relation: Relation, context: NormalizeContext) -> Relation:
+    """Put every block of three or more leaves in its best left-deep order; keep others as written.
 
-    ``(A join B) join C`` = ``(A join C) join B``: inner joins of bags commute and associate when
-    each conjunct stays at or above the first join that has its columns.
+    ``(A join B) join C`` = ``(A join C) join B``: inner joins of bags commute and associate if each
+    conjunct stays at or above the first join that has its columns.
     """
     results: list[Relation] = []
     stack: list[tuple[Relation, bool]] = [(relation, False)]
@@ -95,26 +120,38 @@ def _is_inner(node: Relation) -> bool:
 
 
 def _leaves(node: Relation) -> tuple[Relation, ...]:
-    """The block's leaves if the node is the top of one, else its inputs."""
+    """Return the leaves of the block that the node is the top of, or else its inputs."""
     if not _is_inner(node):
         return node.inputs
-    return tuple(
-        leaf for side in node.inputs for leaf in (_leaves(side) if _is_inner(side) else (side,))
-    )
+    found: list[Relation] = []
+    stack = list(reversed(node.inputs))
+    while stack:
+        side = stack.pop()
+        if _is_inner(side):
+            stack.extend(reversed(side.inputs))
+        else:
+            found.append(side)
+    return tuple(found)
 
 
 def _parts(node: Relation) -> tuple[Scalar, ...]:
-    if not isinstance(node, Join) or node.kind is not JoinKind.INNER:
-        return ()
-    return (*_parts(node.left), *_parts(node.right), *conjuncts(node.condition))
+    """Return the conjuncts of the block, lower joins before the joins that read them."""
+    found: list[tuple[Scalar, ...]] = []
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Join) and current.kind is JoinKind.INNER:
+            found.append(conjuncts(current.condition))
+            stack.extend(current.inputs)
+    return tuple(part for own in reversed(found) for part in own)
 
 
-def _ordered(node: Relation, inputs: tuple[Relation, ...], context: Context) -> Relation:
+def _ordered(node: Relation, inputs: tuple[Relation, ...], context: NormalizeContext) -> Relation:
     if not _is_inner(node):
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         return node if same else node.with_inputs(inputs)
     block = _block(inputs, tuple(dict.fromkeys(_parts(node))))
-    order = left_deep_order(block, _estimated_rows(block, context)) if len(inputs) > 2 else (0, 1)
+    order = left_deep_order(_order(block, context)) if len(inputs) > 2 else (0, 1)
     return reordered(_rebuilt(block, order), node.columns)
 
 
@@ -125,7 +162,7 @@ def _block(leaves: tuple[Relation, ...], parts: tuple[Scalar, ...]) -> Block:
 
 
 def _rebuilt(block: Block, order: tuple[int, ...]) -> Relation:
-    """The left-deep tree; each conjunct at the first join that has all of its leaves."""
+    """Build the left-deep tree, with each conjunct at the first join that has all its leaves."""
     tree, joined = block.leaves[order[0]], frozenset({order[0]})
     placed: set[int] = set()
     for leaf in order[1:]:
@@ -137,18 +174,7 @@ def _rebuilt(block: Block, order: tuple[int, ...]) -> Relation:
     return tree
 
 
-def _estimated_rows(block: Block, context: Context) -> Rows:
-    """Rows of a set of leaves: the product of their rows and of the selectivities of the conjuncts
-    within. Memoized: greedy asks again and again."""
+def _order(block: Block, context: NormalizeContext) -> Order:
     estimates = [context.estimator.estimate(leaf) for leaf in block.leaves]
-    factors = block_selectivities(estimates, block.parts, block.reads)
-    known: dict[Leaves, float] = {}
-
-    def rows(leaves: Leaves) -> float:
-        if leaves not in known:
-            product = math.prod(max(1.0, estimates[leaf].rows) for leaf in sorted(leaves))
-            product *= math.prod(share for read, share in factors.items() if read <= leaves)
-            known[leaves] = product
-        return known[leaves]
-
-    return rows
+    shares = block_selectivities(estimates, block.parts, block.reads)
+    return Order(block, [estimate.rows for estimate in estimates], shares)

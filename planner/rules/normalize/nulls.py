@@ -1,37 +1,78 @@
-"""NULL tests whose answer is known: above all, NOT IN where neither side can be NULL."""
+"""Replaces NULL tests whose result is known, mostly from NOT IN where neither side can be NULL."""
 
 from __future__ import annotations
 
-from planner.algebra.relational import Filter, Join, Relation
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+
+from planner.algebra.relational import Filter, Join, Relation, Scan
+from planner.algebra.relational import walk as walk_relations
 from planner.algebra.scalar import FALSE, TRUE, Call, Scalar, walk
 from planner.algebra.types import ColumnId
 from planner.props.nullability import is_never_null, not_null
-from planner.rules.normalize.rule import Context, Rule
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule
+
+NotNullColumns = Mapping[str, frozenset[str]]
+"""For each source, the names of the columns that are declared NOT NULL."""
 
 _TESTS = {"isnull": FALSE, "isnotnull": TRUE}
 
 
-def _known_test(node: Relation, context: Context) -> Relation | None:
+def _known_test(node: Relation, context: NormalizeContext) -> Relation | None:
     """``filter[x is null](R)`` = ``filter[false](R)`` and ``L anti[x = y or (x = y) is null] R`` =
     ``L anti[x = y] R``, where x and y are not NULL in the inputs.
 
-    What a filter below has rejected, and what a source declares NOT NULL, is known. A column that
-    an outer join extends is not, nor is what only the predicate itself rejects.
+    A column is not NULL if a filter below rejects its NULLs or its source declares it NOT NULL, and
+    no outer join null-extends it; that the predicate itself rejects NULLs does not count. The
+    declarations that the result depends on go to :attr:`NormalizeContext.relied`; runs check them.
     """
     if not isinstance(node, Filter | Join):
         return None
     predicate = node.predicate if isinstance(node, Filter) else node.condition
     if not any(isinstance(part, Call) and part.name in _TESTS for part in walk(predicate)):
         return None
-    # Without ANSI mode more expressions are NULL: conservative, as the mode is not known here.
-    sides = (not_null(side, context.not_null, ansi=False) for side in node.inputs)
-    known = frozenset[ColumnId]().union(*sides)
-    simple = _replaced(predicate, known)
+    simple = _simplified(node, predicate, context.not_null)
     if simple == predicate:
         return None
+    context.relied.update(_needed(node, predicate, simple, context.not_null))
     if isinstance(node, Filter):
         return Filter(node.input, simple)
     return Join(node.kind, node.left, node.right, simple, node.mark)
+
+
+def _simplified(node: Relation, predicate: Scalar, declared: NotNullColumns) -> Scalar:
+    """Return the predicate with the NULL tests replaced whose result follows from ``declared``."""
+    # The ANSI mode is not known here; without it more expressions can be NULL, so assume that.
+    sides = (not_null(side, declared, ansi=False) for side in node.inputs)
+    return _replaced(predicate, frozenset[ColumnId]().union(*sides))
+
+
+def _needed(
+    node: Relation, predicate: Scalar, simple: Scalar, declared: NotNullColumns
+) -> frozenset[tuple[str, str]]:
+    """Return a minimal set of declared (source, column) pairs that gives the same result, found by
+    leaving out one pair after another. It is empty if the query alone proves the result."""
+    if _simplified(node, predicate, {}) == simple:
+        return frozenset()
+    scans = [scan for scan in walk_relations(node) if isinstance(scan, Scan)]
+    left = {
+        (scan.source, column.name)
+        for scan in scans
+        for column in scan.scanned
+        if column.name in declared.get(scan.source, ())
+    }
+    for pair in sorted(left):
+        without = left - {pair}
+        if _simplified(node, predicate, _by_source(without)) == simple:
+            left = without
+    return frozenset(left)
+
+
+def _by_source(pairs: AbstractSet[tuple[str, str]]) -> NotNullColumns:
+    found: dict[str, frozenset[str]] = {}
+    for source, column in pairs:
+        found[source] = found.get(source, frozenset()) | {column}
+    return found
 
 
 def _replaced(scalar: Scalar, known: frozenset[ColumnId]) -> Scalar:
@@ -43,4 +84,4 @@ def _replaced(scalar: Scalar, known: frozenset[ColumnId]) -> Scalar:
     return scalar if args == scalar.args else Call(scalar.name, args, scalar.type)
 
 
-KNOWN_TEST = Rule("AnswerKnownNullTest", (Filter, Join), _known_test)
+KNOWN_TEST = NormalizeRule("AnswerKnownNullTest", (Filter, Join), _known_test)

@@ -1,19 +1,20 @@
-"""Outer joins: right ones are turned into left ones, and into inner ones where NULLs are lost."""
+"""Rules for outer joins: right joins become left joins, and outer joins become inner joins where a
+predicate above rejects the null-extended rows."""
 
 from __future__ import annotations
 
 from planner.algebra.predicates import rejects_nulls_of
 from planner.algebra.relational import Filter, Join, JoinKind, Relation
 from planner.algebra.scalar import Scalar
-from planner.rules.normalize.rule import Context, Rule, ids_of, reordered
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, ids_of, reordered
 
 _OUTER = frozenset({JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL})
 
 
-def _turn_right_join(node: Relation, _: Context) -> Relation | None:
+def _turn_right_join(node: Relation, _: NormalizeContext) -> Relation | None:
     """``L right join R`` = ``R left join L``, columns in the old order.
 
-    The same pairs, and the same NULL-extended rows of R.
+    Both sides give the same pairs and the same NULL-extended rows of R.
     """
     if not isinstance(node, Join) or node.kind is not JoinKind.RIGHT:
         return None
@@ -21,7 +22,7 @@ def _turn_right_join(node: Relation, _: Context) -> Relation | None:
     return reordered(turned, node.columns)
 
 
-def _below_filter(node: Relation, _: Context) -> Relation | None:
+def _below_filter(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p](L left join R)`` = ``filter[p](L inner join R)`` if p is never true where all of
     R is NULL; FULL becomes LEFT, RIGHT or INNER, by the sides that p rejects.
 
@@ -34,7 +35,7 @@ def _below_filter(node: Relation, _: Context) -> Relation | None:
     return None if strict is None else Filter(strict, node.predicate)
 
 
-def _below_join(node: Relation, _: Context) -> Relation | None:
+def _below_join(node: Relation, _: NormalizeContext) -> Relation | None:
     """``(L left join R) join[c] X`` = ``(L inner join R) join[c] X`` if c rejects a NULL R.
 
     The outer condition decides as a filter does: for both inputs of an inner or semi join, and for
@@ -54,7 +55,8 @@ def _below_join(node: Relation, _: Context) -> Relation | None:
 
 
 def _stricter(join: Join, predicate: Scalar) -> Join | None:
-    """The join without the NULL-extended rows that the predicate drops; None if it is the same."""
+    """Return the join without the null-extended rows that the predicate rejects; None if it is
+    already of that kind."""
     if join.kind not in _OUTER:
         return None
     keeps_left = join.kind in (JoinKind.LEFT, JoinKind.FULL) and not rejects_nulls_of(
@@ -72,6 +74,6 @@ def _stricter(join: Join, predicate: Scalar) -> Join | None:
     return None if kind is join.kind else Join(kind, join.left, join.right, join.condition)
 
 
-TURN_RIGHT_JOIN = Rule("TurnRightJoin", Join, _turn_right_join)
-OUTER_BELOW_FILTER = Rule("OuterJoinBelowFilterToInner", Filter, _below_filter)
-OUTER_BELOW_JOIN = Rule("OuterJoinBelowJoinToInner", Join, _below_join)
+TURN_RIGHT_JOIN = NormalizeRule("TurnRightJoin", Join, _turn_right_join)
+OUTER_BELOW_FILTER = NormalizeRule("OuterJoinBelowFilterToInner", Filter, _below_filter)
+OUTER_BELOW_JOIN = NormalizeRule("OuterJoinBelowJoinToInner", Join, _below_join)

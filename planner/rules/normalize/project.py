@@ -1,4 +1,4 @@
-"""Projections: neighbours become one, and those that do nothing go."""
+"""Rules for projections: adjacent ones are merged, and those without effect are removed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from planner.algebra.relational import Aggregate, Project, Relation
 from planner.algebra.scalar import Call, Ref, is_deterministic, substitute, walk
 from planner.props.dependencies import facts
 from planner.props.keys import is_key
-from planner.rules.normalize.rule import Context, Rule
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 
 
-def _merge_projects(node: Relation, _: Context) -> Relation | None:
+def _merge_projects(node: Relation, _: NormalizeContext) -> Relation | None:
     """``project[y := f(x)](project[x := e](R))`` = ``project[y := f(e)](R)``.
 
-    Row by row the same values. Not if a computed item is read more than once (it would be
-    computed as often), nor if it is not deterministic (each read would draw anew).
+    The values are the same row by row. It does not apply if a computed item is read more than once
+    (it would be computed as often), or is not deterministic (each read would give another value).
     """
     if not isinstance(node, Project) or not isinstance(node.input, Project):
         return None
@@ -30,19 +30,19 @@ def _merge_projects(node: Relation, _: Context) -> Relation | None:
     return Project(node.input.input, items)
 
 
-def _drop_identity(node: Relation, _: Context) -> Relation | None:
-    """``project[x := x, y := y](R(x, y))`` = ``R``: only if it is the same columns in order."""
+def _drop_identity(node: Relation, _: NormalizeContext) -> Relation | None:
+    """``project[x := x, y := y](R(x, y))`` = ``R``, if the columns and their order are the same."""
     if not isinstance(node, Project) or node.columns != node.input.columns:
         return None
     return node.input if all(scalar == Ref(c) for c, scalar in node.items) else None
 
 
-def _drop_distinct(node: Relation, _: Context) -> Relation | None:
+def _drop_distinct(node: Relation, _: NormalizeContext) -> Relation | None:
     """``distinct(R)`` = ``project(R)`` if the distinct columns contain a key of R.
 
-    No two rows are equal then. Only keys that follow from the query itself count (those of
-    aggregates and their joins), not what the author declared of a source: a wrong declaration must
-    not change an answer.
+    R then has no two rows that are equal in these columns. Only keys that follow from the query
+    itself count (those of aggregates and their joins), not those that authors declare for sources:
+    a wrong declaration must not change a result.
     """
     if not isinstance(node, Aggregate) or node.calls or not node.keys:
         return None
@@ -52,6 +52,6 @@ def _drop_distinct(node: Relation, _: Context) -> Relation | None:
     return Project(node.input, tuple((key, Ref(key)) for key in node.keys))
 
 
-MERGE_PROJECTS = Rule("MergeProjects", Project, _merge_projects)
-DROP_IDENTITY = Rule("DropIdentityProject", Project, _drop_identity)
-DROP_DISTINCT = Rule("DropNeedlessDistinct", Aggregate, _drop_distinct)
+MERGE_PROJECTS = NormalizeRule("MergeProjects", Project, _merge_projects)
+DROP_IDENTITY = NormalizeRule("DropIdentityProject", Project, _drop_identity)
+DROP_DISTINCT = NormalizeRule("DropNeedlessDistinct", Aggregate, _drop_distinct)

@@ -1,14 +1,15 @@
-"""Only columns that somebody reads flow: scans read fewer, projections cut the rest."""
+"""Column pruning: scans read only the columns that are needed, and projections drop the rest."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.algebra.dispatch import operator_pass
 from planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
-    JoinKind,
+    Limit,
     Project,
     Relation,
     Repeat,
@@ -30,10 +31,10 @@ Needed = frozenset[ColumnId]
 def prune_columns(relation: Relation) -> Relation:
     """``op(R(x, y))`` = ``op(project[x](R))`` where neither op nor what is above it reads y.
 
-    The output columns stay as they are. A projection is put over joins, filters and the like that
-    carry a column only they read themselves, so that what is shuffled and kept is narrow. Never
-    pruned: what compares whole rows, that is the keys of aggregates and the sides of set
-    operations. A column is left where none is read (``count(*)``), the narrowest.
+    The output columns stay as they are. A projection is put over a join, filter or the like that
+    outputs a column which only it reads, so that shuffled and kept rows are narrow. Columns that
+    are compared as whole rows (keys of aggregates, sides of set operations) are never pruned. Where
+    no column is read (``count(*)``), the narrowest one is left.
     """
     results: list[Relation] = []
     stack: list[tuple[Relation, Needed, bool]] = [(relation, ids_of(relation), False)]
@@ -67,36 +68,62 @@ def _narrowed(relation: Relation, needed: Needed) -> Relation:
     return reordered(relation, kept)
 
 
+@operator_pass("pruning")
 def pruned(node: Relation, needed: Needed) -> Relation:
-    """The node without what it makes and nobody needs; an operator that only made such columns
-    is gone."""
-    match node:
-        case Scan():
-            return replace(node, scanned=tuple(c for c in node.scanned if c.id in needed))
-        case StateRead():
-            kept = [p for p in zip(node.read, node.stored, strict=True) if p[0].id in needed]
-            return replace(node, read=tuple(c for c, _ in kept), stored=tuple(n for _, n in kept))
-        case Values():
-            places = [i for i, column in enumerate(node.listed) if column.id in needed]
-            rows = tuple(tuple(row[i] for i in places) for row in node.rows)
-            return Values(tuple(node.listed[i] for i in places), rows)
-        case Project():
-            return Project(node.input, tuple(item for item in node.items if item[0].id in needed))
-        case Aggregate():
-            calls = tuple(call for call in node.calls if call[0].id in needed)
-            return Aggregate(node.input, node.keys, calls)
-        case Window():
-            windows = tuple(call for call in node.calls if call[0].id in needed)
-            return Window(node.input, windows) if windows else pruned(node.input, needed)
-        case UnionAll():
-            return _pruned_union(node, needed)
-        case Join(kind=JoinKind.MARK, mark=mark) if mark is not None and mark.id not in needed:
-            # Each left row has one output row, whatever its mark.
-            return pruned(node.left, needed)
-        case _:
-            return node
+    """Return the node without the columns that it computes and nobody needs. A window or mark join
+    that computes no needed column is removed."""
+    raise NotImplementedError
 
 
+@pruned.register(Filter, Sort, Limit, Repeat, SetOperation)
+def _as_it_is(node: Relation, _: Needed) -> Relation:
+    return node
+
+
+@pruned.register(Scan)
+def _scan(node: Scan, needed: Needed) -> Relation:
+    return replace(node, scanned=tuple(c for c in node.scanned if c.id in needed))
+
+
+@pruned.register(StateRead)
+def _state_read(node: StateRead, needed: Needed) -> Relation:
+    kept = [p for p in zip(node.read, node.stored, strict=True) if p[0].id in needed]
+    return replace(node, read=tuple(c for c, _ in kept), stored=tuple(n for _, n in kept))
+
+
+@pruned.register(Values)
+def _values(node: Values, needed: Needed) -> Relation:
+    places = [i for i, column in enumerate(node.listed) if column.id in needed]
+    rows = tuple(tuple(row[i] for i in places) for row in node.rows)
+    return Values(tuple(node.listed[i] for i in places), rows)
+
+
+@pruned.register(Project)
+def _project(node: Project, needed: Needed) -> Relation:
+    return Project(node.input, tuple(item for item in node.items if item[0].id in needed))
+
+
+@pruned.register(Aggregate)
+def _aggregate(node: Aggregate, needed: Needed) -> Relation:
+    calls = tuple(call for call in node.calls if call[0].id in needed)
+    return Aggregate(node.input, node.keys, calls)
+
+
+@pruned.register(Window)
+def _window(node: Window, needed: Needed) -> Relation:
+    windows = tuple(call for call in node.calls if call[0].id in needed)
+    return Window(node.input, windows) if windows else pruned(node.input, needed)
+
+
+@pruned.register(Join)
+def _join(node: Join, needed: Needed) -> Relation:
+    if node.mark is not None and node.mark.id not in needed:
+        # Each left row has one output row, whatever its mark.
+        return pruned(node.left, needed)
+    return node
+
+
+@pruned.register(UnionAll)
 def _pruned_union(node: UnionAll, needed: Needed) -> UnionAll:
     places = [i for i, column in enumerate(node.merged) if column.id in needed]
     if len(places) == len(node.merged):
@@ -109,10 +136,11 @@ def _pruned_union(node: UnionAll, needed: Needed) -> UnionAll:
 
 
 def needed_below(node: Relation, needed: Needed) -> tuple[Needed, ...]:
-    """What each input has to offer so that the node can make the needed columns."""
-    if isinstance(node, UnionAll | SetOperation):
+    """Return, for each input, the columns that it must provide for the needed output columns."""
+    read = read_by(node)
+    if read is None:
         return tuple(ids_of(side) for side in node.inputs)
-    read = needed | _read_by(node)
+    read = needed | read
     return tuple(read & ids_of(side) or _narrowest(side) for side in node.inputs)
 
 
@@ -121,26 +149,57 @@ def _narrowest(relation: Relation) -> Needed:
     return frozenset(column.id for column in columns[:1])
 
 
-def _read_by(node: Relation) -> Needed:
-    match node:
-        case Filter():
-            return references(node.predicate)
-        case Project():
-            return frozenset(c for _, scalar in node.items for c in references(scalar))
-        case Join():
-            return references(node.condition)
-        case Aggregate():
-            keys = frozenset(key.id for key in node.keys)
-            return keys.union(*(call.references() for _, call in node.calls))
-        case Sort():
-            return frozenset(key.column.id for key in node.keys)
-        case Window():
-            read: set[ColumnId] = set()
-            for _, call in node.calls:
-                read |= {c.id for c in call.partition} | {key.column.id for key in call.order}
-                read.update(c for arg in call.args for c in references(arg))
-            return frozenset(read)
-        case Repeat():
-            return frozenset({node.count.id})
-        case _:
-            return frozenset()
+@operator_pass("columns that are read")
+def read_by(node: Relation) -> Needed | None:
+    """Return the columns that the operator itself reads; None if it reads whole rows."""
+    raise NotImplementedError
+
+
+@read_by.register(UnionAll, SetOperation)
+def _reads_all(_: Relation) -> None:
+    return None
+
+
+@read_by.register(Scan, StateRead, Values, Limit)
+def _reads_nothing(_: Relation) -> Needed:
+    return frozenset()
+
+
+@read_by.register(Filter)
+def _read_by_filter(node: Filter) -> Needed:
+    return references(node.predicate)
+
+
+@read_by.register(Project)
+def _read_by_project(node: Project) -> Needed:
+    return frozenset(c for _, scalar in node.items for c in references(scalar))
+
+
+@read_by.register(Join)
+def _read_by_join(node: Join) -> Needed:
+    return references(node.condition)
+
+
+@read_by.register(Aggregate)
+def _read_by_aggregate(node: Aggregate) -> Needed:
+    keys = frozenset(key.id for key in node.keys)
+    return keys.union(*(call.references() for _, call in node.calls))
+
+
+@read_by.register(Sort)
+def _read_by_sort(node: Sort) -> Needed:
+    return frozenset(key.column.id for key in node.keys)
+
+
+@read_by.register(Repeat)
+def _read_by_repeat(node: Repeat) -> Needed:
+    return frozenset({node.count.id})
+
+
+@read_by.register(Window)
+def _read_by_window(node: Window) -> Needed:
+    read: set[ColumnId] = set()
+    for _, call in node.calls:
+        read |= {c.id for c in call.partition} | {key.column.id for key in call.order}
+        read.update(c for arg in call.args for c in references(arg))
+    return frozenset(read)

@@ -1,50 +1,60 @@
-"""What a normalization rule is, and what rules may look at."""
+"""The interface of normalization rules, and helpers that several rules use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.algebra.relational import Filter, Project, Relation
 from planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts
 from planner.algebra.types import Column, ColumnId, DataType
+from planner.props.keys import NamedKeys
 from planner.rules.normalize.safety import can_fail
 from planner.stats.estimate import Estimator
 from planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What a rule may use besides the match: fresh column ids, estimates for join orders, and per
-    source the names of the columns that are declared NOT NULL."""
+class NormalizeContext:
+    """What a rule may use besides the matched node: fresh column ids, an estimator for join orders,
+    and for each source its columns that are declared NOT NULL and its declared ``keys``.
+
+    A declaration may be wrong. So a rule whose result depends on a NOT NULL declaration adds its
+    (source, column) to ``relied``; the run checks these in the data, and no others.
+    """
 
     ids: ColumnIds
     estimator: Estimator
     not_null: Mapping[str, frozenset[str]]
+    relied: set[tuple[str, str]] = field(default_factory=set)
+    keys: NamedKeys = field(default_factory=dict)
 
     def fresh(self, name: str, type_: DataType) -> Column:
+        """Return a new column with a fresh id."""
         return Column(self.ids.next_id(), name, type_)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """``apply`` answers an equivalent relation with the same output columns in the same order,
-    or None where the rule does not apply. Its docstring is the rule's page."""
+class NormalizeRule:
+    """A rewrite rule for nodes of type ``operator``. ``apply`` returns an equivalent relation with
+    the same output columns in the same order, or None if the rule does not apply; its docstring
+    begins with the law of the rule."""
 
     name: str
     operator: type[Relation] | tuple[type[Relation], ...]
-    apply: Callable[[Relation, Context], Relation | None]
+    apply: Callable[[Relation, NormalizeContext], Relation | None]
 
 
 def ids_of(relation: Relation) -> frozenset[ColumnId]:
+    """Return the ids of the output columns of a relation."""
     return relation.column_ids
 
 
 def filtered(relation: Relation, parts: Iterable[Scalar]) -> Relation:
-    """The relation with a filter on top, without conjuncts that are there already.
+    """Return the relation with a filter on top, without conjuncts that are there already.
 
-    What can fail gets a filter of its own: within one AND it would be evaluated also where what
-    stands before it is NULL.
+    Conjuncts that can fail get a filter of their own: within one AND they would also be evaluated
+    on rows for which the conjunct before them is NULL.
     """
     known = conjuncts(relation.predicate) if isinstance(relation, Filter) else ()
     new = tuple(part for part in dict.fromkeys(parts) if part not in known)
@@ -58,12 +68,12 @@ def filtered(relation: Relation, parts: Iterable[Scalar]) -> Relation:
 
 
 def reordered(relation: Relation, columns: tuple[Column, ...]) -> Relation:
-    """The relation with exactly these of its columns, in this order."""
+    """Return the relation restricted to the given columns, in the given order."""
     if relation.columns == columns:
         return relation
     return Project(relation, tuple((column, Ref(column)) for column in columns))
 
 
 def is_renaming(project: Project) -> bool:
-    """True if every item is a plain column."""
+    """Return whether every item of a projection is a plain column."""
     return all(isinstance(scalar, Ref) for _, scalar in project.items)

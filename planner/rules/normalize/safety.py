@@ -1,8 +1,8 @@
-"""Which expressions may be evaluated on more rows than the query says.
+"""Decides which expressions may be evaluated on more rows than the query says.
 
-Where plain Spark succeeds, so must we: an expression that can raise an error (a division, a cast
-of a string, an overflow under ANSI) stays above whatever could have removed the row that it would
-fail on. Conservative: what is not known to be total can fail.
+Where plain Spark succeeds, the rewritten query must succeed too. So an expression that can raise an
+error (a division, a cast of a string, an overflow in ANSI mode) stays above every operator that
+could remove the row on which it would fail. Conservative: what is not known to be total can fail.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ _TIMES = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP_NTZ"})
 
 
 def is_movable(predicate: Scalar) -> bool:
-    """True if the predicate may be evaluated on rows that it would not have been evaluated on."""
+    """Return whether a predicate may be evaluated on rows on which the query does not evaluate it:
+    it is deterministic and cannot fail."""
     return is_deterministic(predicate) and not can_fail(predicate)
 
 
 def can_fail(scalar: Scalar) -> bool:
-    """True unless evaluation is known to succeed for every row."""
+    """Return False only if evaluating the expression is known to succeed on every row."""
     return any(isinstance(node, Call) and _call_can_fail(node) for node in walk(scalar))
 
 

@@ -1,30 +1,31 @@
-"""Semi and anti joins move down to the rows they decide about, so that joins above see fewer."""
+"""Pushes semi and anti joins below other joins, so that these see fewer rows."""
 
 from __future__ import annotations
 
 from planner.algebra.relational import Filter, Join, JoinKind, Relation
 from planner.algebra.scalar import references
-from planner.rules.normalize.rule import Context, Rule, ids_of
+from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, ids_of
 from planner.rules.normalize.safety import is_movable
 
 _DECIDING = frozenset({JoinKind.SEMI, JoinKind.ANTI})
 
 
 def _as_deciding(node: Relation) -> Join | None:
-    """The node if it is a semi or anti join that may be evaluated on more rows than now."""
+    """Return the node if it is a semi or anti join whose condition may be evaluated on more rows;
+    else None."""
     if isinstance(node, Join) and node.kind in _DECIDING and is_movable(node.condition):
         return node
     return None
 
 
-def _below_join(node: Relation, _: Context) -> Relation | None:
+def _below_join(node: Relation, _: NormalizeContext) -> Relation | None:
     """``filter[p](A join B) semi[c] X`` = ``filter[p]((A semi[c] X) join B)`` if c reads nothing of
     B; the same for anti, for the other side of an inner join, and for the left side of a left join.
 
-    Whether a pair stays depends on its A row only, so it may be asked of the A row: every copy of
-    it gets the same answer, NULLs included. The filter (what could not go down itself) drops rows
-    by the row alone, before or after. Not for the right side of a left join, whose rows would come
-    back as NULLs.
+    Whether a pair stays depends on its A row alone, and every copy of that row is treated the same,
+    NULLs included. The filter (conjuncts that could not move down themselves) commutes, since it
+    tests each row alone. Not for the right side of a left join, whose rows would come back as
+    NULLs.
     """
     semi = _as_deciding(node)
     if semi is None:
@@ -52,4 +53,4 @@ def _into_side(semi: Join, join: Join) -> Join | None:
     return None
 
 
-BELOW_JOIN = Rule("SemiJoinBelowJoin", Join, _below_join)
+BELOW_JOIN = NormalizeRule("SemiJoinBelowJoin", Join, _below_join)

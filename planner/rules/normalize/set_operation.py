@@ -1,8 +1,8 @@
-"""INTERSECT and EXCEPT as counts of how often each side has a row.
+"""Rewrites INTERSECT and EXCEPT as counts of how often each side has a row.
 
-An aggregate with mergeable counts over a UNION ALL has delta rules, a set operation would need its
-own. Spark runs INTERSECT ALL and EXCEPT ALL this way itself (``RewriteIntersectAll``,
-``RewriteExceptAll``), and the sets as semi and anti joins with as many exchanges.
+An aggregate with mergeable counts over a UNION ALL has delta rules; a set operation would need its
+own. Spark itself runs INTERSECT ALL and EXCEPT ALL this way (``RewriteIntersectAll``,
+``RewriteExceptAll``), and INTERSECT and EXCEPT as semi and anti joins with as many exchanges.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Call, Literal, Ref, conjunction
 from planner.algebra.types import BIGINT, BOOLEAN, INT, Column
-from planner.rules.normalize.rule import Context, is_renaming
+from planner.rules.normalize.rule import NormalizeContext, is_renaming
 
 _Side = tuple[Relation, tuple[Column, ...]]
 _ONE, _NONE, _ZERO = Literal("1", INT), Literal(None, INT), Literal("0", BIGINT)
@@ -31,22 +31,22 @@ _ONE, _NONE, _ZERO = Literal("1", INT), Literal(None, INT), Literal("0", BIGINT)
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a set operation has become, and from which sides."""
+    """The relation that replaces a set operation, and the sides that it counts."""
 
     relation: Relation
     kind: SetKind
     sides: tuple[Relation, ...]
 
 
-def count_sides(relation: Relation, context: Context) -> Relation:
+def count_sides(relation: Relation, context: NormalizeContext) -> Relation:
     """``L op R`` = rows of ``agg[row; l, r](L union all R)`` by their counts l in L and r in R::
 
         intersect      l > 0 and r > 0          intersect all   least(l, r) times
         except         l > 0 and r = 0          except all      l - r times, where that is positive
 
-    Grouping takes rows for equal as set operations do: NULL equals NULL. A chain of INTERSECT, and
-    of EXCEPT on the left, is one aggregate with a count per side. Unless it is ALL, a side that is
-    DISTINCT need not be.
+    Grouping compares rows as set operations do: NULL equals NULL. A chain of INTERSECT, or of
+    EXCEPT on the left, becomes one aggregate with a count per side. Without ALL, a DISTINCT of a
+    side is dropped, since multiplicities do not matter.
     """
     known: dict[int, _Made] = {}
 
@@ -71,7 +71,7 @@ def _unfolded(known: dict[int, _Made], kind: SetKind, side: Relation) -> tuple[R
 
 
 def _as_sets(sides: tuple[Relation, ...]) -> tuple[_Side, ...]:
-    """The sides without a DISTINCT of their own: how often a row is there does not matter."""
+    """Return the sides without their own DISTINCT, since multiplicities do not matter."""
     found = []
     for side in sides:
         rows = side
@@ -86,9 +86,10 @@ def _as_sets(sides: tuple[Relation, ...]) -> tuple[_Side, ...]:
 
 
 def _counted(
-    merged: tuple[Column, ...], sides: tuple[_Side, ...], context: Context
+    merged: tuple[Column, ...], sides: tuple[_Side, ...], context: NormalizeContext
 ) -> tuple[Relation, tuple[Column, ...]]:
-    """The distinct rows of all sides, and per side the column with how often it has the row."""
+    """Return the distinct rows of all sides, and for each side the column that counts how often it
+    has the row."""
     marks = tuple(context.fresh("side", INT) for _ in sides)
     branches = []
     for place, (rows, columns) in enumerate(sides):
@@ -106,7 +107,7 @@ def _counted(
     return Aggregate(union, merged, calls), counts
 
 
-def _tested(node: SetOperation, sides: tuple[Relation, ...], context: Context) -> Relation:
+def _tested(node: SetOperation, sides: tuple[Relation, ...], context: NormalizeContext) -> Relation:
     counted, counts = _counted(node.merged, _as_sets(sides), context)
     wanted = [">" if node.kind is SetKind.INTERSECT or i == 0 else "=" for i in range(len(counts))]
     tests = tuple(
@@ -116,7 +117,7 @@ def _tested(node: SetOperation, sides: tuple[Relation, ...], context: Context) -
     return Project(kept, tuple((column, Ref(column)) for column in node.merged))
 
 
-def _repeated(node: SetOperation, context: Context) -> Relation:
+def _repeated(node: SetOperation, context: NormalizeContext) -> Relation:
     sides = tuple((side, side.columns) for side in node.inputs)
     counted, (left, right) = _counted(node.merged, sides, context)
     name = "least" if node.kind is SetKind.INTERSECT else "-"

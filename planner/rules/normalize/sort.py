@@ -1,4 +1,4 @@
-"""Sorts that nothing can see are dropped."""
+"""Removes sorts whose order has no effect on the result."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from planner.algebra.relational import Filter, Limit, Project, Relation, Sort
 
 
 def without_inner_sorts(relation: Relation) -> Relation:
-    """``op(sort(R))`` = ``op(R)`` for every operator that does not hand on its input's order.
+    """``op(sort(R))`` = ``op(R)`` for every operator that does not preserve its input's order.
 
-    The order of a bag has no meaning to joins, aggregates, unions, windows and outer sorts. A sort
-    stays under a Limit and at the top of the query, also with projections and filters between:
-    there it decides which rows there are, or how they are shown.
+    Joins, aggregates, unions, windows and outer sorts do not depend on the order of their input. A
+    sort stays under a Limit, where it decides which rows there are, and at the top of the query,
+    where it decides how they are shown; projections and filters may stand between.
     """
     done: dict[tuple[int, bool], Relation] = {}
     stack: list[tuple[Relation, bool, bool]] = [(relation, True, False)]
@@ -33,5 +33,6 @@ def without_inner_sorts(relation: Relation) -> Relation:
 
 
 def _hands_on(node: Relation, is_seen: bool) -> bool:
-    """True if the order of the node's input matters."""
+    """Return whether the order of the node's input matters; ``is_seen`` says if that of its output
+    does."""
     return isinstance(node, Limit) or (is_seen and isinstance(node, Project | Filter))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +17,7 @@ from airflow.sdk import DAG, BaseOperator
 
 from forerun_airflow import (
     MarkerFile,
-    PartitionFolder,
     ProgressiveTaskGroup,
-    VersionedFolder,
     expect,
     progressive_dag,
     report_params,
@@ -98,7 +96,6 @@ def build(
     sql=None,
     expectations=(),
     deliveries=(),
-    sink=None,
     results_at=(),
     arriving=Arrive,
     **options,
@@ -109,8 +106,8 @@ def build(
         name=name,
         sources=(sales_source(data, complete_when=MarkerFile(), expectations=deliveries),),
         expectations=expectations,
-        sink=sink or VersionedFolder(),
         policy=replace(sales_report().policy, results_at=results_at),
+        share="tests",
     )
     if sql:
         spec = spec.with_sql(sql)
@@ -118,7 +115,9 @@ def build(
     def before_run(run):
         return arriving(task_id=f"arrive_{run}", data=data, run=run, trigger_rule="all_done")
 
-    options = {"engine": "sail", "before_run": before_run, **options}
+    # Tasks are tried again as often as anywhere, and at once.
+    again = {"retry_delay": timedelta(0)}
+    options = {"engine": "sail", "before_run": before_run, **again, **options}
     return make(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), poll=0.5, **options)
 
 
@@ -128,7 +127,6 @@ batch = build("batch")
 grouped = build("grouped", make=as_group)
 by_hand = build("by_hand")
 cleared = build("cleared")
-partitioned = build("partitioned", sink=PartitionFolder(path=f"{ROOT}/warehouse/revenue"))
 backfilled = build("backfilled")
 dry = build("dry")
 # Two reports on one source: what the first one keeps is there for the second.
@@ -150,10 +148,12 @@ late_borrower.get_task("run_1.run").pre_execute = lose
 early = build("early", results_at=(1, 2), arriving=LookAndArrive)
 early_broken = build("early_broken", results_at=(1, 2), arriving=LookAndArrive)
 early_broken.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}
+early_broken.get_task("run_2.run").retries = 0
 early_late = build("early_late", results_at=(1, 2))
 broken_early = build("broken_early")
 # The JVM of run 2 cannot start.
 broken_early.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}
+broken_early.get_task("run_2.run").retries = 0
 critical = build(
     "critical",
     expectations=(expect("expect_column_values_to_not_be_null", column="item"),),
@@ -168,3 +168,14 @@ warned = build(
         expect("expect_column_values_to_not_be_null", column="item", severity="warning"),
     ),
 )
+
+
+def stumble(context):
+    """Fail the first try of a task."""
+    if context["ti"].try_number == 1:
+        raise RuntimeError(f"{context['ti'].task_id} has stumbled")
+
+
+for task in batch.tasks:
+    if not task.task_id.startswith("arrive"):
+        task.pre_execute = stumble

@@ -22,6 +22,7 @@ from include.state.commits import (
 from include.state.layout import Generation
 from include.state.records import RunCommit, StageMetrics, StageRecord
 from planner.contract import ColumnSpec
+from planner.contract.seal import seal, unseal
 
 AT = Generation("totals", "2026-03-01", "1")
 COLUMNS = (ColumnSpec(name="k", type="BIGINT"),)
@@ -77,7 +78,7 @@ def test_a_broken_chain_is_refused(store, edit):
     elif edit == "other run":
         store.put(AT.commit(1), store.get(AT.commit(2)))
     else:
-        store.put(AT.commit(1), one.replace(b'"base": 0', b'"base": 1'))
+        store.put(AT.commit(1), seal({**unseal(one, "the commit")[0], "base": 1}))
     with pytest.raises(CommitError, match=r"commits/run-1\.json is missing or names another"):
         read_chain(store, AT)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from include.machine.settings import SettingsError
 from include.state import open_store
 from include.state.file_store import FileStore
 from include.state.store import StoreDeniedError, StoreDownError, StoreError, StoreFullError
@@ -32,7 +34,7 @@ def run_child(code: str, folder: Path, **options) -> subprocess.CompletedProcess
 
 
 KILLS = {
-    "before the temporary file is written": "pathlib.Path.write_bytes = die",
+    "before the temporary file is written": "os.fdopen = die",
     "before it is flushed": "os.fsync = die",
     "before the link": "pathlib.Path.hardlink_to = die",
 }
@@ -231,3 +233,59 @@ def test_deleting_takes_empty_folders_along(tmp_path):
     assert store.folders("a") == ()
     assert store.list("a")[0].key == "a/d"
     assert tmp_path.is_dir()
+
+
+def rights(path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("access", "folder", "file"),
+    [("private", 0o700, 0o600), ("group", 0o770, 0o660), ("umask", 0o755, 0o644)],
+)
+def test_who_may_read_what_is_written(tmp_path, monkeypatch, access, folder, file):
+    monkeypatch.setenv("FORERUN_STORE_ACCESS", access)
+    store = open_store(str(tmp_path / "above" / "store"))
+    before = os.umask(0o022)
+    try:
+        store.put("a/put", b"1")
+        store.put_if_absent("b/absent", b"2")
+        store.put_if_match("b/absent", b"3", store.find("b/absent").tag)
+        store.copy("a/put", "c/d/copied")
+    finally:
+        os.umask(before)
+    root = tmp_path / "above" / "store"
+    made = [path for path in root.rglob("*") if not path.name.startswith(".forerun-lock")]
+    assert {rights(path) for path in (root, *made) if path.is_dir()} == {folder}
+    assert {rights(path) for path in made if path.is_file()} == {file}
+    assert rights(tmp_path / "above") == 0o755  # not a part of the store
+    for lock in root.rglob(".forerun-lock*"):
+        assert rights(lock) & 0o007 <= file & 0o007
+
+
+def test_private_is_the_default_and_other_words_are_refused(tmp_path, monkeypatch):
+    monkeypatch.delenv("FORERUN_STORE_ACCESS", raising=False)
+    open_store(str(tmp_path / "store")).put("key", b"")
+    assert rights(tmp_path / "store" / "key") == 0o600
+    monkeypatch.setenv("FORERUN_STORE_ACCESS", "public")
+    with pytest.raises(SettingsError, match="FORERUN_STORE_ACCESS is 'public'"):
+        open_store(str(tmp_path / "store"))
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3:?u:SECRET@b/p", "s3a:?SECRET@b", "s3:?u:SEC/RET@b/p", "u:SECRET@b/p", "?u:SECRET@b",
+        "?SECRET@b/p", "file:?u:SECRET@h/p", "https:?u:SECRET@h/p", "s3:u:SECRET@b/p",
+    ],
+)  # fmt: skip
+def test_a_uri_with_a_password_is_refused_without_saying_it(uri):
+    with pytest.raises(StoreError, match="holds credentials") as caught:
+        open_store(uri.replace("?", "//"))
+    assert "SEC" not in caught.value.message
+    assert "RET" not in caught.value.message
+
+
+@pytest.mark.parametrize("path", ["/data/a@b", "a@b/c", "/data/a:x@b", "x/u:v@w"])
+def test_a_folder_may_have_an_at_sign_in_its_name(path):
+    assert open_store(path).root.endswith(path.removeprefix("/"))

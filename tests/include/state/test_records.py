@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.expectations import expect
+from include.reports.expectations import expect
 from include.state import records
 from include.state.records import decode, encode
+from planner.contract.codec import to_json
+from planner.contract.seal import seal, unseal
 from planner.errors import ContractError
 
 KINDS = [
@@ -22,13 +25,14 @@ KINDS = [
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 st.register_type_strategy(str, texts)
-st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+st.register_type_strategy(int, st.integers(0, 2**63 - 1))
+st.register_type_strategy(float, st.floats(0, allow_nan=False, allow_infinity=False))
 st.register_type_strategy(
     records.Expectation,
     st.builds(
         lambda c, n: expect("expect_column_to_exist", column=c, column_index=n),
         texts,
-        st.integers(),
+        st.integers(-(2**63), 2**63 - 1),
     ),
 )
 
@@ -44,11 +48,15 @@ def test_a_record_comes_back_as_it_was(kind, data):
 
 
 COMMIT = records.RunCommit(run=2, base=1, attempt="a", plan="p", committed_at="t")
+METRICS = to_json(COMMIT.metrics)
+V1 = json.dumps({"record": "RunCommit", "record_version": 1, **to_json(COMMIT)}).encode()
+"""The commit as it was written before records had a checksum."""
+WITHOUT_CHECKSUM = re.sub(rb' "checksum": .*\n', b"", encode(COMMIT))
 
 
 def changed(**values) -> bytes:
-    raw = {**json.loads(encode(COMMIT)), **values}
-    return json.dumps({k: v for k, v in raw.items() if v is not ...}).encode()
+    raw, _ = unseal(encode(COMMIT), "k")
+    return seal({k: v for k, v in {**raw, **values}.items() if v is not ...})
 
 
 @pytest.mark.parametrize(
@@ -59,9 +67,26 @@ def changed(**values) -> bytes:
         (changed(run="2"), r"k\.run should be int"),
         (changed(run=True), r"k\.run should be int"),
         (changed(metrics={"wall": 1}), r"k\.metrics has unknown fields"),
-        (changed(record_version=2), "should be a RunCommit of version 1"),
-        (changed(record="Pin"), "should be a RunCommit of version 1"),
-        (b"[]", "should be a RunCommit"),
+        (changed(record_version=3), "should be a RunCommit of version 2"),
+        (changed(record_version=1), "should be a RunCommit of version 2"),
+        (changed(record_version=True), "should be a RunCommit of version 2"),
+        (changed(record="Pin"), "should be a RunCommit of version 2"),
+        (changed(checks=...), "lacks checks"),
+        (changed(run=-1), r"k\.run should be a number from 0"),
+        (changed(run=2**63), r"k\.run should be a number from 0"),
+        (changed(metrics={**METRICS, "wall_s": -0.5}), r"wall_s should be a finite number"),
+        (encode(COMMIT).replace(b'"run": 2', b'"run": 3'), "does not match its checksum"),
+        (encode(COMMIT).replace(b'"run": 2', b'"run":  2'), "does not match its checksum"),
+        (WITHOUT_CHECKSUM, "has a checksum or the version of its writer, but not both"),
+        (V1.replace(b'"run"', b'"run": 1, "run"'), "has the field 'run' twice"),
+        (V1.replace(b'"wall_s": 0.0', b'"wall_s": NaN'), "has NaN, which is not a number"),
+        (V1.replace(b'"wall_s": 0.0', b'"wall_s": 1e999'), r"wall_s should be a finite number"),
+        (V1.replace(b'"wall_s": 0.0', b'"wall_s": ' + b"9" * 400), r"wall_s should be a number"),
+        (V1.replace(b'"wall_s": 0.0', b'"wall_s": ' + b"9" * 9999), "is not JSON"),
+        (V1.replace(b'"attempt": "a"', b'"attempt": "\\ud800"'), "should be text in Unicode"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"run":' * 100_000, "nested too deeply"),
+        (b"[]", "should be a JSON object"),
         (encode(COMMIT)[:-9], "is not JSON"),
         (b"\xff\xfe\x00", "is not JSON"),
     ],
@@ -70,6 +95,15 @@ def test_what_is_half_understood_is_refused(data, message):
     with pytest.raises(ContractError, match=message) as caught:
         decode(records.RunCommit, data, "k")
     assert caught.value.message.startswith("k")
+
+
+def test_version_1_is_read_with_and_only_with_all_its_fields():
+    assert decode(records.RunCommit, V1, "k") == COMMIT
+    for name in to_json(COMMIT):
+        raw = json.loads(V1)
+        del raw[name]
+        with pytest.raises(ContractError, match=f"lacks {name}"):
+            decode(records.RunCommit, json.dumps(raw).encode(), "k")
 
 
 def test_not_a_number_is_not_written():
@@ -85,3 +119,14 @@ def test_metrics_hold_what_a_run_is_judged_by():
         "rows", "bytes", "executor_cpu_s", "wall_s", "source_rows_read", "state_rows_read",
         "bytes_read", "process_cpu_s",
     }  # fmt: skip
+
+
+def test_what_an_older_version_says_of_kept_families_is_still_read():
+    """The class was called Offer when version 1 of the record was written; in JSON it still is."""
+    stored = (
+        b'{"record": "Offer", "record_version": 1, "report": "first", "day": "2030-01-01", '
+        b'"generation": "1", "run": 2, "families": []}'
+    )
+    found = decode(records.BorrowableViews, stored, "sources/s/2030-01-01/kept/first-1-run-2.json")
+    assert (found.report, found.run, found.families) == ("first", 2, ())
+    assert json.loads(encode(found))["record"] == "Offer"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from include.settings import S3Settings, SettingsError, s3_settings
-from include.source_files import locate
+from include.machine.settings import S3Settings, SettingsError, s3_settings
+from include.sources.files import locate
 from include.state import open_store
 from include.state.s3_store import S3Store
 from include.state.store import (
@@ -28,11 +29,27 @@ ANSWERS = {
 }  # fmt: skip
 
 
+PAGE = b"<html><body>Please log in</body></html>"
+BODY = b'{"rows": 12345}'
+MD5 = f'"{hashlib.md5(BODY).hexdigest()}"'
+RAW = {
+    "page": (200, PAGE, None),
+    "page with an ETag": (200, PAGE, '"e"'),
+    "missing page": (404, PAGE, None),
+    "whole": (200, BODY, MD5),
+    "no ETag": (200, BODY, None),
+    "shortened": (200, BODY[:7], MD5),
+    "another ETag": (200, BODY, '"weak-0123"'),
+    "own ETag": (200, BODY, '"0123"'),
+}
+"""Answers as status, body and ETag."""
+
+
 class Scripted(BaseHTTPRequestHandler):
     """Answers each request with the next code of the script; the last one stays."""
 
     def answer(self):
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         script = self.server.script
         code = script.pop(0) if len(script) > 1 else script[0]
         self.server.seen += 1
@@ -47,14 +64,23 @@ class Scripted(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"only this")
             return
-        body = b"" if code == "OK" else f"<Error><Code>{code}</Code></Error>".encode()
-        self.send_response(200 if code == "OK" else ANSWERS[code])
+        status, body, etag = self.server.answers.get(code) or (
+            ANSWERS.get(code, 200), f"<Error><Code>{code}</Code></Error>".encode(), '"e"'
+        )  # fmt: skip
+        if self.command == "PUT" and body != PAGE and status == 200:
+            body = b""  # as servers answer
+        if code == "OK":
+            body, etag = b"", f'"{hashlib.md5(sent).hexdigest()}"'
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("ETag", '"e"')
+        self.send_header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")
+        if etag:
+            self.send_header("ETag", etag)
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
-    do_GET = do_PUT = do_DELETE = answer  # noqa: N815
+    do_GET = do_PUT = do_DELETE = do_HEAD = answer  # noqa: N815
 
     def log_message(self, *_args):
         pass
@@ -65,7 +91,7 @@ def scripted(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-key")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
-    server.seen, server.released = 0, threading.Event()
+    server.seen, server.released, server.answers = 0, threading.Event(), RAW
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
 
@@ -142,6 +168,62 @@ def test_an_answer_that_is_cut_short_is_worth_a_retry(scripted):
 def test_a_file_that_is_written_again_while_it_is_read(scripted):
     with pytest.raises(StoreError, match="written again while it was read"):
         scripted("PreconditionFailed").read_range("a/b", 0, 10, "old")
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("put", ["put", "put_if_absent", "put_if_match"])
+@pytest.mark.parametrize("page", ["page", "page with an ETag", "no ETag"])
+def test_a_put_that_was_answered_by_something_else_is_no_success(scripted, put, page):
+    store = scripted(page, page, page)
+    more = ("tag",) if put == "put_if_match" else ()
+    with pytest.raises(StoreDownError, match=r"cannot write a/b|has no ETag") as caught:
+        getattr(store, put)("a/b", b"commit", *more)
+    assert caught.value.code == "store-down"  # worth a retry
+    assert "proxy" in caught.value.hint
+
+
+@pytest.mark.s3
+def test_a_put_whose_etag_proves_nothing_is_read_back(scripted):
+    store = scripted("own ETag", "whole")
+    assert store.put_if_absent("a", BODY)
+    assert scripted.server.seen == 2
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (("page",), "has no ETag"),
+        (("no ETag",), "has no ETag"),
+        (("missing page",), "status 404 without an error of S3"),
+        (("shortened", "whole"), "7 bytes came, 15 are stored"),
+        (("shortened", "no ETag"), "has no ETag"),
+        (("own ETag", "own ETag", "page"), "other bytes came when it was read again"),
+        (("own ETag", "whole"), "written again while it was read"),
+    ],
+)
+def test_an_answer_that_is_not_the_file_is_not_taken_for_it(scripted, script, said):
+    with pytest.raises(StoreDownError, match=said):
+        scripted(*script).find("a/b")
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("script", [("whole",), ("another ETag",), ("own ETag",) * 3])
+def test_an_etag_that_is_no_checksum_is_fine_if_the_server_stays_with_it(scripted, script):
+    found = scripted(*script).find("a/b")
+    assert found is not None
+    assert found.data == BODY
+
+
+@pytest.mark.s3
+def test_other_answers_that_are_no_s3(scripted):
+    with pytest.raises(StoreDownError, match="no ETag"):
+        scripted("page").stat("a/b")
+    for listing in ("list", "folders"):
+        with pytest.raises(StoreDownError, match="what answered is not an S3 server"):
+            getattr(scripted("page"), listing)("a")
+    with pytest.raises(StoreDownError, match="bytes came, 10 were asked for"):
+        scripted("whole").read_range("a/b", 0, 10, "e")
 
 
 @pytest.mark.s3

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from planner.algebra.aggregate_functions import value_when_empty
 from planner.algebra.functions import (
     adjusted_decimal,
     decimal_result,
     result_type,
-    value_when_empty,
     widest_decimal,
     window_type,
 )
 from planner.algebra.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, DataType, decimal
+from planner.errors import UnknownFunctionError
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_values_over_no_rows() -> None:
     assert value_when_empty("sum") is None
     with pytest.raises(ValueError, match="neither 0 nor NULL"):
         value_when_empty("collect_list")
-    with pytest.raises(ValueError, match="neither 0 nor NULL"):
+    with pytest.raises(UnknownFunctionError, match="some_new_aggregate"):
         value_when_empty("some_new_aggregate")
 
 

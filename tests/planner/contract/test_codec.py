@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from planner import api
 from planner.algebra.types import BIGINT, STRING
 from planner.contract import CONTRACT_VERSION, Plan, decode_plan, encode_plan
+from planner.contract.seal import seal, unseal
 from planner.errors import ContractError
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 
@@ -32,9 +31,9 @@ def plan(method: str = "auto") -> Plan:
 
 
 def changed(**values: object) -> bytes:
-    """A plan with other values for top-level fields; ``...`` drops one."""
-    raw = {**json.loads(encode_plan(plan())), **values}
-    return json.dumps({k: v for k, v in raw.items() if v is not ...}).encode()
+    """A plan with other values for top-level fields, sealed again; ``...`` drops one."""
+    raw, _ = unseal(encode_plan(plan()), "the plan")
+    return seal({k: v for k, v in {**raw, **values}.items() if v is not ...})
 
 
 @pytest.mark.parametrize("method", ["auto", "batch"])
@@ -67,7 +66,8 @@ def test_a_plan_of_another_version_is_refused_whatever_else_is_in_it(version):
         (changed(runs={}), r"plan\.runs should be a list"),
         (b'{"version": 1', "is not JSON"),
         (b"", "is not JSON"),
-        (b"[1]", "has contract version None"),
+        (b"[1]", "should be a JSON object, not a list of 1"),
+        (encode_plan(plan()).replace(b"early", b"earlz", 1), "does not match its checksum"),
     ],
 )
 def test_reading_is_strict(data, message):

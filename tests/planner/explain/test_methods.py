@@ -47,7 +47,7 @@ def found() -> api.PlanResult:
 
 
 def test_the_tree_has_every_method_with_its_cost_or_its_reason(found):
-    text = tree.render(found, api.alternatives(found))
+    text = tree.render(found, api.plans_by_method(found))
     shown = text[text.index("by method") :]
     for name in METHODS:
         assert re.search(rf"^  {name} ", shown, re.MULTILINE), f"{name} is not in\n{shown}"
@@ -57,7 +57,7 @@ def test_the_tree_has_every_method_with_its_cost_or_its_reason(found):
 
 @pytest.mark.parametrize("method", SINGLE, ids=lambda method: method.name)
 def test_why_not_says_what_planning_it_alone_gives(found, method):
-    text = methods.why_not(found, api.alternatives(found))
+    text = methods.why_not(found, api.plans_by_method(found))
     head = f"{method.name} alone, {method.title}\n  "
     said = text[text.index(head) + len(head) :].split("\n")[0]
     if said.startswith("does not apply"):
@@ -77,10 +77,10 @@ def test_batch_is_an_alternative_too(found):
 
 
 def test_json_counts_the_work(found):
-    said = record.as_json(found, api.alternatives(found))
+    said = record.as_json(found, api.plans_by_method(found))
     json.dumps(said)
     search = said["search"]
-    assert search["firings"] == len(found.trace.steps) == len(said["steps"]["memo"])
+    assert search["firings"] == len(found.trace.firings) == len(said["steps"]["memo"])
     assert search["firings"] == sum(one["firings"] for one in search["by_rule"].values())
     assert search["tries"] >= search["firings"] > 0
     assert search["expressions"] == len(found.space.memo.expressions) >= search["groups"] > 0
@@ -102,8 +102,8 @@ def test_golden(path: Path, accept: bool) -> None:
 def test_every_expression_of_the_memo_is_in_a_step(found):
     """Those of the query come first; each later one was made by one step."""
     trace, memo = found.trace, found.space.memo
-    ends = [step.end for step in trace.steps]
-    firsts = [step.first for step in trace.steps]
+    ends = [step.end for step in trace.firings]
+    firsts = [step.first for step in trace.firings]
     assert firsts[1:] == ends[:-1]
     assert ends[-1] == len(memo.expressions)
-    assert {step.rule for step in trace.steps} == {n for n, c in trace.found.items() if c}
+    assert {step.rule for step in trace.firings} == {n for n, c in trace.found.items() if c}

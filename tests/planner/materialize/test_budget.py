@@ -15,10 +15,10 @@ from planner.api import PlanResult, plan
 from planner.contract import encode_plan
 from planner.errors import RequestError
 from planner.explain import record, tree
-from planner.materialize.actions import Day, steps_of
 from planner.materialize.budget import plans_within
-from planner.materialize.holdings import Holdings
-from planner.materialize.search import Search
+from planner.materialize.diss_actions import DissInput, steps_of
+from planner.materialize.footprint import Footprint
+from planner.materialize.sharing import GreedySharing
 from planner.memo.memo import View
 from planner.request import (
     ColumnStats,
@@ -30,11 +30,13 @@ from planner.request import (
     TimePoint,
     ivm,
 )
-from planner.temporal.fill import Terms
+from planner.temporal.alternatives import AlternativeEnumerator
+from planner.temporal.as_of import Span
+from planner.temporal.group_costs import ChainTerms
 from planner.temporal.solve import Solver
-from planner.temporal.ways import Span, Ways
 from tests.planner.sql.tpch import SOURCES
 
+pytestmark = pytest.mark.search
 ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
 GROWING = ("orders", "lineitem", "customer", "partsupp")
 TPCH = tuple(
@@ -115,9 +117,9 @@ def test_what_is_committed_counts_and_may_be_used_beyond_the_budget() -> None:
             committed=(Committed(index=1, families=held, bytes=counted),),
         )
         chosen = plan(again).decision.chosen
-        assert chosen.chosen is not None
-        assert chosen.chosen.keeps
-        early = [at for _, at in chosen.chosen.partitions if at < len(chosen.opened) - 1]
+        assert chosen.extracted is not None
+        assert chosen.extracted.keeps
+        early = [at for _, at in chosen.extracted.partitions if at < len(chosen.opened) - 1]
         assert bool(early) is adds
         assert all(bytes_ <= max(counted, 2 * 10**9) for bytes_ in chosen.held)
 
@@ -157,15 +159,17 @@ class Small:
         self.space, twins = found.space, found.families.twins
         self.weights = {run: round(p.weight * 1e6) for run, p in enumerate(points, 1)}
         spans = tuple(Span(run, run + 1) for run in range(runs))
-        ways = Ways(self.space, found.figures)
-        terms = Terms(stage_cost=450_000)
-        self.solver = Solver(self.space, ways, spans, self.weights, frozenset(), twins, terms)
-        self.holdings = Holdings(self.space, found.figures, 0)
+        alternatives = AlternativeEnumerator(self.space, found.group_sizes)
+        terms = ChainTerms(stage_cost=450_000)
+        self.solver = Solver(
+            self.space, alternatives, spans, self.weights, frozenset(), twins, terms
+        )
+        self.footprint = Footprint(self.space, found.group_sizes, 0)
         near = self.solver.solve()
-        self.day = Day(
+        self.day = DissInput(
             self.space,
-            ways,
-            self.holdings,
+            alternatives,
+            self.footprint,
             near,
             self.weights,
             twins,
@@ -173,7 +177,9 @@ class Small:
             450_000,
             (runs - 1,),
         )
-        self.chains = sorted({kept for links in near.links[:-1] for kept in links})
+        self.chains = sorted(
+            {kept for chain_costs in near.chain_costs[:-1] for kept in chain_costs}
+        )
 
     @staticmethod
     def _source(rng: random.Random, name: str, prefix: str) -> Source:
@@ -190,8 +196,8 @@ class Small:
             ),
         )
 
-    def search(self) -> Search:
-        return Search(self.space, self.solver, self.weights, 24, whole=True)
+    def search(self) -> GreedySharing:
+        return GreedySharing(self.space, self.solver, self.weights, 24, whole=True)
 
 
 def test_nothing_that_fits_is_cheaper_on_small_problems() -> None:
@@ -205,7 +211,7 @@ def test_nothing_that_fits_is_cheaper_on_small_problems() -> None:
         for count in range(4):
             for allowed in combinations(small.chains, count):
                 every.with_chains(frozenset(allowed))
-        held = small.holdings
+        held = small.footprint
         brute = [(held.most(one), one.total) for one in every.seen]
         for budget in sorted({size for size, _ in brute}):
             search = small.search()
@@ -222,42 +228,44 @@ def test_bytes_of_shared_state_count_once() -> None:
     search = small.search()
     first = search.first()
     assert first is not None
-    links, spans = first.solution.links, first.solution.spans
+    chain_costs, spans = first.solution.chain_costs, first.solution.spans
     written = {(kept, at) for kept, at in first.partitions if at < len(spans) - 1}
     each = [
-        small.holdings.partition(kept, spans[at], start=links[at][kept].start)
+        small.footprint.partition(kept, spans[at], start=chain_costs[at][kept].start)
         for kept, at in written
     ]
-    assert small.holdings.most(first) == sum(each)
+    assert small.footprint.most(first) == sum(each)
 
 
 def test_the_steps_of_the_dynamic_program_hold_what_they_say() -> None:
     small = Small(3)
     for step in steps_of(small.day):
         chains = [
-            small.holdings.chain(kept, small.day.near.spans, committed=False) for kept in step.kept
+            small.footprint.chain(kept, small.day.near.spans, committed=False) for kept in step.kept
         ]
         assert step.bytes == sum(chains)
         plan_of = small.search().with_chains(step.kept)
         assert plan_of is not None
-        assert small.holdings.most(plan_of) <= step.bytes
+        assert small.footprint.most(plan_of) <= step.bytes
 
 
 def test_rows_that_are_taken_back_take_bytes_too() -> None:
     """An aggregate's families hold both what a group was and what it is."""
     found = within(13, None)
-    figures, memo = found.figures, found.space.memo
+    group_sizes, memo = found.group_sizes, found.space.memo
     signed = [
         slot
         for slot in found.space.slots
-        if slot.view is View.WEIGHTED and figures.taken_back(slot.tvr, 1, 2) > 0
+        if slot.view is View.WEIGHTED and group_sizes.taken_back(slot.tvr, 1, 2) > 0
     ]
     assert signed
-    holdings = Holdings(found.space, figures, 0)
+    footprint = Footprint(found.space, group_sizes, 0)
     for slot in signed:
-        size = figures.step(slot.delta, 1, 2)
-        assert holdings.partition((slot.index, ()), Span(1, 2), start=False) > size.bytes
-        assert figures.taken_back(slot.tvr, 1, 2) <= figures.snapshot(slot.tvr.new, 1).rows
+        size = group_sizes.step(slot.delta, 1, 2)
+        assert footprint.partition((slot.index, ()), Span(1, 2), start=False) > size.bytes
+        assert group_sizes.taken_back(slot.tvr, 1, 2) <= group_sizes.snapshot(slot.tvr.new, 1).rows
     assert all(
-        figures.taken_back(tvr, 1, 2) == 0 for tvr in memo.tvrs if tvr.changing and not tvr.weight
+        group_sizes.taken_back(tvr, 1, 2) == 0
+        for tvr in memo.tvrs
+        if tvr.changing and not tvr.weight
     )

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from planner.materialize.diss import MOST_STEPS, Action, Price, Program, Step, thinned
+from planner.materialize.diss import MOST_STEPS, Action, BudgetStep, Price, Program, thinned
 
 Goal = tuple[str, int]
 """``D`` or ``F``, and the number of an operator."""
@@ -166,7 +166,7 @@ def test_an_action_without_a_way_to_its_parts_is_not_applicable() -> None:
     program: Program[str, str] = Program({"kept": Price(5, 1)})
     program.meet("top", [Action(1, goals=("nowhere",)), Action(7, keeps=("kept",))])
     assert program.at("top", 4) is None
-    assert program.at("top", 5) == Step(5, 8, frozenset({"kept"}))
+    assert program.at("top", 5) == BudgetStep(5, 8, frozenset({"kept"}))
 
 
 def test_an_artifact_that_two_parts_keep_counts_once() -> None:
@@ -174,11 +174,11 @@ def test_an_artifact_that_two_parts_keep_counts_once() -> None:
     program.meet("one", [Action(1, keeps=("kept",))])
     program.meet("other", [Action(2, keeps=("kept",))])
     program.meet("top", [Action(0, goals=("one", "other"))])
-    assert program.steps("top") == (Step(5, 13, frozenset({"kept"})),)
+    assert program.steps("top") == (BudgetStep(5, 13, frozenset({"kept"})),)
 
 
 def test_thinning_keeps_the_first_step_and_the_greatest_savings() -> None:
     costs = (100, 99, 60, 59, 20, 19)
-    steps = tuple(Step(10 * i, cost, frozenset[str]()) for i, cost in enumerate(costs))
+    steps = tuple(BudgetStep(10 * i, cost, frozenset[str]()) for i, cost in enumerate(costs))
     assert [step.cost for step in thinned(steps, 3)] == [100, 60, 20]
     assert thinned(steps, MOST_STEPS) == steps

@@ -18,15 +18,16 @@ from planner import api
 from planner.algebra.types import INT, STRING
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
-from planner.materialize import methods
+from planner.materialize import portfolio
 from planner.materialize.objective import MICRO
 from planner.memo.memo import GroupId, Memo
 from planner.request import PlanRequest, Problem, Settings, Source, SourceColumn, TimePoint
-from planner.temporal.figures import Figures
+from planner.temporal.group_sizes import GroupSizes
 from tests.oracles.interpreter import SourceData
 from tests.oracles.values import Row
 from tests.properties.memo_values import Values
 
+pytestmark = pytest.mark.search
 EARLY, LATE = 0.2, 1.0
 SUMMARY = """
 WITH sales_status AS (
@@ -61,7 +62,7 @@ def cost(monkeypatch: pytest.MonkeyPatch):
         found = {"sales": sales, "returns": returns}
         data = {n: SourceData(tuple(COLUMNS[n]), list(a), list(b)) for n, (a, b) in found.items()}
 
-        class Counted(Figures):
+        class Counted(GroupSizes):
             """Sizes of groups, from evaluating them over the data."""
 
             def __init__(self, memo: Memo, request: PlanRequest) -> None:
@@ -80,7 +81,7 @@ def cost(monkeypatch: pytest.MonkeyPatch):
                 assert base == 1
                 return self._count(group, run)
 
-        monkeypatch.setattr(methods, "Figures", Counted)
+        monkeypatch.setattr(portfolio, "GroupSizes", Counted)
         return api.plan(_request(method)).plan.estimated_cost / MICRO
 
     return of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner import api
@@ -9,13 +11,14 @@ from planner.algebra.types import BIGINT, STRING
 from planner.contract.plan_v1 import ResultOutput
 from planner.errors import RequestError
 from planner.explain import tree
-from planner.materialize.objective import ABOVE_ALL_COSTS, Goal
+from planner.materialize.objective import ABOVE_ALL_COSTS, OBJECTIVES, PlanComparison
 from planner.request import (
     PDW,
     ColumnStats,
     Committed,
     PlanRequest,
     Problem,
+    Settings,
     Source,
     SourceColumn,
     TimePoint,
@@ -83,7 +86,7 @@ def test_an_early_result_is_one_more_reader_of_what_is_kept():
     assert planned(SUMS, PDW).plan.method == "batch"
     wanted = planned(SUMS, Problem(results_at=(1, 2)))
     assert wanted.plan.families
-    chosen = wanted.decision.chosen.chosen
+    chosen = wanted.decision.chosen.extracted
     assert chosen is not None
     assert chosen.results == (0, 1, 2)
     assert wanted.plan.estimated_cost < wanted.plan.batch_cost
@@ -112,7 +115,7 @@ def test_with_the_last_run_first_it_is_as_cheap_as_can_be(sql):
     first = planned(sql, Problem(objective="last-run-first"))
     weighted = planned(sql, PDW)
     assert first.plan.runs[-1].estimated_cost <= weighted.plan.runs[-1].estimated_cost
-    every = [one for one in (first.decision.chosen, *first.decision.rejected) if one.chosen]
+    every = [one for one in (first.decision.chosen, *first.decision.rejected) if one.extracted]
     assert first.decision.chosen.rank == min(one.rank for one in every)
     assert [first.plan.runs[-1 - i].estimated_cost for i in range(3)] == [
         round(cost) for cost in first.decision.chosen.rank
@@ -133,10 +136,69 @@ def test_each_run_of_a_day_still_gives_the_results_that_are_left():
 
 
 def test_the_weights_of_the_search_have_room_for_every_cost():
-    goal = Goal(request(SUMS, ivm(3)))
+    goal = PlanComparison(request(SUMS, ivm(3)))
     assert [goal.weights[run] for run in (1, 2, 3)] == [1, ABOVE_ALL_COSTS, ABOVE_ALL_COSTS**2]
     assert goal.rank((1, 2, 3), (7.0, 5.0, 3.0)) == (3.0, 5.0, 7.0)
     assert goal.rank((1, 3), (7.0, 3.0)) == (3.0, 0.0, 7.0)
+
+
+def test_every_objective_orders_plans_as_its_table_entry_says():
+    for name, objective in OBJECTIVES.items():
+        found = planned(SUMS, Problem(objective=name))
+        assert found.plan.objective == objective.name == name
+        chosen = found.decision.chosen
+        points = found.request.points
+        assert chosen.rank == objective.rank(points, chosen.opened, chosen.by_run)
+        weights = objective.search_weights(points)
+        assert all(isinstance(weights[run], int) and weights[run] > 0 for run in (1, 2, 3))
+        assert (f"compared by {objective.title}" in tree.render(found)) != (
+            objective.is_weighted_cost
+        )
+
+
+def test_an_objective_that_is_in_no_table_is_refused():
+    with pytest.raises(RequestError, match="there is no objective 'fewest-bytes'") as caught:
+        planned(SUMS, Problem(objective="fewest-bytes"))
+    assert "last-run-first, weighted-sum" in caught.value.hint
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e6], ids=str)
+@pytest.mark.parametrize("objective", sorted(OBJECTIVES))
+def test_the_unit_of_prices_changes_no_plan(objective, unit):
+    """Weights are prices: in cents or in millions of dollars the cheapest plan is the same one."""
+
+    def stages(scale: float) -> list[object]:
+        points = [
+            TimePoint(weight=w * scale, arrived=arrived)
+            for w, arrived in ((0.2, 0.4), (0.37, 0.9), (1.0, 1.0))
+        ]
+        problem = Problem(results_at=(2,), objective=objective)
+        given = replace(request(SUMS, problem), points=tuple(points))
+        plan = api.plan(given).plan
+        return [plan.families, plan.method, [(run.opened, run.stages) for run in plan.runs]]
+
+    assert stages(1.0)[1] == "incremental"
+    assert stages(unit) == stages(1.0)
+
+
+def test_what_is_forced_to_be_kept_is_kept_however_dear_that_is():
+    """A penalty that an estimate can reach is no penalty: with 10**16 rows to write it was cheaper
+    to pay it, and a report that was asked to work early did nothing early."""
+    large = replace(
+        SALES, rows=10**16, bytes=4 * 10**17, stats=(("k", ColumnStats(distinct=9e15)),)
+    )
+    early = Settings(temporal="early", run_cost=0.0)
+    for sql in (SUMS, KEYS):
+        given = replace(request(sql, PDW, settings=early), sources=(large,))
+        found = api.plan(given)
+        chosen = found.decision.chosen.extracted
+        assert chosen is not None
+        assert chosen.penalized == 0
+        assert chosen.keeps
+        weighted = sum(
+            w * run.estimated_cost for w, run in zip(WEIGHTS, found.plan.runs, strict=True)
+        )
+        assert found.plan.estimated_cost == pytest.approx(weighted)
 
 
 @pytest.mark.parametrize("run", [0, 4, -1])

@@ -12,7 +12,7 @@ from planner import api
 from planner.algebra.types import BIGINT
 from planner.api import PlanResult
 from planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput, SourceInput
-from planner.materialize.objective import MICRO
+from planner.materialize.objective import WEIGHT_STEPS
 from planner.memo.memo import Expression
 from planner.request import (
     ColumnStats,
@@ -23,12 +23,13 @@ from planner.request import (
     SourceColumn,
     TimePoint,
 )
-from planner.temporal.chosen import Chosen, choose
-from planner.temporal.fill import Terms
+from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.as_of import Span
+from planner.temporal.extraction import ExtractedPlan, extract_plan
+from planner.temporal.group_costs import ChainTerms
+from planner.temporal.solution import How
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key
-from planner.temporal.tables import How
-from planner.temporal.ways import Span, Way, Ways
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.properties.cases import Case, QueryCase, TableCase
@@ -112,20 +113,22 @@ def test_what_a_run_has_kept_is_read_and_nothing_of_its_delivery(
     assert read >= {family.id for family in committed.families}
 
 
-class WorkOf(Ways):
+class WorkOf(AlternativeEnumerator):
     """Only the operators that a plan has, however it is best to execute them now."""
 
-    def __init__(self, now: PlanResult, then: Chosen) -> None:
-        super().__init__(now.space, now.figures)
+    def __init__(self, now: PlanResult, then: ExtractedPlan) -> None:
+        super().__init__(now.space, now.group_sizes)
         worked = {group for index, group in then.worked if index > 0}
         self._then = {
-            cell.expression.id
-            for table in (*then.solution.cells, *then.solution.made)
-            for place, cell in table.items()
-            if place[0] in worked and cell.how is How.EXPRESSION and cell.expression is not None
+            entry.expression.id
+            for table in (*then.solution.entries, *then.solution.made)
+            for place, entry in table.items()
+            if place[0] in worked and entry.how is How.EXPRESSION and entry.expression is not None
         }
 
-    def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
+    def of(
+        self, expression: Expression, key: Key, before: bool, span: Span
+    ) -> tuple[PhysicalAlternative, ...]:
         return super().of(expression, key, before, span) if expression.id in self._then else ()
 
 
@@ -134,7 +137,7 @@ def test_the_new_plan_is_cheaper_than_the_stale_one(
 ) -> None:
     """The stale plan, done at the end with the data that came: what it wanted to do in the second
     run first, then the third."""
-    new, stale = replanned(committed), planned.decision.chosen.chosen
+    new, stale = replanned(committed), planned.decision.chosen.extracted
     assert stale is not None
     same = [str(e.node) for e in planned.space.memo.expressions]
     assert [str(e.node) for e in new.space.memo.expressions] == same
@@ -146,7 +149,7 @@ def test_the_new_plan_is_cheaper_than_the_stale_one(
         current=2,
         committed=(committed,),
     )
-    weights = {2: MICRO, 3: MICRO}
+    weights = {2: WEIGHT_STEPS, 3: WEIGHT_STEPS}
     spans = (Span(1, 2), Span(2, 3))
     chains = frozenset(kept for kept, _ in stale.partitions)
     solver = Solver(
@@ -156,11 +159,11 @@ def test_the_new_plan_is_cheaper_than_the_stale_one(
         weights,
         late.families.committed,
         late.families.twins,
-        Terms(),
+        ChainTerms(),
     )
     shared = frozenset((kept, at - 1) for kept, at in stale.partitions if at > 0)
-    then = choose(late.space, solver.solve(shared, allowed=chains), weights)
-    chosen = new.decision.chosen.chosen
+    then = extract_plan(late.space, solver.solve(shared, allowed=chains), weights)
+    chosen = new.decision.chosen.extracted
     assert then is not None
     assert chosen is not None
     assert then.partitions  # it writes states, as was planned for much fewer rows
@@ -295,6 +298,8 @@ def test_batch_is_compared_in_the_order_of_joins_that_is_best_by_now(only_old: b
         replace(late, first_sources=then, committed=(Committed(index=1, families=families),))
     )
     fresh = api.plan(late).decision.batch.total
+    named = replace(late, first_sources=then, committed=again.request.committed, method="im1")
+    assert not api.plan(named).decision.chosen.is_batch  # who names a method gets it to the end
     assert again.decision.chosen.is_batch == only_old
     assert again.decision.chosen.total <= again.decision.batch.total == fresh
     assert again.plan.runs[0].committed

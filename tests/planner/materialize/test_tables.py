@@ -8,12 +8,13 @@ import pytest
 
 from planner import api
 from planner.contract import encode_plan
-from planner.materialize import runs
-from planner.materialize.search import Search
+from planner.materialize import opening
+from planner.materialize.sharing import GreedySharing
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
-from tests.planner.materialize.test_methods import GROWING, QUERIES, ROWS
+from tests.planner.materialize.test_portfolio import GROWING, QUERIES, ROWS
 from tests.planner.sql.tpch import SOURCES
 
+pytestmark = pytest.mark.search
 POINTS = (
     TimePoint(weight=0.25, arrived=0.4),
     TimePoint(weight=0.4, arrived=0.6),
@@ -33,7 +34,7 @@ def request(sql: str, problem: Problem = PDW) -> PlanRequest:
     )
 
 
-class Whole(Search):
+class Whole(GreedySharing):
     """Lets nothing go."""
 
     def __init__(self, *args, whole, **more) -> None:
@@ -48,8 +49,8 @@ def test_the_plan_is_the_same_with_all_tables(path, monkeypatch) -> None:
     requests = [request(path.read_text(), problem) for problem in (PDW, ivm(4))]
     lean = [api.plan(one) for one in requests]
     with monkeypatch.context() as patched:
-        patched.setattr(runs, "Search", Whole)
-        patched.setattr(runs.Runs, "_lean", lambda self, found, batch, searches: found)
+        patched.setattr(opening, "GreedySharing", Whole)
+        patched.setattr(opening.RunOpening, "_lean", lambda self, found, batch, searches: found)
         whole = [api.plan(one) for one in requests]
     for one, other in zip(lean, whole, strict=True):
         assert encode_plan(one.plan) == encode_plan(other.plan)
@@ -62,9 +63,9 @@ def test_the_plan_is_the_same_with_all_tables(path, monkeypatch) -> None:
 def test_what_will_not_be_chosen_has_no_tables() -> None:
     found = api.plan(request(next(p for p in QUERIES if p.stem == "q03").read_text()))
     decision = found.decision
-    assert decision.chosen.chosen is not None
-    assert decision.chosen.chosen.has_tables
-    others = [one.chosen for one in decision.rejected if one.chosen is not None]
+    assert decision.chosen.extracted is not None
+    assert decision.chosen.extracted.has_tables
+    others = [one.extracted for one in decision.rejected if one.extracted is not None]
     assert len(others) >= 4
     assert sum(one.has_tables for one in others) <= 2
     # What explain shows of them is there.
@@ -72,19 +73,20 @@ def test_what_will_not_be_chosen_has_no_tables() -> None:
 
 
 def test_what_was_let_go_is_found_again(monkeypatch) -> None:
-    searches: list[Search] = []
+    searches: list[GreedySharing] = []
 
-    class Watched(Search):
+    class Watched(GreedySharing):
         def __init__(self, *args, **more) -> None:
             super().__init__(*args, **more)
             searches.append(self)
 
-    monkeypatch.setattr(runs, "Search", Watched)
+    monkeypatch.setattr(opening, "GreedySharing", Watched)
     api.plan(request(next(p for p in QUERIES if p.stem == "q03").read_text()))
     for search in searches:
         seen = search.first()
         again = search.first()  # this time it was seen before
         search.forget()
+        assert "_invalidation" not in search._solver.__dict__
         anew = search.first()
         assert seen is not None
         assert again is not None

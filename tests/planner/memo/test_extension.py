@@ -1,26 +1,43 @@
-"""An operator and its rules from outside: an algebra node, its SQL, and rules. Memo, search,
-temporal, materialize and stages are as they are; statistics and cost have something to say about
-any operator that hands rows on."""
+"""An operator and its rules from outside: an algebra node, what each pass has to know of it, and
+rules. Memo, search, temporal, materialize and stages are as they are. An operator that a pass has
+not been told about is an error in that pass, never a guess."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
 
 from planner import api
-from planner.algebra.fingerprint import node_text
+from planner.algebra import relational
+from planner.algebra.describe import phrase, words_of
+from planner.algebra.dispatch import PASSES
+from planner.algebra.fingerprint import canonical, node_text
 from planner.algebra.node import Relation, Unary
-from planner.algebra.relational import Aggregate, UnionAll, rewrite
+from planner.algebra.relational import Aggregate, Scan, StateRead, UnionAll, Values, rewrite
+from planner.algebra.types import BIGINT, STRING, Column, ColumnId
 from planner.contract import ArtifactOutput, Family
-from planner.materialize import methods
+from planner.cost import operators
+from planner.cost.operators import Size
+from planner.cost.prices import SPARK
+from planner.errors import UnknownOperatorError
+from planner.materialize import portfolio
+from planner.memo.memo import Memo
+from planner.props import repeatable
+from planner.props.dependencies import Facts, dependencies_of
+from planner.props.keys import NO_KEYS, keys, keys_of_leaf, keys_of_node
+from planner.props.nullability import not_null, not_null_of
 from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
-from planner.rules.incremental.rule import Applies, Input, Rule, Versions
+from planner.rules.incremental.memo_rules import memo_rule
+from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
 from planner.rules.methods.catalog import AUTO
-from planner.search.incremental import memo_rule
+from planner.rules.normalize.driver import normalize
+from planner.rules.normalize.identity import made_by, rebuilt
+from planner.rules.normalize.prune import needed_below, prune_columns, pruned, read_by
 from planner.search.rule import Match, MemoRule
-from planner.sql.block import Block
-from planner.sql.printer import Printer
+from planner.sql.printer import block_of, to_sql
+from planner.stats.estimate import Estimator, estimate_of
 from planner.tvr.signed import ColumnIds, Signed
 from tests.oracles import interpreter
 from tests.oracles.bags import compare_bags
@@ -28,17 +45,35 @@ from tests.properties.cases import TableCase
 from tests.properties.engines import InterpreterEngine
 
 
-@dataclass(frozen=True, eq=True)
+@dataclass(frozen=True, eq=False)
 class Twice(Unary):
     """Every row of the input twice."""
 
     input: Relation
-    __hash__ = Relation.__hash__
 
 
-@node_text.register
-def _(node: Twice) -> str:
-    return "twice"
+@dataclass(frozen=True, eq=False)
+class Undeclared(Unary):
+    """An operator that no pass has been told about."""
+
+    input: Relation
+
+
+node_text.register(Twice)(lambda _: "twice")
+phrase.register(Twice)(lambda node, words: f"doubled {words.noun(node.input)}")
+keys_of_node.register(Twice)(lambda *_: NO_KEYS)
+not_null_of.register(Twice)(lambda _, inputs, __: inputs[0])
+dependencies_of.register(Twice)(lambda _, inputs: inputs[0].dependencies)
+repeatable.of_node.register(Twice)(lambda _, below, __: below[0])
+estimate_of.register(Twice)(lambda _, below, __: replace(below[0], rows=2.0 * below[0].rows))
+operators.plain.register(Twice)(lambda _, __, size, prices: size.rows * prices.output_row)
+pruned.register(Twice)(lambda node, _: node)
+read_by.register(Twice)(lambda _: frozenset())
+made_by.register(Twice)(lambda _: ())
+rebuilt.register(Twice)(lambda node, below, *_: node.with_inputs(below))
+block_of.register(Twice)(
+    lambda node, printer: printer.open(UnionAll((node.input, node.input), node.columns))
+)
 
 
 def applies(node: Relation, inputs: tuple[Input, ...]) -> Applies:
@@ -58,7 +93,9 @@ def as_union(match: Match) -> bool:
     return True
 
 
-DELTA = memo_rule(Rule("TwiceDelta", Twice, applies, "d(twice(R)) = twice(dR), linear.", delta))
+DELTA = memo_rule(
+    DeltaRule("TwiceDelta", Twice, applies, "d(twice(R)) = twice(dR), linear.", delta)
+)
 UNION = MemoRule("TwiceIsUnion", Twice, as_union, "What the word means, as an alternative.")
 TABLES = {
     "sales": TableCase(
@@ -76,25 +113,20 @@ TWICE = (
 
 @pytest.fixture
 def twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The grouped rows come twice; the printer knows the operator, the catalog its rules."""
-    read, opened = api.read_query, Printer.open
+    """The grouped rows come twice; the catalog knows the rules of the operator."""
+    read = api.read_query
 
-    def read_query(sql: str, sources: tuple[Source, ...]):
+    def read_query(sql: str, sources: tuple[Source, ...], **more: object):
         def doubled(node: Relation) -> Relation:
             return replace(node, input=Twice(node.input)) if isinstance(node, Aggregate) else node
 
-        query = read(sql, sources)
+        query = read(sql, sources, **more)
         return replace(query, relation=rewrite(query.relation, doubled))
 
-    def open_(self: Printer, node: Relation) -> Block:
-        both = UnionAll((node.input, node.input), node.columns) if isinstance(node, Twice) else node
-        return opened(self, both)
-
     monkeypatch.setattr(api, "read_query", read_query)
-    monkeypatch.setattr(Printer, "open", open_)
     both = lambda node, visit, _: visit(node.input) * 2  # noqa: E731 - the oracle's definition
     monkeypatch.setitem(interpreter._HANDLERS, Twice, both)
-    monkeypatch.setattr(methods, "AUTO", replace(AUTO, rules=(*AUTO.rules, DELTA, UNION)))
+    monkeypatch.setattr(portfolio, "AUTO", replace(AUTO, rules=(*AUTO.rules, DELTA, UNION)))
 
 
 def planned(run: int, committed: list[Committed]) -> api.PlanResult:
@@ -151,7 +183,58 @@ def run_stages(
 
 
 def test_without_its_rule_it_waits_for_a_reason(twice: None, monkeypatch) -> None:
-    monkeypatch.setattr(methods, "AUTO", AUTO)
+    monkeypatch.setattr(portfolio, "AUTO", AUTO)
     found = planned(1, [])
     waiting = {item.operator: item.reason for item in found.plan.not_incremental}
     assert waiting["Twice"] == "operator-without-delta-rule"
+
+
+SCAN = Scan("sales", (Column(ColumnId(1), "g", STRING), Column(ColumnId(2), "x", BIGINT)))
+STRANGE = Undeclared(SCAN)
+SOURCES = [table.source(name) for name, table in TABLES.items()]
+DOORS: dict[str, Callable[[], object]] = {
+    "fingerprint": lambda: canonical(STRANGE),
+    "description": lambda: words_of(STRANGE).of(STRANGE),
+    "keys": lambda: keys(STRANGE, {"sales": (("g",),)}),
+    "nullability": lambda: not_null(STRANGE, {}),
+    "dependencies": lambda: dependencies_of(STRANGE, (Facts(),)),
+    "repeatability": lambda: Memo(frozenset({"sales"})).add(STRANGE),
+    "estimate": lambda: Estimator(SOURCES).rows(STRANGE),
+    "cost": lambda: operators.plain(STRANGE, (Size(1, 8),), Size(1, 8), SPARK),
+    "pruning": lambda: prune_columns(STRANGE),
+    "columns that are read": lambda: needed_below(STRANGE, frozenset()),
+    "columns that are made": lambda: normalize(STRANGE, SOURCES, ColumnIds(100)),
+    "renaming": lambda: rebuilt(STRANGE, (SCAN,), {}, {}),
+    "SQL": lambda: to_sql(STRANGE),
+    "keys of leaves": lambda: keys_of_leaf(STRANGE, {}, {}),
+}
+
+
+def test_every_pass_is_looked_at() -> None:
+    assert set(DOORS) == set(PASSES)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_an_operator_that_declares_nothing_raises(name: str) -> None:
+    with pytest.raises(UnknownOperatorError, match=f"the pass {name} does not know .* Undeclared"):
+        DOORS[name]()
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_every_operator_of_the_algebra_is_known(name: str) -> None:
+    found = [c for c in vars(relational).values() if isinstance(c, type)]
+    algebra = {c for c in found if issubclass(c, Relation) and c.__module__ == relational.__name__}
+    leaves: set[type[Relation]] = {Scan, StateRead, Values}
+    wanted = algebra
+    if name == "keys of leaves":
+        wanted = leaves
+    elif name in ("keys", "dependencies"):
+        wanted = algebra - leaves
+    elif name == "estimate":
+        wanted = algebra - {StateRead}  # rows of families are counted
+    assert not {c.__name__ for c in wanted if not PASSES[name].knows(c)}
+
+
+def test_a_pass_is_told_once() -> None:
+    with pytest.raises(ValueError, match="knows Twice already"):
+        node_text.register(Twice)(lambda _: "twice")

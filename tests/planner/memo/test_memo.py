@@ -12,12 +12,13 @@ from planner.algebra.scalar import Call, Literal, Ref, equals
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.explain.memo import text
 from planner.memo.memo import Expression, Memo, Role, View
+from planner.memo.tree import groups_of
 from planner.request import Source, SourceColumn
+from planner.rules.incremental.memo_rules import TVR_GENERATING
 from planner.rules.methods.catalog import AUTO
 from planner.rules.methods.positive_negative import IM2
 from planner.rules.normalize.driver import normalize
-from planner.search.explore import Search
-from planner.search.incremental import TVR_GENERATING
+from planner.search.engine import RuleEngine
 from planner.search.rule import MemoRule
 from planner.sql.frontend import read_query
 from planner.tvr.signed import ColumnIds
@@ -83,6 +84,48 @@ def test_merging_groups_joins_what_is_known_of_their_tvrs() -> None:
     check_memo(memo)
 
 
+@pytest.mark.parametrize("signed_first", [True, False])
+def test_merging_tvrs_takes_a_weight_only_with_its_delta(signed_first: bool) -> None:
+    """A weight is a column of the delta that it came with: with another delta it means nothing."""
+    memo = Memo(frozenset({"t"}))
+    once = positive(A, scan("t", A))
+    same = Filter(scan("t", A), Call(">=", (Ref(A), Literal("1", BIGINT)), BOOLEAN))
+    groups = [memo.add(once), memo.add(same)]
+    signed, plain = (memo.tvr_of(one) for one in (groups if signed_first else groups[::-1]))
+    assert signed is not None
+    assert plain is not None
+    delta = positive(A, Scan("t", (A,), Version.DELTA))
+    memo.link(plain, Version.DELTA, View.ROWS, delta, "delta")
+    weight = Column(ColumnId(99), "__w", BIGINT)
+    rows = Project(delta, ((A, Ref(A)), (weight, Literal("1", BIGINT))))
+    memo.link(signed, Version.DELTA, View.ROWS, rows, "signed")
+    signed.weight = weight
+    whole = Project(once, ((A, Ref(A)), (weight, Literal("1", BIGINT))))
+    memo.link(signed, Version.NEW, View.WEIGHTED, whole, "signed")
+    memo.equate(groups[0], same, "because")
+    merged = memo.tvr_of(groups[1])
+    assert merged is not None
+    columns = memo.group(merged.edges[Version.DELTA, View.ROWS]).columns
+    assert (weight in columns) == (merged.weight == weight) == signed_first
+    assert ((Version.NEW, View.WEIGHTED) in merged.edges) == signed_first
+    check_memo(memo)
+
+
+def test_who_reads_a_memo_adds_nothing_to_it() -> None:
+    memo = Memo(frozenset({"t"}))
+    group = memo.add(positive(A, scan("t", A)))
+    count = len(memo.expressions)
+    node = next(memo.alternatives(group)).node
+    assert memo.find(node) == group
+    assert groups_of(memo, positive(A, scan("t", A)))
+    assert memo.find(scan("u", B)) is None
+    with pytest.raises(ValueError, match="is in no group"):
+        groups_of(memo, positive(B, scan("u", B)))
+    with pytest.raises(TypeError, match="is no reference"):
+        memo.find(positive(A, scan("t", A)))
+    assert len(memo.expressions) == count
+
+
 def test_a_relation_of_other_columns_is_not_equal() -> None:
     memo = Memo(frozenset({"t"}))
     with pytest.raises(ValueError, match="columns"):
@@ -108,7 +151,7 @@ def explored(
             where = f"after {rule.name} at expression {expression.id}"
             raise AssertionError(f"{where}: {error}") from error
 
-    trace = Search(memo, rules, ids, 20_000, observe if watched else None).run()
+    trace = RuleEngine(memo, rules, ids, 20_000, observe if watched else None).run()
     assert not trace.spent
     return memo
 

@@ -10,19 +10,21 @@ import pytest
 
 from planner.api import PlanResult, plan
 from planner.contract.codec import encode_plan
-from planner.request import PlanRequest, Settings, SpeedUps, TimePoint
+from planner.materialize import portfolio
+from planner.request import PlanRequest, Settings, TimePoint
+from planner.rules.exploration import Explored, Scope
 from planner.rules.explore.catalog import EXPLORE
+from planner.rules.incremental.memo_rules import TVR_GENERATING
 from planner.rules.methods.catalog import AUTO
 from planner.rules.normalize.driver import normalize
-from planner.search.ablation import DIFFERENCES, MERGE
-from planner.search.exploration import Explored, Scope, explore
-from planner.search.incremental import TVR_GENERATING
 from planner.sql.frontend import read_query
 from planner.tvr.signed import ColumnIds
+from tests.benchmarks.ablation import DIFFERENCES, MERGE, SpeedUps, Work, explore_without
 from tests.planner.memo.invariants import check_memo
 from tests.planner.sql.tpch import SOURCES
 from tests.properties.test_memo_values import OUTER, checked, histories, random_joins
 
+pytestmark = pytest.mark.search
 TEXTS = {n: Path(__file__).parents[2] / "tpch" / f"q{n:02}.sql" for n in (1, 3, 13, 18)}
 GROWING = frozenset({"orders", "lineitem", "customer", "partsupp"})
 TABLES = tuple(replace(s, changing=s.name in GROWING, rows=10**7, bytes=10**9) for s in SOURCES)
@@ -30,19 +32,27 @@ NONE = SpeedUps(symmetric=False, pruned=False, guided=False)
 DIFFERENCE = DIFFERENCES[0].name
 
 
-def explored(query: int, runs: int, speed: SpeedUps) -> Explored:
+def explored(query: int, runs: int, speed: SpeedUps) -> Work:
     read = read_query(TEXTS[query].read_text(), TABLES)
     ids = ColumnIds(read.last_id)
     relation = normalize(read.relation, TABLES, ids)
-    scope = Scope(GROWING, runs=runs, speed=speed)
-    return explore(relation, scope, EXPLORE, AUTO.rules, ids)
+    return explore_without(speed, runs, relation, Scope(GROWING), EXPLORE, AUTO.rules, ids)
 
 
 def planned(query: int, speed: SpeedUps) -> PlanResult:
+    """The plan where exploration goes without some of the speed-ups."""
     points = (TimePoint(weight=0.2, arrived=0.5), TimePoint(weight=1.0))
-    settings = Settings(speed_ups=speed, tries=4)
     text = TEXTS[query].read_text()
-    return plan(PlanRequest(report="r", sql=text, sources=TABLES, points=points, settings=settings))
+    request = PlanRequest(
+        report="r", sql=text, sources=TABLES, points=points, settings=Settings(tries=4)
+    )
+
+    def explored(*given: object) -> Explored:
+        return explore_without(speed, len(points), *given).explored
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(portfolio, "explore", explored)
+        return plan(request)
 
 
 @pytest.mark.parametrize("query", TEXTS)
@@ -65,10 +75,11 @@ def test_all_three_spare_more_than_nine_tenths(query: int) -> None:
 @pytest.mark.parametrize("query", TEXTS)
 def test_the_memo_is_right_without_them(query: int) -> None:
     found = explored(query, 4, NONE)
-    check_memo(found.memo)
-    assert not found.trace.spent
-    assert found.trace.found[DIFFERENCE]
-    assert found.trace.found[MERGE]
+    check_memo(found.explored.memo)
+    trace = found.explored.trace
+    assert not trace.spent
+    assert trace.found[DIFFERENCE]
+    assert trace.found[MERGE]
 
 
 def test_a_difference_of_snapshots_is_the_delta() -> None:

@@ -26,6 +26,7 @@ from tests.planner.sql.test_round_trip import plain
 from tests.properties.engines import SessionEngine
 from tests.properties.sessions import sail_session
 
+pytestmark = pytest.mark.search
 SEED, MUTANTS = 20261121, 1500
 _PLAIN = "a b c d e f h k v w x 1 2 null t.a s.v sum(v) count(*) and or not left full = > + / ||"
 WORDS = (

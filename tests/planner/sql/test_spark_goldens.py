@@ -25,6 +25,7 @@ from planner.sql.printer import to_sql
 from planner.tvr.signed import ColumnIds
 from tests.benchmarks import tpcds
 from tests.properties.sessions import sail_session
+from tests.selection import need_all
 
 pytestmark = pytest.mark.slow
 
@@ -201,8 +202,7 @@ def test_answers_as_recorded(name: str, folder: Path) -> None:
     assert not wrong, "\n\n".join(wrong)
 
 
-def test_most_were_compared() -> None:
+def test_most_were_compared(request: pytest.FixtureRequest) -> None:
     """After the others: the comparison was not empty."""
-    if SEEN.total() < LEAST_EQUAL:
-        pytest.skip("only some of the files were run")
+    need_all(request, test_answers_as_recorded, len(FILES))
     assert SEEN["equal"] >= LEAST_EQUAL, SEEN

@@ -15,10 +15,11 @@ from planner.cost import operators
 from planner.cost.operators import Size
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Stamped
-from planner.temporal.solve import Terms
+from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative, Requirement
+from planner.temporal.as_of import Span
+from planner.temporal.solution import ChainId
+from planner.temporal.solve import ChainTerms
 from planner.temporal.space import Key, Slot, Space
-from planner.temporal.tables import Kept
-from planner.temporal.ways import Ask, Span, Way, Ways
 
 Spent = tuple[int, ...]
 """What a plan costs in each run."""
@@ -30,32 +31,32 @@ class TooManyError(Exception):
 
 class EveryPlan:
     """Raises :class:`TooManyError` where some part of a plan has more than ``most`` costs. Runs are
-    indices into the opened ones; an ``Ask`` is for the rows of a group, as of a run or before it,
-    distributed in some way."""
+    indices into the opened ones; a ``Requirement`` is for the rows of a group, as of a run or
+    before it, distributed in some way."""
 
     def __init__(
         self,
         space: Space,
-        ways: Ways,
+        alternatives: AlternativeEnumerator,
         spans: tuple[Span, ...],
-        committed: frozenset[Kept],
-        twins: Mapping[Kept, Kept],
-        terms: Terms,
+        committed: frozenset[ChainId],
+        twins: Mapping[ChainId, ChainId],
+        terms: ChainTerms,
         most: int,
     ) -> None:
-        self._space, self._ways, self._spans = space, ways, spans
+        self._space, self._alternatives, self._spans = space, alternatives, spans
         self._committed, self._twins, self._terms = committed, twins, terms
-        self._prices = ways.prices
+        self._prices = alternatives.prices
         self._most = most
         self._known: dict[tuple[object, ...], frozenset[Spent]] = {}
 
     def of_result(self) -> frozenset[Spent]:
         """The costs of every plan that has the result in the last run."""
-        return self._have(len(self._spans) - 1, Ask(self._space.root, (), False))
+        return self._have(len(self._spans) - 1, Requirement(self._space.root, (), False))
 
     # -- having rows --------------------------------------------------------------------------
 
-    def _have(self, run: int, want: Ask) -> frozenset[Spent]:
+    def _have(self, run: int, want: Requirement) -> frozenset[Spent]:
         known = ("have", run, want)
         if known not in self._known:
             anyhow = {*self._computed(run, want)}
@@ -63,44 +64,46 @@ class EveryPlan:
                 anyhow |= {*self._from_store(run, want)}
                 parts = self._space.splits.get(want.group)
                 if parts is not None and not want.before and not want.key:
-                    anyhow |= self._part(run, want.group, Ask(parts, (), False))
+                    anyhow |= self._part(run, want.group, Requirement(parts, (), False))
             if want.key:
-                unplaced = self._have(run, Ask(want.group, (), want.before))
+                unplaced = self._have(run, Requirement(want.group, (), want.before))
                 anyhow |= self._moved(run, want, unplaced)
             self._known[known] = self._few(anyhow)
         return self._known[known]
 
-    def _made(self, run: int, want: Ask) -> frozenset[Spent]:
+    def _made(self, run: int, want: Requirement) -> frozenset[Spent]:
         """The same, without what is kept of these very rows: what a partition is made of."""
         known = ("made", run, want)
         if known not in self._known:
             made = {*self._computed(run, want)}
             if want.key:
-                made |= self._moved(run, want, self._made(run, Ask(want.group, (), want.before)))
+                made |= self._moved(
+                    run, want, self._made(run, Requirement(want.group, (), want.before))
+                )
             self._known[known] = self._few(made)
         return self._known[known]
 
-    def _moved(self, run: int, want: Ask, plans: Iterable[Spent]) -> frozenset[Spent]:
+    def _moved(self, run: int, want: Requirement, plans: Iterable[Spent]) -> frozenset[Spent]:
         if want.key not in self._space.wanted[want.group]:
             return frozenset()
-        size = self._ways.size(want.group, want.before, self._spans[run])
+        size = self._alternatives.size(want.group, want.before, self._spans[run])
         return self._all(run, round(operators.exchange(size, self._prices)), [plans])
 
-    def _part(self, run: int, of: GroupId, ask: Ask) -> frozenset[Spent]:
+    def _part(self, run: int, of: GroupId, requirement: Requirement) -> frozenset[Spent]:
         """A part of a group: of one that comes before it, so that nothing is made of itself."""
         place = self._space.place
-        if place[ask.group] >= place[of] or not self._is_there(run, ask):
+        if place[requirement.group] >= place[of] or not self._is_there(run, requirement):
             return frozenset()
-        return self._have(run, ask)
+        return self._have(run, requirement)
 
-    def _is_there(self, run: int, ask: Ask) -> bool:
+    def _is_there(self, run: int, requirement: Requirement) -> bool:
         """A step leads from a run to a run, and what was before needs a run before."""
-        step = self._space.memo.group(ask.group).step
-        return bool(self._spans[run].base) or not (ask.before or step)
+        step = self._space.memo.group(requirement.group).step
+        return bool(self._spans[run].base) or not (requirement.before or step)
 
     # -- computing ----------------------------------------------------------------------------
 
-    def _computed(self, run: int, want: Ask) -> Iterator[Spent]:
+    def _computed(self, run: int, want: Requirement) -> Iterator[Spent]:
         span = self._spans[run]
         for expression in self._space.memo.alternatives(want.group):
             if expression.origin and not self._terms.keeping:
@@ -108,24 +111,33 @@ class EveryPlan:
             if isinstance(expression.node, Stamped):
                 yield from self._stamped(run, want, expression.node)
                 continue
-            for way in self._distinct_ways(expression, want, span):
-                if want.key in ((), way.gives):
-                    parts = [self._part(run, want.group, ask) for ask in way.asks]
-                    yield from self._all(run, way.own, parts)
+            for alternative in self._distinct_alternatives(expression, want, span):
+                if want.key in ((), alternative.delivers):
+                    parts = [
+                        self._part(run, want.group, requirement)
+                        for requirement in alternative.requirements
+                    ]
+                    yield from self._all(run, alternative.own, parts)
 
-    def _distinct_ways(self, expression: Expression, want: Ask, span: Span) -> set[Way]:
+    def _distinct_alternatives(
+        self, expression: Expression, want: Requirement, span: Span
+    ) -> set[PhysicalAlternative]:
         keys: Iterable[Key] = self._space.wanted[want.group]
-        return {way for key in keys for way in self._ways.of(expression, key, want.before, span)}
+        return {
+            alternative
+            for key in keys
+            for alternative in self._alternatives.of(expression, key, want.before, span)
+        }
 
     # -- the store ----------------------------------------------------------------------------
 
-    def _slots_of(self, group: GroupId) -> Iterator[tuple[Slot, Key, Kept]]:
+    def _slots_of(self, group: GroupId) -> Iterator[tuple[Slot, Key, ChainId]]:
         if self._terms.keeping:
             for slot in self._space.slots_of(group):
                 for key in self._space.keys[slot.index]:
                     yield slot, key, self._twins.get((slot.index, key), (slot.index, key))
 
-    def _from_store(self, run: int, want: Ask) -> Iterator[Spent]:
+    def _from_store(self, run: int, want: Requirement) -> Iterator[Spent]:
         """Whole, up to the run that is asked for; or up to the run before, with the delta added."""
         span = self._spans[run]
         for slot, key, kept in self._slots_of(want.group):
@@ -148,10 +160,10 @@ class EveryPlan:
                 singles = self._part_of_slot(run, want, slot.singles)
                 yield from self._all(run, own, [chain, singles])
 
-    def _part_of_slot(self, run: int, want: Ask, group: GroupId) -> frozenset[Spent]:
-        return self._part(run, want.group, Ask(group, (), False))
+    def _part_of_slot(self, run: int, want: Requirement, group: GroupId) -> frozenset[Spent]:
+        return self._part(run, want.group, Requirement(group, (), False))
 
-    def _stamped(self, run: int, want: Ask, node: Stamped) -> Iterator[Spent]:
+    def _stamped(self, run: int, want: Requirement, node: Stamped) -> Iterator[Spent]:
         """What this run appended to a chain, marked: there must be an earlier partition."""
         group = self._space.memo.leader(node.group)
         for slot, key, kept in self._slots_of(group):
@@ -159,7 +171,7 @@ class EveryPlan:
                 own = round(operators.read(self._stored(slot, self._spans[run].run), self._prices))
                 yield from self._all(run, own, [self._appended(run, kept)])
 
-    def _chain(self, until: int, kept: Kept, of: GroupId, run: int) -> frozenset[Spent]:
+    def _chain(self, until: int, kept: ChainId, of: GroupId, run: int) -> frozenset[Spent]:
         """A chain up to a run, with all its partitions: it starts anew there, or goes on."""
         slot = self._space.slots[kept[0]]
         if until < 0:
@@ -173,15 +185,15 @@ class EveryPlan:
             found = {*self._appended(until, kept)}
             if self._terms.late or until in (0, len(self._spans) - 1):
                 own = self._write(slot.snapshot, until)
-                whole = self._made(until, Ask(slot.whole, kept[1], False))
+                whole = self._made(until, Requirement(slot.whole, kept[1], False))
                 found |= self._all(until, own, [whole])
             self._known[known] = self._few(found)
         return self._known[known]
 
-    def _appended(self, run: int, kept: Kept) -> frozenset[Spent]:
+    def _appended(self, run: int, kept: ChainId) -> frozenset[Spent]:
         """A chain that was there, and one partition more: the delta."""
         slot = self._space.slots[kept[0]]
-        delta = Ask(slot.delta, kept[1], False)
+        delta = Requirement(slot.delta, kept[1], False)
         place = self._space.place
         if not self._is_there(run, delta) or place[slot.delta] >= place[slot.whole]:
             return frozenset()
@@ -207,7 +219,7 @@ class EveryPlan:
         return found
 
     def _write(self, group: GroupId, run: int) -> int:
-        size = self._ways.size(group, False, self._spans[run])
+        size = self._alternatives.size(group, False, self._spans[run])
         return self._terms.stage_cost + round(operators.write(size, self._prices))
 
     def _stored(self, slot: Slot, until: int) -> Size:
@@ -215,17 +227,19 @@ class EveryPlan:
         was begun before the runs that are planned."""
         spans = [span for span in self._spans if span.run <= until]
         sizes = [
-            self._ways.size(slot.delta if span.base else slot.snapshot, False, span)
+            self._alternatives.size(slot.delta if span.base else slot.snapshot, False, span)
             for span in spans
         ]
         rows = sum(size.rows for size in sizes)
         if not rows or spans[-1].run < until:
-            return Size(max(rows, self._ways.size(slot.snapshot, False, Span(0, until)).rows), 0.0)
+            return Size(
+                max(rows, self._alternatives.size(slot.snapshot, False, Span(0, until)).rows), 0.0
+            )
         return Size(rows, 0.0)
 
     def _more_to_merge(self, slot: Slot, singles: GroupId, span: Span) -> int:
-        rows = self._ways.size(singles, False, span).rows
-        more = Size(max(0.0, rows - self._ways.size(slot.delta, False, span).rows), 0.0)
+        rows = self._alternatives.size(singles, False, span).rows
+        more = Size(max(0.0, rows - self._alternatives.size(slot.delta, False, span).rows), 0.0)
         return round(
             operators.group(more.rows, 0.0, (), 1, self._prices)
             + operators.exchange(more, self._prices)

@@ -23,17 +23,19 @@ from planner.api import PlanResult, plan
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.materialize.objective import ABOVE_ALL_COSTS
-from planner.materialize.search import Search
+from planner.materialize.sharing import GreedySharing
 from planner.memo.memo import Expression, GroupId
 from planner.request import PlanRequest, Source, SourceColumn, TimePoint
-from planner.temporal.chosen import choose
-from planner.temporal.fill import Terms
+from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.as_of import AsOf, Span
+from planner.temporal.extraction import extract_plan
+from planner.temporal.group_costs import ChainTerms
+from planner.temporal.solution import ChainId
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key, Space
-from planner.temporal.tables import Kept
-from planner.temporal.ways import Span, Way, Ways
 from tests.planner.temporal.every_plan import EveryPlan, Spent, TooManyError
 
+pytestmark = pytest.mark.search
 PROBLEMS, CHUNK = 500, 50
 MOST_PLANS, THINNEST = 1000, 12
 RUNS = 4
@@ -65,13 +67,13 @@ QUERIES = (
 FREE = Prices(**{price.name: 0 for price in fields(Prices)})
 
 
-class RandomWays(Ways):
+class RandomWays(AlternativeEnumerator):
     """Each way with a cost of its own in each run, and some of them not there. Reading a row, or
     writing or moving it, costs 1."""
 
     def __init__(self, found: PlanResult, seed: str, there: float) -> None:
         prices = replace(FREE, scan_row=1.0, write_row=1.0, exchange_row=1.0)
-        super().__init__(found.space, found.figures, prices=prices)
+        super().__init__(found.space, found.group_sizes, prices=prices)
         self._seed = seed
         self._there = there
 
@@ -79,17 +81,19 @@ class RandomWays(Ways):
         rng = random.Random(f"{self._seed} {group} {before} {span}")
         return Size(float(rng.randint(0, 1)), 0.0)
 
-    def moment(self, group: GroupId, before: bool, span: Span) -> tuple[int, int]:
-        return 2 * span.base + before, span.run
+    def as_of(self, group: GroupId, before: bool, span: Span) -> AsOf:
+        return AsOf(2 * span.base + before, span.run)  # nothing is the same in two runs
 
-    def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
-        ways = []
-        for way in super().of(expression, key, before, span):
-            rng = random.Random(f"{self._seed} {expression.id} {way} {before} {span}")
+    def of(
+        self, expression: Expression, key: Key, before: bool, span: Span
+    ) -> tuple[PhysicalAlternative, ...]:
+        alternatives = []
+        for alternative in super().of(expression, key, before, span):
+            rng = random.Random(f"{self._seed} {expression.id} {alternative} {before} {span}")
             own = rng.randint(0, 4)
-            if rng.random() < self._there or not way.asks:
-                ways.append(way._replace(own=own, hashes=None, gain=0))
-        return tuple(ways)
+            if rng.random() < self._there or not alternative.requirements:
+                alternatives.append(alternative._replace(own=own, hashed_input=None, hash_gain=0))
+        return tuple(alternatives)
 
 
 @dataclass(frozen=True)
@@ -98,10 +102,10 @@ class Problem:
 
     found: PlanResult
     space: Space
-    ways: Ways
+    alternatives: AlternativeEnumerator
     spans: tuple[Span, ...]
-    committed: frozenset[Kept]
-    terms: Terms
+    committed: frozenset[ChainId]
+    terms: ChainTerms
     weights: dict[int, int]
     costs: frozenset[Spent]
 
@@ -109,11 +113,19 @@ class Problem:
         """What the search finds: the cost of the result in the last run, and the costs by run of
         the plan that it stands for."""
         twins = self.found.families.twins
-        given = (self.space, self.ways, self.spans, weights, self.committed, twins, self.terms)
+        given = (
+            self.space,
+            self.alternatives,
+            self.spans,
+            weights,
+            self.committed,
+            twins,
+            self.terms,
+        )
         solution = Solver(*given).solve()
-        chosen = choose(self.space, solution, weights)
+        chosen = extract_plan(self.space, solution, weights)
         assert chosen is not None
-        return solution.cells[-1][chosen.root].cost, tuple(chosen.by_run)
+        return solution.entries[-1][chosen.root].cost, tuple(chosen.by_run)
 
 
 @cache
@@ -140,21 +152,23 @@ def _random(found: PlanResult, seed: str, there: float) -> Problem | None:
     space.keys = tuple(
         tuple(key for key in keys if rng.random() < there**0.3) for keys in found.space.keys
     )
-    ways = RandomWays(found, seed, there)
-    terms = Terms(late=rng.random() < 0.7, stage_cost=rng.randint(0, 3))
+    alternatives = RandomWays(found, seed, there)
+    terms = ChainTerms(late=rng.random() < 0.7, stage_cost=rng.randint(0, 3))
     base = rng.choice((0, 0, 1))
     spans = tuple(Span(base + i, base + i + 1) for i in range(RUNS))
     chains = [(slot.index, key) for slot in space.slots for key in space.keys[slot.index]]
     committed = frozenset(rng.sample(chains, rng.randint(0, len(chains))) if base else ())
     weights = {span.run: rng.randint(1, 9) for span in spans}
-    every = EveryPlan(space, ways, spans, committed, found.families.twins, terms, MOST_PLANS)
+    every = EveryPlan(
+        space, alternatives, spans, committed, found.families.twins, terms, MOST_PLANS
+    )
     try:
         costs = every.of_result()
     except TooManyError:
         return None
     if not costs:
         return None
-    return Problem(found, space, ways, spans, committed, terms, weights, costs)
+    return Problem(found, space, alternatives, spans, committed, terms, weights, costs)
 
 
 @pytest.mark.parametrize("start", range(0, PROBLEMS, CHUNK))
@@ -177,19 +191,24 @@ def test_the_search_finds_the_best_of_all_plans(start: int) -> None:
     assert kept >= CHUNK // 5
 
 
-class JoinOfTen(Ways):
+class JoinOfTen(AlternativeEnumerator):
     """A join of one row that costs 10 wherever it is computed whole; all else is free."""
 
     def __init__(self, found: PlanResult, prices: Prices) -> None:
-        super().__init__(found.space, found.figures, prices=prices)
+        super().__init__(found.space, found.group_sizes, prices=prices)
         self._join = found.space.root
 
     def size(self, group: GroupId, before: bool, span: Span) -> Size:
         return Size(1.0 if group == self._join else 0.0, 0.0)
 
-    def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
+    def of(
+        self, expression: Expression, key: Key, before: bool, span: Span
+    ) -> tuple[PhysicalAlternative, ...]:
         own = 10 if self._memo.leader(expression.group) == self._join else 0
-        return tuple(way._replace(own=own) for way in super().of(expression, key, before, span))
+        return tuple(
+            alternative._replace(own=own)
+            for alternative in super().of(expression, key, before, span)
+        )
 
 
 @pytest.mark.parametrize(
@@ -206,24 +225,28 @@ def test_the_example_of_section_6_2(weights: tuple[int, int], costs: Spent) -> N
     either (0, 10), or (15, 4)."""
     found = explored("SELECT r.k, s.h FROM r JOIN s ON r.k = s.k")
     space = found.space
-    ways = JoinOfTen(found, replace(FREE, write_row=5.0, scan_row=4.0))
+    alternatives = JoinOfTen(found, replace(FREE, write_row=5.0, scan_row=4.0))
     by_run = dict(zip((1, 2), weights, strict=True))
     spans = (Span(0, 1), Span(1, 2))
-    solution = Solver(space, ways, spans, by_run, frozenset(), {}, Terms()).solve()
-    chosen = choose(space, solution, by_run)
+    solution = Solver(space, alternatives, spans, by_run, frozenset(), {}, ChainTerms()).solve()
+    chosen = extract_plan(space, solution, by_run)
     assert chosen is not None
     assert tuple(chosen.by_run) == costs
-    every = EveryPlan(space, ways, spans, frozenset(), {}, Terms(), MOST_PLANS).of_result()
+    every = EveryPlan(
+        space, alternatives, spans, frozenset(), {}, ChainTerms(), MOST_PLANS
+    ).of_result()
     assert {(0, 10), (15, 4)} <= every
 
 
-class SmallThenBig(Ways):
+class SmallThenBig(AlternativeEnumerator):
     """Scanning a table costs 1, moving it 2, a shuffled join of two that are in place 1. To
     broadcast one costs 3 in the first run, when it is small, and 50 later; so do other joins."""
 
     def __init__(self, found: PlanResult) -> None:
         super().__init__(
-            found.space, found.figures, prices=replace(FREE, exchange_row=1.0, broadcast_bytes=1.0)
+            found.space,
+            found.group_sizes,
+            prices=replace(FREE, exchange_row=1.0, broadcast_bytes=1.0),
         )
         self._join = join_of(found)
 
@@ -231,16 +254,21 @@ class SmallThenBig(Ways):
         known = self._memo.group(group)
         return Size(0.0 if known.step else 2.0, 0.0)
 
-    def of(self, expression: Expression, key: Key, before: bool, span: Span) -> tuple[Way, ...]:
-        def own(way: Way) -> int:
+    def of(
+        self, expression: Expression, key: Key, before: bool, span: Span
+    ) -> tuple[PhysicalAlternative, ...]:
+        def own(alternative: PhysicalAlternative) -> int:
             if not isinstance(expression.node, Join):
                 return int(isinstance(expression.node, Scan))
-            if self._memo.leader(expression.group) == self._join and is_shuffled(way):
+            if self._memo.leader(expression.group) == self._join and is_shuffled(alternative):
                 return 1
             return 50 if span.run > 1 else 3
 
-        ways = super().of(expression, key, before, span)
-        return tuple(way._replace(own=own(way), hashes=None, gain=0) for way in ways)
+        alternatives = super().of(expression, key, before, span)
+        return tuple(
+            alternative._replace(own=own(alternative), hashed_input=None, hash_gain=0)
+            for alternative in alternatives
+        )
 
 
 def join_of(found: PlanResult) -> GroupId:
@@ -248,8 +276,10 @@ def join_of(found: PlanResult) -> GroupId:
     return next(one.group for one in written if isinstance(one.node, Join))
 
 
-def is_shuffled(way: Way) -> bool:
-    return bool(way.asks) and all(ask.key for ask in way.asks)
+def is_shuffled(alternative: PhysicalAlternative) -> bool:
+    return bool(alternative.requirements) and all(
+        requirement.key for requirement in alternative.requirements
+    )
 
 
 @pytest.mark.parametrize(("runs", "shuffled"), [(1, False), (2, True)], ids=["alone", "together"])
@@ -259,11 +289,11 @@ def test_runs_that_prefer_different_joins_are_planned_together(runs: int, shuffl
     found = explored("SELECT r.k, s.h FROM r JOIN s ON r.k = s.k")
     spans = (Span(0, 1), Span(1, 2))[:runs]
     by_run = {1: 1, 2: 10}
-    ways = SmallThenBig(found)
-    solver = Solver(found.space, ways, spans, by_run, frozenset(), {}, Terms())
-    chosen = Search(found.space, solver, by_run, tries=20, early=(0,)[: runs - 1]).first()
+    alternatives = SmallThenBig(found)
+    solver = Solver(found.space, alternatives, spans, by_run, frozenset(), {}, ChainTerms())
+    chosen = GreedySharing(found.space, solver, by_run, tries=20, early=(0,)[: runs - 1]).first()
     assert chosen is not None
-    way = chosen.cell(0, (join_of(found), (), False)).way
-    assert way is not None
-    assert is_shuffled(way) == shuffled
+    alternative = chosen.entry(0, (join_of(found), (), False)).alternative
+    assert alternative is not None
+    assert is_shuffled(alternative) == shuffled
     assert chosen.by_run[0] == (7 if shuffled else 5)

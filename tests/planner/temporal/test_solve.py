@@ -11,11 +11,12 @@ import pytest
 
 from planner.api import plan
 from planner.request import PlanRequest, TimePoint
-from planner.temporal.chosen import choose
-from planner.temporal.fill import Terms
+from planner.temporal.alternatives import AlternativeEnumerator
+from planner.temporal.as_of import Span
+from planner.temporal.extraction import extract_plan
+from planner.temporal.group_costs import ChainTerms
+from planner.temporal.solution import Partition
 from planner.temporal.solve import Solver
-from planner.temporal.tables import Partition
-from planner.temporal.ways import Span, Ways
 from tests.planner.sql.tpch import SOURCES
 
 QUERIES = [Path(__file__).parents[2] / "tpch" / f"q{n:02}.sql" for n in (1, 3, 4, 13, 15, 18, 21)]
@@ -28,24 +29,26 @@ def solver_of(path: Path) -> Solver:
     growing = ("orders", "lineitem", "customer", "partsupp")
     sources = tuple(replace(s, changing=s.name in growing, rows=10**6) for s in SOURCES)
     found = plan(PlanRequest(report="r", sql=path.read_text(), sources=sources, points=POINTS))
-    ways = Ways(found.space, found.figures)
+    alternatives = AlternativeEnumerator(found.space, found.group_sizes)
     twins = found.families.twins
-    return Solver(found.space, ways, SPANS, WEIGHTS, frozenset(), twins, Terms())
+    return Solver(found.space, alternatives, SPANS, WEIGHTS, frozenset(), twins, ChainTerms())
 
 
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
 def test_the_cone_above_a_change_is_all_that_changes(path: Path) -> None:
     solver = solver_of(path)
     near = solver.solve()
-    made = sorted((kept, i) for i, links in enumerate(near.links) for kept in links)
+    made = sorted(
+        (kept, i) for i, chain_costs in enumerate(near.chain_costs) for kept in chain_costs
+    )
     rng = random.Random(path.stem)
     for _ in range(6):
         shared: frozenset[Partition] = frozenset(rng.sample(made, rng.randint(0, len(made))))
         again, whole = solver.solve(shared, near), solver.solve(shared)
-        assert again.cells == whole.cells
+        assert again.entries == whole.entries
         assert again.made == whole.made
-        assert again.links == whole.links
-        assert again.longer == whole.longer
+        assert again.chain_costs == whole.chain_costs
+        assert again.extended == whole.extended
         near = again
 
 
@@ -58,7 +61,9 @@ def test_what_comes_out_the_same_is_not_looked_above(path: Path) -> None:
     whole = solver.evaluations
     solver.solve(frozenset(), near)
     assert solver.evaluations == whole
-    made = sorted((kept, i) for i, links in enumerate(near.links) for kept in links)
+    made = sorted(
+        (kept, i) for i, chain_costs in enumerate(near.chain_costs) for kept in chain_costs
+    )
     for partition in made:
         solver.solve(frozenset({partition}), near)
     assert solver.evaluations - whole < 0.4 * whole * len(made)
@@ -69,9 +74,9 @@ def test_a_partition_is_paid_for_once(path: Path) -> None:
     """What a plan costs is what its runs cost, weighted; sharing what it uses is never dearer."""
     solver = solver_of(path)
     first = solver.solve()
-    chosen = choose(solver._space, first, WEIGHTS)
+    chosen = extract_plan(solver._space, first, WEIGHTS)
     assert chosen is not None
     assert chosen.total == sum(WEIGHTS[i] * cost for i, cost in enumerate(chosen.by_run, 1))
     parts = (*chosen.result_costs.values(), *chosen.partition_costs.values())
     assert sum(chosen.by_run) == sum(parts)
-    assert chosen.total <= first.cells[-1][chosen.root].cost
+    assert chosen.total <= first.entries[-1][chosen.root].cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.tvr.laws import Bag, bag, combine, consolidated, difference, product
+from tests.oracles.laws import Bag, bag, combine, consolidated, difference, product
 
 rows = st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", None]))
 plain_bags = st.lists(rows, max_size=8).map(bag)

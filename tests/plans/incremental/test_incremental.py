@@ -20,8 +20,8 @@ from planner.contract import FamilyInput
 from planner.errors import Reason
 from planner.memo.memo import Memo, Tvr, View
 from planner.request import Method, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.rules.incremental.memo_rules import reason
 from planner.rules.methods.catalog import AUTO
-from planner.search.incremental import reason
 from tests.datadriven import Block, run_file
 
 FILES = sorted(Path(__file__).parent.glob("*.test"))

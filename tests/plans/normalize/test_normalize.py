@@ -31,7 +31,14 @@ TABLES = {"r": "k int, v int, t string", "s": "k int, w int, u string", "q": "k 
 SIZES = {"r": 10_000, "s": 1_000, "q": 100}
 VALUES = {"int": (None, 0, 1, 1, 2, 3), "string": (None, "a", "b", "1")}
 RULES = (*driver.PUSH, *driver.IMPLY, *driver.KEYS, *driver.CLEAN)
-PASSES = ("UniqueColumns", "DropInnerSorts", "CountSides", "ReorderJoins", "PruneColumns")
+PASSES = (
+    "UniqueColumns",
+    "DropInnerSorts",
+    "CountSides",
+    "ReorderJoins",
+    "DetermineChoices",
+    "PruneColumns",
+)
 
 
 def columns_of(table: str) -> list[tuple[str, str]]:

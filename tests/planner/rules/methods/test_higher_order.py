@@ -11,7 +11,7 @@ from planner.memo.memo import Memo, Role
 from planner.memo.tree import original
 from planner.rules.methods.catalog import METHODS
 from planner.rules.methods.higher_order import MOST_LEAVES
-from planner.search.explore import Search
+from planner.search.engine import RuleEngine
 from planner.tvr.signed import ColumnIds
 
 K = {
@@ -49,7 +49,7 @@ def views(relation: Relation, growing: str) -> dict[str, set[str]]:
     """By the updated source the sources of each view of the whole join."""
     memo = Memo(frozenset(growing))
     root = memo.add(relation)
-    Search(memo, METHODS["hov"].rules, ColumnIds(ColumnId(9000)), 5000).run()
+    RuleEngine(memo, METHODS["hov"].rules, ColumnIds(ColumnId(9000)), 5000).run()
     tvr = memo.tvr_of(root)
     assert tvr is not None
     found: dict[str, set[str]] = {}
@@ -90,7 +90,7 @@ def test_the_views_of_a_large_block_are_not_looked_for() -> None:
         columns = tuple(Column(ColumnId(1000 + 10 * number + j), f"k{j}", BIGINT) for j in (0, 1))
         relation = join(relation, Scan("b", columns), (K["a"][0], columns[0]))
     root = memo.add(relation)
-    Search(memo, METHODS["hov"].rules, ColumnIds(ColumnId(9000)), 5000).run()
+    RuleEngine(memo, METHODS["hov"].rules, ColumnIds(ColumnId(9000)), 5000).run()
     tvr = memo.tvr_of(root)
     assert tvr is not None
     assert tvr.has_delta

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from planner.algebra.relational import Scan
 from planner.algebra.scalar import Call, Ref, Scalar, equals
 from planner.algebra.types import BOOLEAN, INT, Column, ColumnId
-from planner.rules.normalize.join_order import Block, Rows, left_deep_order
+from planner.rules.normalize.join_order import Block, Order, left_deep_order
 
 COLUMNS = tuple(Column(ColumnId(i), f"c{i}", INT) for i in range(6))
 LEAVES = tuple(Scan(f"t{i}", (column,)) for i, column in enumerate(COLUMNS))
@@ -25,35 +23,44 @@ def block(*pairs: tuple[int, int], residual: tuple[int, int] | None = None) -> B
     return Block(LEAVES[:count], tuple(parts), tuple(reads))
 
 
-def rows_of(*sizes: float, shares: dict[tuple[int, int], float] | None = None) -> Rows:
-    given = shares or {}
-
-    def rows(leaves: frozenset[int]) -> float:
-        size = prod(sizes[leaf] for leaf in leaves)
-        return size * prod(share for pair, share in given.items() if leaves >= set(pair))
-
-    return rows
+def order_of(
+    given: Block, *sizes: float, shares: dict[tuple[int, int], float] | None = None
+) -> Order:
+    return Order(given, sizes, {frozenset(pair): s for pair, s in (shares or {}).items()})
 
 
 def test_a_chain_has_no_cross_product_even_if_one_were_cheap() -> None:
     chain = block((0, 1), (1, 2), (2, 3))
-    order = left_deep_order(chain, rows_of(2.0, 1e6, 1e6, 2.0))
+    asked = order_of(chain, 2.0, 1e6, 1e6, 2.0)
+    order = left_deep_order(asked)
     for position in range(1, 4):
-        assert chain.is_connected(frozenset(order[:position]), order[position])
+        assert asked.is_connected(frozenset(order[:position]), order[position])
 
 
 def test_the_selective_join_comes_first_and_the_larger_leaf_left() -> None:
     star = block((0, 1), (0, 2), (0, 3))
     shares = {(0, 1): 1e-2, (0, 2): 1e-4, (0, 3): 1e-3}
-    assert left_deep_order(star, rows_of(1e6, 10, 10, 10, shares=shares)) == (0, 2, 3, 1)
+    assert left_deep_order(order_of(star, 1e6, 10, 10, 10, shares=shares)) == (0, 2, 3, 1)
 
 
 def test_inequalities_connect_nothing() -> None:
     lonely = block((0, 1), residual=(1, 2))
-    assert not lonely.is_connected(frozenset({0, 1}), 2)
-    assert left_deep_order(lonely, rows_of(10, 10, 10)) == (0, 1, 2)
+    asked = order_of(lonely, 10, 10, 10)
+    assert not asked.is_connected(frozenset({0, 1}), 2)
+    assert left_deep_order(asked) == (0, 1, 2)
 
 
 def test_equal_costs_keep_the_order_of_the_text() -> None:
     clique = block((0, 1), (0, 2), (1, 2))
-    assert left_deep_order(clique, rows_of(10, 10, 10)) == (0, 1, 2)
+    assert left_deep_order(order_of(clique, 10, 10, 10)) == (0, 1, 2)
+
+
+def test_of_a_large_block_not_every_start_is_tried() -> None:
+    count = 300
+    columns = tuple(Column(ColumnId(i), f"c{i}", INT) for i in range(count))
+    leaves = tuple(Scan(f"t{i}", (column,)) for i, column in enumerate(columns))
+    parts: tuple[Scalar, ...] = tuple(equals(columns[0], other) for other in columns[1:])
+    star = Block(leaves, parts, tuple(frozenset({0, i}) for i in range(1, count)))
+    order = left_deep_order(order_of(star, *(1000.0 + i for i in range(count))))
+    assert sorted(order) == list(range(count))
+    assert order[:3] == (299, 0, 1), "the largest, the one it is joined to, then by size"

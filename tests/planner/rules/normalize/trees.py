@@ -179,7 +179,10 @@ class Builder:
         order = tuple(SortKey(column) for column in below.columns if column.type != BOOLEAN)
         if len(order) < len(below.columns):
             return below
-        return Limit(Sort(below, order), self.rng.choice((0, 1, 3)), self.rng.choice((0, 0, 1)))
+        limit = Limit(Sort(below, order), self.rng.choice((0, 1, 3)), self.rng.choice((0, 0, 1)))
+        if self.rng.random() < 0.5:
+            return limit
+        return Limit(limit, self.rng.choice((None, 0, 1, 2)), self.rng.choice((0, 0, 1)))
 
     def window(self, depth: int) -> Relation:
         below = self.relation(depth - 1)

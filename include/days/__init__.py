@@ -1,0 +1,1 @@
+"""The life of one day: generations, manifests, planned runs, publishing, the ledger."""

@@ -1,0 +1,68 @@
+"""The ledger: what each committed run was estimated to cost, what it did cost, what had arrived."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from include.sources.delivery import read_pin
+from include.state.layout import Generation, history_folder, history_key, history_order
+from include.state.records import LedgerEntry, Manifest, RunCommit, decode, encode
+from include.state.store import MissingKeyError, Store, StoreReader
+from planner.contract import decode_plan
+from planner.errors import ContractError
+
+_LOG = logging.getLogger(__name__)
+
+_ENTRIES = 200
+"""How many of the newest entries are read: a fortnight of days with up to 14 runs."""
+
+
+def record_history(store: Store, at: Generation, chain: Sequence[RunCommit]) -> None:
+    """Enter the runs of a chain that are not entered yet. An entry never changes."""
+    for commit in chain:
+        key = history_key(at, commit.run)
+        if store.find(key) is None:
+            store.put_if_absent(key, encode(_entry(store, at, commit)))
+
+
+def read_history(
+    store: StoreReader, report: str, newest: int = _ENTRIES
+) -> tuple[LedgerEntry, ...]:
+    """The ``newest`` entries of a report, oldest first.
+
+    One that cannot be read (of another version of Forerun, say) is passed over: the ledger makes
+    forecasts better, and a report must not stand still for want of one.
+    """
+    listed = (file.key for file in store.list(history_folder(report)))
+    keys = sorted(listed, key=history_order)[-newest:]
+    return tuple(entry for key in keys if (entry := _read(store, key)) is not None)
+
+
+def _read(store: StoreReader, key: str) -> LedgerEntry | None:
+    try:
+        return decode(LedgerEntry, store.get(key), key)
+    except (ContractError, MissingKeyError) as error:
+        _LOG.warning("passed over in the ledger: %s", error.message)
+        return None
+
+
+def _entry(store: StoreReader, at: Generation, commit: RunCommit) -> LedgerEntry:
+    planned = decode_plan(store.get(commit.plan))
+    manifest = decode(Manifest, store.get(at.manifest(commit.run)), at.manifest(commit.run))
+    return LedgerEntry(
+        report=at.report,
+        day=at.day,
+        generation=at.generation,
+        run=commit.run,
+        weight=planned.run.weight,
+        estimated_cost=planned.run.estimated_cost,
+        batch_cost=planned.batch_cost,
+        executor_cpu_s=commit.metrics.executor_cpu_s,
+        process_cpu_s=commit.metrics.process_cpu_s,
+        wall_s=commit.metrics.wall_s,
+        arrived=tuple((s.name, read_pin(store, s.pin).rows) for s in manifest.sources),
+        state_bytes=sum(artifact.bytes for artifact in commit.artifacts),
+        committed_at=commit.committed_at,
+        kept=tuple((planned.family(a.family).fingerprint, a.rows) for a in commit.artifacts),
+    )

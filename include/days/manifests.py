@@ -1,0 +1,116 @@
+"""Manifests: which pins a run reads, decided once. A retry gets what the first try decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+
+from include.reports.spec import ReportSpec, SourceSpec
+from include.sources.delivery import delivery, read_pin, verify_pin
+from include.sources.pins import pin_source
+from include.state.commits import read_chain
+from include.state.layout import Generation
+from include.state.records import Manifest, ManifestSource, Pin, decode, encode
+from include.state.store import Store, StoreReader, put_or_get
+from planner.errors import ForerunError, RequestError
+
+
+class DayClosedError(ForerunError):
+    """A run is asked for after a later one, such as the final run, has been committed."""
+
+    code = "day-closed"
+
+
+def manifest_of(
+    store: Store,
+    spec: ReportSpec,
+    day: date,
+    at: Generation,
+    run: int,
+    now: datetime,
+    *,
+    incomplete: Sequence[tuple[str, str]] = (),
+) -> tuple[Manifest, dict[str, Pin]]:
+    """The manifest of the run and its pins by source; a retry gets those of the first try.
+
+    ``incomplete`` says which sources were known not to be complete just before they are pinned
+    here. It stays with the pins: what is published from them lacks that, whatever comes later.
+    """
+    key = at.manifest(run)
+    found = store.find(key)
+    if found is not None:
+        manifest = decode(Manifest, found.data, key)
+        pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
+        _check_sources(spec, manifest)
+        for pin in pins.values():
+            verify_pin(pin)
+        return manifest, pins
+    chain = read_chain(store, at)
+    base = chain[-1].run if chain else 0
+    if base > run:  # committed since the caller looked
+        raise day_closed(at, run, base)
+    before = pins_of(store, at, base)
+    sources = tuple(_pinned(store, source, day, now, before) for source in spec.sources)
+    manifest = Manifest(
+        report=at.report,
+        day=at.day,
+        generation=at.generation,
+        run=run,
+        base=base,
+        final=run == spec.runs,
+        created_at=now.astimezone(UTC).isoformat(),
+        sources=sources,
+        expectations=spec.expectations,
+        share=spec.share,
+        incomplete=tuple(incomplete),
+    )
+    data, _ = put_or_get(store, key, encode(manifest))
+    manifest = decode(Manifest, data, key)
+    return manifest, {s.name: read_pin(store, s.pin) for s in manifest.sources}
+
+
+def day_closed(at: Generation, run: int, last: int) -> DayClosedError:
+    """The error for a run that is asked for after run ``last`` was committed without it."""
+    return DayClosedError(
+        f"run {run} of {at.report}, {at.day}, comes after run {last} was committed",
+        hint="Nothing is lost: the later run has read what this one would have. To compute the "
+        "day again, clear it: a new generation starts.",
+    )
+
+
+def _check_sources(spec: ReportSpec, manifest: Manifest) -> None:
+    declared = {source.name: (source.columns, source.change) for source in spec.sources}
+    if declared != {s.name: (s.columns, s.change) for s in manifest.sources}:
+        raise RequestError(
+            f"the sources of {spec.name} were edited after run {manifest.run} was pinned",
+            hint="Clear the day: a new generation starts with the report as it is now.",
+        )
+
+
+def pins_of(store: StoreReader, at: Generation, run: int) -> dict[str, str]:
+    """The keys of the pins that a committed run has read."""
+    if not run:
+        return {}
+    manifest = decode(Manifest, store.get(at.manifest(run)), at.manifest(run))
+    return {source.name: source.pin for source in manifest.sources}
+
+
+def _pinned(
+    store: Store, source: SourceSpec, day: date, now: datetime, before: dict[str, str]
+) -> ManifestSource:
+    key, pin = pin_source(store, source, day, now)
+    growing = source.arrival == "growing"
+    base_pin = before.get(source.name, "")
+    if base_pin:
+        delivery(pin, read_pin(store, base_pin), growing=growing)
+    return ManifestSource(
+        name=source.name,
+        pin=key,
+        base_pin=base_pin,
+        columns=source.columns,
+        changing=growing,
+        change=source.change,
+        format=source.format,
+        key=source.key,
+        expectations=source.expectations,
+    )

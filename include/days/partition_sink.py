@@ -1,0 +1,180 @@
+"""Publishing into a partition folder of a table: one Parquet file, replaced at once.
+
+A reader of ``<path>/<column>=<date>/`` lists the folder, so a version that is several files could
+be seen half there, on S3 and on a disk alike. The folder therefore has one data file with a fixed
+name, and publishing is one conditional put of it: before it a reader finds the old version, after
+it the new one, never both and never a part. A process that is killed on the way has changed
+nothing, and a retry puts again.
+
+The file says in its own metadata which version of the report it is. So the put compares and
+replaces the very thing that readers read: of two generations the newer one stays, whoever is late.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict, dataclass
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from include.reports.spec import PartitionFolder
+from include.sources.files import Location, locate
+from include.state.backoff import Backoff
+from include.state.records import ArtifactFile, ArtifactPartition, Pointer
+from include.state.store import Store, StoreReader, is_hidden
+from planner.contract.codec import from_json
+from planner.contract.plan_v1 import later
+from planner.errors import ContractError, ForerunError
+
+_STAMP = b"forerun"
+_ARROW_SCHEMA = b"ARROW:schema"
+_BATCH_ROWS = 1 << 16
+_MOST_BYTES = 1 << 30
+
+
+class NotPublishedError(ForerunError):
+    """A result cannot be published: it is not there, it failed its checks, or a newer one is."""
+
+    code = "not-published"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What a published file says of itself. ``incomplete``: it was published although these sources
+    were not complete, each with what was missing."""
+
+    report: str
+    day: str
+    version: str
+    generation: int
+    incomplete: tuple[tuple[str, str], ...] = later(())
+
+
+def publish_partition(
+    store: StoreReader, result: ArtifactPartition, sink: PartitionFolder, stamp: Stamp
+) -> tuple[str, tuple[ArtifactFile, ...]]:
+    """Make the folder of ``stamp.day`` hold this result; return its URI and its data file.
+
+    Repeating it changes nothing. Raises :class:`NotPublishedError` if the folder holds a newer
+    generation or files of others, or the result is too large for one file.
+    """
+    target = _target(sink, date.fromisoformat(stamp.day))
+    name = f"{stamp.report}.parquet"
+    _refuse_strangers(target, name)
+    data = _one_file(store, result, stamp)
+    _replace(target.store, f"{target.key}/{name}", data, stamp)
+    return target.store.uri(target.key), (ArtifactFile(name=name, size=len(data)),)
+
+
+def lost_partition(pointer: Pointer, sink: PartitionFolder) -> list[str]:
+    """The name of the data file in a list, if it is not the version that the pointer names."""
+    target = _target(sink, date.fromisoformat(pointer.day))
+    name = f"{pointer.report}.parquet"
+    found = target.store.find(f"{target.key}/{name}")
+    stamp = read_stamp(found.data) if found else None
+    whole = found is not None and all(len(found.data) == file.size for file in pointer.files)
+    return [] if stamp and stamp.version == pointer.version and whole else [name]
+
+
+def _target(sink: PartitionFolder, day: date) -> Location:
+    return locate(f"{sink.path.rstrip('/')}/{sink.column}={day.isoformat()}")
+
+
+def read_stamp(data: bytes) -> Stamp | None:
+    """Which version a published file is; None for a file that Forerun did not publish."""
+    try:
+        said = (pq.read_metadata(io.BytesIO(data)).metadata or {})[_STAMP]
+        stamp: Stamp = from_json(Stamp, json.loads(said), "stamp")
+    except (pa.ArrowException, OSError, KeyError, ValueError, RecursionError, ContractError):
+        return None
+    return stamp
+
+
+def _refuse_strangers(target: Location, name: str) -> None:
+    """Readers take every file of the folder for data of the table, and so would count it twice."""
+    start = len(target.key) + 1
+    others = [file.key[start:] for file in target.store.list(target.key)]
+    strange = [other for other in others if other != name and not is_hidden(other)]
+    if strange:
+        raise NotPublishedError(
+            f"{target.store.uri(target.key)} holds {strange[0]}, which this report did not publish",
+            hint="Move the files of others out of the folder, then clear the task publish.",
+        )
+
+
+def _one_file(store: StoreReader, result: ArtifactPartition, stamp: Stamp) -> bytes:
+    """The files of a result as one, in the order of their names, with the stamp.
+
+    Row by row the same, in the same types; compression and row groups are chosen anew.
+    """
+    size = sum(file.size for file in result.files)
+    if size > _MOST_BYTES:
+        raise NotPublishedError(
+            f"the result has {size:,} bytes; a partition folder takes {_MOST_BYTES:,} at most",
+            hint="Publish it with VersionedFolder(), and let readers follow the pointer.",
+        )
+    if not result.files:
+        raise NotPublishedError(
+            "the result has no file, so nothing says what its columns are",
+            hint="Publish it with VersionedFolder(), which takes an empty result.",
+        )
+    sink = io.BytesIO()
+    writer: pq.ParquetWriter | None = None
+    for file in sorted(result.files, key=lambda file: file.name):
+        with (
+            store.open(f"{result.folder}/{file.name}") as handle,
+            pq.ParquetFile(handle) as parquet,
+        ):
+            writer = writer or _writer(sink, parquet, stamp)
+            for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
+                writer.write_batch(batch.cast(writer.schema))
+    if writer is not None:
+        writer.close()
+    return sink.getvalue()
+
+
+def _writer(sink: io.BytesIO, first: pq.ParquetFile, stamp: Stamp) -> pq.ParquetWriter:
+    leaves = (first.schema.column(i) for i in range(first.metadata.num_columns))
+    if any(leaf.physical_type == "INT96" for leaf in leaves):
+        raise NotPublishedError(
+            "the result has timestamps of the old type INT96, whose time zone is not known",
+            hint="Do not set spark.sql.parquet.outputTimestampType; clear the final run.",
+        )
+    schema = first.schema_arrow
+    # Arrow's own copy of the schema is left out: the columns are as Spark declared them.
+    writer = pq.ParquetWriter(sink, schema, compression="snappy", store_schema=False)
+    said = {key: text for key, text in (schema.metadata or {}).items() if key != _ARROW_SCHEMA}
+    writer.add_key_value_metadata({**said, _STAMP: json.dumps(asdict(stamp)).encode()})
+    return writer
+
+
+def _replace(store: Store, key: str, data: bytes, stamp: Stamp) -> None:
+    """Put the file unless this version, or a newer one, is there."""
+    backoff = Backoff(key)
+    while not store.put_if_absent(key, data):
+        found = store.find(key)
+        if found is not None:
+            there = read_stamp(found.data)
+            if there == stamp and len(found.data) == len(data):
+                return
+            _refuse_to_replace(there, key, stamp)
+            if store.put_if_match(key, data, found.tag):
+                return
+        backoff.wait()
+
+
+def _refuse_to_replace(there: Stamp | None, key: str, stamp: Stamp) -> None:
+    if there is None or (there.report, there.day) != (stamp.report, stamp.day):
+        raise NotPublishedError(
+            f"{key} is there, and is not {stamp.report} of {stamp.day}",
+            hint="Give every report a table of its own, or move the file away.",
+        )
+    if there.generation > stamp.generation:
+        raise NotPublishedError(
+            f"{key} is generation {there.generation}; generation {stamp.generation} is older",
+            hint="Nothing to do. To publish again, clear the day: a new generation starts. After a "
+            "change of the state store, where generations count from 1, move the file away.",
+        )

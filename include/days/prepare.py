@@ -1,0 +1,322 @@
+"""A day outside of Spark: open a generation, plan each run, publish. What Airflow and the CLI call.
+
+Every function may be repeated after a kill at any moment: what was decided is put if absent and
+read back, so a retried task goes on with the first decision.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from include.days.borrowed_views import find_borrowed_views
+from include.days.generations import claim_name, generations, latest_generation
+from include.days.ledger import read_history, record_history
+from include.days.manifests import DayClosedError, day_closed, manifest_of, pins_of
+from include.days.observed import observed
+from include.days.publishing import (
+    FailedCheck,
+    NotPublishedError,
+    OvertakenError,
+    publish_result,
+    read_findings,
+)
+from include.days.results import read_pointer
+from include.machine.settings import allowed_functions
+from include.reports.clock import parse_time
+from include.reports.run_policy import RunPolicy
+from include.reports.spec import ReportSpec
+from include.sources.delivery import read_pin
+from include.sources.samples import draw
+from include.sources.statistics import forecast, time_points, to_source
+from include.state.backoff import Backoff
+from include.state.commits import read_chain, read_commit
+from include.state.fence import closed_through, is_closed, refuse_closed
+from include.state.layout import Generation, day_folder
+from include.state.opening import open_store
+from include.state.probe import probe
+from include.state.records import (
+    GenerationRecord,
+    Pin,
+    RunCommit,
+    encode,
+)
+from include.state.store import Store, StoreReader
+from planner.api import PlanResult, plan
+from planner.contract import decode_plan, encode_plan
+from planner.errors import RequestError
+from planner.request import (
+    Committed,
+    Method,
+    PlanRequest,
+    Problem,
+    Settings,
+    Source,
+    TimePoint,
+    ivm,
+)
+from planner.sampling import filtered_columns
+
+__all__ = [
+    "DayClosedError",
+    "FailedCheck",
+    "NotPublishedError",
+    "OvertakenError",
+    "PreparedRun",
+    "latest_generation",
+    "open_generation",
+    "prepare_run",
+    "publish_result",
+    "read_findings",
+    "read_pointer",
+]
+
+_TINY_BYTES = 16 << 20
+"""Below this the JVM's first compiler alone is cheaper: about 7 CPU seconds of data work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedRun:
+    """A run that is planned. ``skip_reason`` is empty if there is something to submit.
+
+    ``tiny``: it reads so little that the fixed cost of its JVM decides. ``result`` is what explain
+    shows, None if the run is committed already and was not planned again. ``planning_s``: seconds
+    that the planner took, without pinning, statistics and storing.
+    """
+
+    at: Generation
+    run: int
+    plan_key: str
+    plan_uri: str
+    skip_reason: str = ""
+    tiny: bool = False
+    result: PlanResult | None = None
+    planning_s: float = 0.0
+
+
+def open_generation(
+    store_uri: str, spec: ReportSpec, day: date, *, trigger: str, now: datetime, holder: str = ""
+) -> str:
+    """Open a generation of a day, or find the one that ``trigger`` has opened; return its name.
+
+    ``trigger`` is equal for all tasks and retries of one attempt at the day and new after a clear.
+    ``holder`` names who runs the report, such as its DAG; empty for one who makes no claim.
+    At the first use of a store this proves that its conditional puts hold.
+
+    Raises :class:`include.days.generations.NameTakenError` if another holder has the report's name.
+    """
+    store = open_store(store_uri)
+    probe(store)
+    if holder:
+        claim_name(store, spec.name, holder, now)
+    backoff = Backoff(day_folder(spec.name, day.isoformat()))
+    while True:
+        known = generations(store, spec.name, day)
+        for at, record in known:
+            if record.trigger == trigger:
+                return at.generation
+        pointer = read_pointer(store, spec.name, day)
+        newest = known[0][1].number if known else 0
+        # Also above what is published or closed: its state may have been cleaned up.
+        closed = closed_through(store, spec.name, day.isoformat())
+        number = max(newest, closed, pointer.generation if pointer else 0) + 1
+        record = GenerationRecord(
+            number=number,
+            trigger=trigger,
+            started_at=now.astimezone(UTC).isoformat(),
+            spec=spec.digest,
+        )
+        at = Generation(spec.name, day.isoformat(), str(number))
+        if store.put_if_absent(at.record, encode(record)) and not is_closed(store, at):
+            return at.generation
+        backoff.wait()
+
+
+def prepare_run(  # noqa: PLR0913 - the last three are for simulations
+    store_uri: str,
+    spec: ReportSpec,
+    day: date,
+    generation: str,
+    run: int,
+    *,
+    now: datetime,
+    method: Method = "auto",
+    points: Sequence[TimePoint] | None = None,
+    settings: Settings | None = None,
+    share: bool = True,
+    incomplete: Sequence[tuple[str, str]] = (),
+) -> PreparedRun:
+    """Pin the sources, plan run ``run`` with what is committed, store manifest and plan.
+
+    A retry gets the first manifest, hence the same pins and base. ``points`` replaces the forecast
+    of what arrives when; without ``share`` nothing that other
+    reports keep is read. Raises :class:`DayClosedError` after a later run was committed, and what
+    pinning and planning raise; and :class:`include.state.fence.GenerationClosedError` for a
+    generation that clean-up has closed.
+    """
+    store = open_store(store_uri)
+    at = Generation(spec.name, day.isoformat(), generation)
+    if not 1 <= run <= spec.runs:
+        hint = f"Its runs are 1 to {spec.runs}."
+        raise RequestError(f"report {spec.name} has no run {run}", hint=hint)
+    refuse_closed(store, at)
+    done = _committed_before(store, at, run)
+    if done is not None:
+        return PreparedRun(
+            at=at,
+            run=run,
+            plan_key=done.plan,
+            plan_uri=f"{store.root}/{done.plan}",
+            skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
+        )
+    manifest, pins = manifest_of(store, spec, day, at, run, now, incomplete=incomplete)
+    chain = read_chain(store, at, tip=manifest.base)
+    record_history(store, at, chain)
+    times = tuple(points) if points is not None else _forecast(store, spec, day)
+    request = PlanRequest(
+        report=spec.name,
+        sql=_sql(spec),
+        sources=_sources(spec, day, pins, times[run - 1]),
+        first_sources=_first_sources(store, spec, at, chain, times, pins),
+        points=times,
+        current=run,
+        committed=tuple(_families(store, commit) for commit in chain),
+        observed=observed(read_history(store, spec.name)),
+        borrowed=find_borrowed_views(store, manifest) if share and manifest.share else (),
+        method=method,
+        settings=_settings_of(spec, settings or Settings()),
+        problem=_problem(spec.policy),
+        parameters=spec.parameters_on(day),
+    )
+    tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
+    return _planned(store, at, request, tiny=tiny)
+
+
+def _planned(store: Store, at: Generation, request: PlanRequest, *, tiny: bool) -> PreparedRun:
+    """Plan, and store the plan under a key of its own: two planners of one run do not meet."""
+    started = time.perf_counter()
+    result = plan(request)
+    planning_s = time.perf_counter() - started
+    refuse_closed(store, at)  # a chain that clean-up was taking apart would have looked shorter
+    run = request.current
+    key = at.plan(run, uuid.uuid4().hex[:12])
+    store.put(key, encode_plan(result.plan))
+    idle = not result.plan.run.opened or not result.plan.run.stages
+    return PreparedRun(
+        at=at,
+        run=run,
+        plan_key=key,
+        plan_uri=f"{store.root}/{key}",
+        skip_reason="the plan gives this run nothing to do" if idle else "",
+        tiny=tiny,
+        result=result,
+        planning_s=planning_s,
+    )
+
+
+def _sources(
+    spec: ReportSpec, day: date, pins: Mapping[str, Pin], point: TimePoint
+) -> tuple[Source, ...]:
+    """The sources as they are pinned at a time point, with a sample where one is asked for."""
+    found = tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
+    if not any(source.sample for source in spec.sources):
+        return found
+    filtered = filtered_columns(
+        _sql(spec),
+        found,
+        allowed_functions=allowed_functions(),
+        parameters=spec.parameters_on(day),
+    )
+    samples = [
+        draw(
+            pins[source.name].files,
+            filtered.get(source.name, ()),
+            source.sample,
+            changelog=source.change == "changelog",
+            source_format=source.format,
+        )
+        for source in spec.sources
+    ]
+    return tuple(replace(one, sample=drawn) for one, drawn in zip(found, samples, strict=True))
+
+
+def _first_sources(
+    store: Store,
+    spec: ReportSpec,
+    at: Generation,
+    chain: Sequence[RunCommit],
+    times: Sequence[TimePoint],
+    pins: Mapping[str, Pin],
+) -> tuple[Source, ...]:
+    """The sources as the first committed run pinned them; none before there is one. A source that
+    the report has only since then counts as it is now."""
+    if not chain:
+        return ()
+    first = chain[0].run
+    then = {name: read_pin(store, key) for name, key in pins_of(store, at, first).items()}
+    day = date.fromisoformat(at.day)
+    return _sources(spec, day, {**pins, **then}, times[first - 1])
+
+
+def _committed_before(store: Store, at: Generation, run: int) -> RunCommit | None:
+    """The commit of ``run``, if it has one. Raises if a later run is committed and this is not."""
+    done = read_commit(store, at, run)
+    chain = read_chain(store, at)
+    if done is None and chain and chain[-1].run > run:
+        raise day_closed(at, run, chain[-1].run)
+    return done
+
+
+def _forecast(store: StoreReader, spec: ReportSpec, day: date) -> tuple[TimePoint, ...]:
+    midnight = parse_time("00:00", "the start of the day").on(day, spec.zone)
+    growing = [source.name for source in spec.sources if source.arrival == "growing"]
+    fractions = forecast(spec.points(day), midnight, growing, read_history(store, spec.name))
+    return time_points(spec.weights, fractions)
+
+
+def _families(store: StoreReader, commit: RunCommit) -> Committed:
+    """The families of which a committed run holds a partition, as its plan describes them, and what
+    the partitions take."""
+    held = {artifact.family for artifact in commit.artifacts}
+    planned = decode_plan(store.get(commit.plan))
+    return Committed(
+        index=commit.run,
+        families=tuple(f for f in planned.families if f.id in held),
+        bytes=sum(artifact.bytes for artifact in commit.artifacts),
+    )
+
+
+def _settings_of(spec: ReportSpec, settings: Settings) -> Settings:
+    """The settings with what the report (its budget) and the deployment (functions) say."""
+    settings = replace(settings, allowed_functions=allowed_functions())
+    budget = spec.state_bytes
+    return settings if budget is None else replace(settings, state_budget=budget)
+
+
+def _problem(policy: RunPolicy) -> Problem:
+    """Where the report wants results, and what its plans are compared by."""
+    if policy.problem == "ivm":
+        return ivm(len(policy.runs))
+    return Problem(results_at=policy.early_results)
+
+
+def _bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:
+    """All that a run could read."""
+    kept = sum(artifact.bytes for commit in chain for artifact in commit.artifacts)
+    return kept + sum(pin.bytes for pin in pins.values())
+
+
+def _sql(spec: ReportSpec) -> str:
+    if spec.sql:
+        return spec.sql
+    try:
+        return Path(spec.sql_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(
+            f"the SQL of report {spec.name} cannot be read: {error}",
+            hint=f"Correct sql_file, which is {spec.sql_file}.",
+        ) from None

@@ -1,0 +1,325 @@
+"""From a commit with a result, as a rule the final run's, to what readers see.
+
+The result is copied to a folder of its own and compared, then one conditional put moves the
+pointer: readers of the pointer see the old version or the new one, whole. An older generation never
+replaces a newer one, an early result neither that of a later run nor that of a whole day. For a
+partition folder of a table see :mod:`include.days.partition_sink`; there the file changes first and
+the pointer follows, so that a retry after a kill finishes what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+from include.days.ledger import record_history
+from include.days.partition_sink import (
+    NotPublishedError as NotPublishedError,  # noqa: PLC0414 - this module offers it too
+)
+from include.days.partition_sink import Stamp, lost_partition, publish_partition
+from include.days.results import read_pointer
+from include.reports.spec import PartitionFolder, ReportSpec
+from include.sources.delivery import read_pin
+from include.state.backoff import Backoff
+from include.state.commits import read_chain, read_commit, verify_partition
+from include.state.fence import is_closed, refuse_closed
+from include.state.layout import Generation, pointer_key, version_folder
+from include.state.opening import open_store
+from include.state.records import (
+    ArtifactFile,
+    ArtifactPartition,
+    Manifest,
+    Pointer,
+    RunCommit,
+    decode,
+    encode,
+)
+from include.state.store import Store, StoreReader
+from planner.contract import decode_plan
+from planner.errors import ContractError
+
+_SAMPLE = 3
+
+
+class OvertakenError(NotPublishedError):
+    """An early result comes after a later one; readers have something better already."""
+
+    code = "overtaken"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCheck:
+    """An expectation that did not hold: its severity, and one line with a sample of the rows."""
+
+    severity: str
+    text: str
+
+
+def read_findings(
+    store_uri: str, spec: ReportSpec, day: date, generation: str, run: int | None = None
+) -> tuple[FailedCheck, ...]:
+    """Every expectation that did not hold in any committed run of the day up to ``run``, by default
+    the final one; oldest run first.
+
+    Raises :class:`NotPublishedError` if that run is not committed: then nothing is known.
+    """
+    store = open_store(store_uri)
+    at = Generation(spec.name, day.isoformat(), generation)
+    chain, _ = _with_result(store, spec, at, run or spec.runs)
+    return tuple(
+        finding
+        for commit in chain
+        for check in commit.checks
+        if check.critical or check.warnings
+        for finding in _failed(store, commit.run, check.target, check.key)
+    )
+
+
+def _failed(store: StoreReader, run: int, target: str, key: str) -> list[FailedCheck]:
+    try:
+        findings = json.loads(store.get(key))["findings"]
+        return [
+            FailedCheck(finding["severity"], _line(run, target, finding))
+            for finding in findings
+            if finding["outcome"] != "passed"
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ContractError(
+            f"{key} is not the outcome of checks: {type(error).__name__}",
+            hint="It was changed or damaged from outside: restore it, or clear the day.",
+        ) from None
+
+
+def _line(run: int, target: str, finding: dict[str, Any]) -> str:
+    """One expectation that did not hold, with a sample of the rows, for people."""
+    text = f"run {run}, {target}: {finding['sentence']}"
+    if rows := finding.get("rows"):
+        sample = "; ".join(json.dumps(row, ensure_ascii=False) for row in rows[:_SAMPLE])
+        text += f"; such as {sample}"
+    return text
+
+
+def publish_result(
+    store_uri: str,
+    spec: ReportSpec,
+    day: date,
+    generation: str,
+    *,
+    now: datetime,
+    run: int | None = None,
+) -> Pointer:
+    """Publish the result of ``run``, by default the final one; return the pointer.
+
+    The pointer moves only to files that have been compared with the commit. Repeating it looks
+    whether what is published is still all there, and if not copies it again.
+
+    Raises :class:`NotPublishedError` if the run has committed no result, a critical expectation
+    did not hold, a newer generation is published, or published files are gone together with the
+    state that they came from; for an early run :class:`OvertakenError` if readers have the result
+    of a later run, or of the whole day; and
+    :class:`include.state.fence.GenerationClosedError` if clean-up has closed the generation.
+    """
+    store = open_store(store_uri)
+    at = Generation(spec.name, day.isoformat(), generation)
+    run = run or spec.runs
+    there = read_pointer(store, spec.name, day)
+    if there is not None and (there.generation, there.run) == (at.number, run):
+        lost = _lost_files(store, there, spec)
+        if is_closed(store, at) or read_commit(store, at, run) is None:
+            return _without_state(there, lost)
+    refuse_closed(store, at)
+    chain, result = _with_result(store, spec, at, run)
+    _refuse_critical(spec, chain)
+    backoff = Backoff(pointer_key(spec.name, day.isoformat()))
+    while (moved := _try_to_publish(store, spec, at, chain, result, now)) is None:
+        backoff.wait()
+    record_history(store, at, chain)  # also if the pointer was there: a kill may have come between
+    return moved
+
+
+def _try_to_publish(
+    store: Store,
+    spec: ReportSpec,
+    at: Generation,
+    chain: list[RunCommit],
+    result: ArtifactPartition,
+    now: datetime,
+) -> Pointer | None:
+    """Bring the result to where readers find it and move the pointer; None if the pointer has
+    changed since this began.
+
+    The order is what makes it safe beside clean-up and other publishers: first the pointer is
+    read, then files are copied to a folder that nobody else has ever used and compared, then the
+    fence of the day is read, then the pointer is replaced if it is still the one that was read.
+    Clean-up changes the pointer before it deletes a version.
+    """
+    key, run = pointer_key(at.report, at.day), chain[-1].run
+    version = f"{at.generation}-{run}-{chain[-1].attempt}"
+    found = store.find(key)
+    there = decode(Pointer, found.data, key) if found else None
+    if there is not None and there.version == version and not _lost_files(store, there, spec):
+        return there
+    early = run < spec.runs
+    _refuse_older(there, at.number, run, early=early)
+    verify_partition(store, result)
+    manifest = decode(Manifest, store.get(at.manifest(run)), at.manifest(run))
+    if isinstance(spec.sink, PartitionFolder):
+        stamp = Stamp(
+            report=at.report,
+            day=at.day,
+            version=version,
+            generation=at.number,
+            incomplete=manifest.incomplete,
+        )
+        folder, files = publish_partition(store, result, spec.sink, stamp)
+    else:
+        folder, files = _to_version(store, result, at, version)
+    pointer = Pointer(
+        report=at.report,
+        day=at.day,
+        version=version,
+        generation=at.number,
+        run=run,
+        folder=folder,
+        files=files,
+        rows=result.rows,
+        published_at=now.astimezone(UTC).isoformat(),
+        swept=there.swept if there else 0,
+        incomplete=manifest.incomplete,
+    )
+    if early:
+        pointer = _as_early(store, manifest, chain[-1], pointer)
+    refuse_closed(store, at)
+    if found is None:
+        won = store.put_if_absent(key, encode(pointer))
+    else:
+        won = store.put_if_match(key, encode(pointer), found.tag)
+    return pointer if won else None
+
+
+def _lost_files(store: StoreReader, pointer: Pointer, spec: ReportSpec) -> list[str]:
+    """The names of published files that are not there any more as the pointer says."""
+    if isinstance(spec.sink, PartitionFolder):
+        return lost_partition(pointer, spec.sink)
+    folder = published_folder(pointer)
+    return [
+        file.name
+        for file in pointer.files
+        if not _is_as_published(store, f"{folder}/{file.name}", file)
+    ]
+
+
+def _is_as_published(store: StoreReader, key: str, file: ArtifactFile) -> bool:
+    stored = store.stat(key)
+    if stored is None or stored.size != file.size:
+        return False
+    if file.checksum:
+        return store.checksum(key) == file.checksum
+    return not file.identity or stored.identity == file.identity
+
+
+def published_folder(pointer: Pointer) -> str:
+    """The key of the folder that a pointer names. (Its URI is of where the store lay then.)"""
+    name = pointer.folder.rpartition("/")[2]
+    return version_folder(pointer.report, pointer.day, name)
+
+
+def _without_state(pointer: Pointer, lost: list[str]) -> Pointer:
+    """What is published of a generation whose state is gone, if it is whole."""
+    if lost:
+        raise NotPublishedError(
+            f"{pointer.folder}/{lost[0]} is published, but gone or changed; the state of "
+            f"generation {pointer.generation} of {pointer.report}, {pointer.day}, that it was "
+            "copied from was cleaned up",
+            hint="Clear the day: a new generation computes and publishes it again.",
+        )
+    return pointer
+
+
+def _with_result(
+    store: StoreReader, spec: ReportSpec, at: Generation, run: int
+) -> tuple[list[RunCommit], ArtifactPartition]:
+    """The chain that ends in a run, and the result that the run has made."""
+    final = run == spec.runs
+    if final or read_commit(store, at, run) is not None:
+        chain = read_chain(store, at, tip=None if final else run)
+        if chain and chain[-1].run == run and chain[-1].result is not None:
+            return chain, chain[-1].result
+    raise NotPublishedError(
+        f"{'the final run' if final else f'run {run}'} of {at.report}, {at.day}, generation "
+        f"{at.generation}, has not made a result",
+        hint=f"Let run {run} finish first; a failed one can be retried.",
+    )
+
+
+def _as_early(
+    store: StoreReader, manifest: Manifest, commit: RunCommit, pointer: Pointer
+) -> Pointer:
+    """The pointer with what a reader must know of a result over a part of the day."""
+    return replace(
+        pointer,
+        early=True,
+        as_of=manifest.created_at,
+        fraction=decode_plan(store.get(commit.plan)).run.arrived,
+        arrived=tuple((s.name, read_pin(store, s.pin).rows) for s in manifest.sources),
+    )
+
+
+def _refuse_critical(spec: ReportSpec, chain: list[RunCommit]) -> None:
+    failed = [c for commit in chain for c in commit.checks if c.critical]
+    if failed:
+        targets = ", ".join(dict.fromkeys(check.target for check in failed))
+        raise NotPublishedError(
+            f"{sum(c.critical for c in failed)} critical expectations of {spec.name} did not hold "
+            f"({targets}); nothing is published",
+            hint=f"See {failed[0].key.removesuffix('.json')}.html in the store. Correct the data "
+            "and clear the day.",
+        )
+
+
+def _refuse_older(there: Pointer | None, number: int, run: int, *, early: bool) -> None:
+    if there is None:
+        return
+    if there.generation > number:
+        raise NotPublishedError(
+            f"generation {there.generation} of {there.report}, {there.day}, is published; "
+            f"generation {number} is older",
+            hint="Nothing to do. To publish again, clear the day: a new generation starts.",
+        )
+    if early and (not there.early or (there.generation == number and there.run > run)):
+        what = f"of run {there.run}" if there.early else "of the whole day"
+        raise OvertakenError(
+            f"the result {what} of {there.report}, {there.day}, generation {there.generation}, is "
+            f"published; that of run {run} of generation {number} would tell less",
+            hint="Nothing to do: the final run publishes the whole day again.",
+        )
+
+
+def _to_version(
+    store: Store, result: ArtifactPartition, at: Generation, version: str
+) -> tuple[str, tuple[ArtifactFile, ...]]:
+    """Copy the result to a folder of this one try: who else deletes or writes, it is not there."""
+    folder = version_folder(at.report, at.day, f"{version}-{uuid.uuid4().hex[:8]}")
+    for file in result.files:
+        store.copy(f"{result.folder}/{file.name}", f"{folder}/{file.name}")
+    return store.uri(folder), _published(store, folder, result)
+
+
+def _published(store: Store, folder: str, result: ArtifactPartition) -> tuple[ArtifactFile, ...]:
+    """The copies, each compared with what the commit says of its original."""
+    files = []
+    for file in result.files:
+        key = f"{folder}/{file.name}"
+        stored = store.stat(key)
+        # A copy may have an etag of its own on S3; on a local disk the checksum stays true.
+        copied = replace(file, identity="")
+        if stored is None or not _is_as_published(store, key, copied):
+            raise NotPublishedError(
+                f"{key} was changed while it was published",
+                hint="Retry the task; let nothing else write to the results folder.",
+            )
+        files.append(replace(file, identity="" if file.checksum else stored.identity))
+    return tuple(files)

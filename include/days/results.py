@@ -1,0 +1,61 @@
+"""What readers of a report ask: which result of a day is published, and is it the whole day."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from include.state.layout import pointer_key
+from include.state.opening import open_store
+from include.state.records import Pointer, decode
+from include.state.store import StoreReader
+from planner.errors import ForerunError
+
+
+class NoResultError(ForerunError):
+    """Nothing is published of a report for a day."""
+
+    code = "no-result"
+
+
+class NotCompleteError(ForerunError):
+    """What is published is an early result, or was published although sources were incomplete."""
+
+    code = "not-complete"
+
+
+def read_pointer(store: StoreReader, report: str, day: date) -> Pointer | None:
+    """What is published of a report for a day, None for nothing."""
+    key = pointer_key(report, day.isoformat())
+    found = store.find(key)
+    return decode(Pointer, found.data, key) if found else None
+
+
+def read_result(
+    store_uri: str, report: str, day: date, *, require_complete: bool = True
+) -> Pointer:
+    """The published result of ``report`` for ``day``: where its files lie, and what to know of it.
+
+    With ``require_complete`` a result is refused that is not over the whole day of every source.
+    Raises :class:`NoResultError` when nothing is published and :class:`NotCompleteError` for a
+    result that is refused.
+    """
+    pointer = read_pointer(open_store(store_uri), report, day)
+    if pointer is None:
+        raise NoResultError(
+            f"nothing is published of {report} for {day}",
+            hint="Look at the report's DAG run of that day, and whether this is its store.",
+        )
+    if require_complete and not pointer.complete:
+        raise NotCompleteError(
+            f"{report} of {day} is published, but not complete: {'; '.join(what_lacks(pointer))}",
+            hint="Wait for a complete one, or ask for it as it is (require_complete=False).",
+        )
+    return pointer
+
+
+def what_lacks(pointer: Pointer) -> tuple[str, ...]:
+    """What a published result is not over, as sentences; empty for the whole day."""
+    if pointer.early:
+        what = f"it is the early result of run {pointer.run}, over what had come by {pointer.as_of}"
+        return (f"{what} (about {pointer.fraction:.0%} of the day)",)
+    return tuple(f"{source}: {what}" for source, what in pointer.incomplete)

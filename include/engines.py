@@ -1,0 +1,75 @@
+"""The engines that run plans: one entry each, read wherever an engine is chosen or told apart.
+
+An engine is one module of ``spark_jobs`` with a class for the protocol
+:class:`spark_jobs.engine.Engine`, and one entry here. The command line, the Airflow operators, the
+simulation and the job know engines by this table alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from include.verify.sail_gaps import SAIL_GAPS, EngineGap
+from planner.errors import ForerunError
+from planner.request import Settings
+
+
+class UnknownEngineError(ForerunError):
+    """Somebody asks for an engine that is not in the table."""
+
+    code = "engine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSpec:
+    """What is known of an engine without starting it.
+
+    ``start``: ``module:function`` in ``spark_jobs``, called with the keywords ``master`` (a Spark
+    master or None) and ``name`` (of the application); imported only by a process that runs a plan.
+    ``submitted``: a simulated run is an application of its own, through spark-submit; otherwise all
+    runs share one engine in the process that simulates. ``opening_cost``: what opening a run costs
+    there, in the planner's units. ``spark_types``: a query gives columns of Spark's types; if
+    not, results are cast before they are compared. ``gaps``: the constructs whose results differ
+    from Spark's in silence.
+    """
+
+    name: str
+    about: str
+    start: str
+    submitted: bool
+    opening_cost: float = Settings().run_cost
+    spark_types: bool = True
+    gaps: tuple[EngineGap, ...] = ()
+
+
+_TABLE = (
+    EngineSpec(
+        name="spark",
+        about="Spark itself",
+        start="spark_jobs.classic:start_spark",
+        submitted=True,
+    ),
+    EngineSpec(
+        name="sail",
+        about="Sail, quick and without a JVM",
+        start="spark_jobs.connect:start_sail",
+        submitted=False,
+        opening_cost=0.0,
+        spark_types=False,
+        gaps=SAIL_GAPS,
+    ),
+)
+ENGINES: Mapping[str, EngineSpec] = MappingProxyType({spec.name: spec for spec in _TABLE})
+
+
+def engine_spec(name: str) -> EngineSpec:
+    """The engine of that name. Raises :class:`UnknownEngineError` if there is none."""
+    try:
+        return ENGINES[name]
+    except KeyError:
+        known = ", ".join(f"{spec.name} ({spec.about})" for spec in ENGINES.values())
+        raise UnknownEngineError(
+            f"there is no engine {name!r}", hint=f"Use one of {known}."
+        ) from None

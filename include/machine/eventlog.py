@@ -1,0 +1,254 @@
+"""What a Spark application really read, wrote and burned, out of its event log.
+
+The log is JSON, a line an event. Tasks give CPU time and bytes; the SQL plans give which scan the
+rows came from, so that rows of sources and rows of saved artifacts are told apart. Spark names a
+scan of a catalog table ``Scan parquet spark_catalog.default.<table>`` and a scan of bare files
+``Scan parquet``; artifact families are the only catalog tables of a run.
+
+Work is put under the local property :data:`STAGE_PROPERTY` that the job sets for each stage, so a
+figure belongs to the stage whose name it is; work outside of every stage is under ``""``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planner.errors import ForerunError
+
+STAGE_PROPERTY = "forerun.stage"
+_SQL = "org.apache.spark.sql.execution.ui."
+_TABLE = "spark_catalog.default."
+_WANTED = (
+    '{"Event":"SparkListenerJobStart"',
+    '{"Event":"SparkListenerTaskEnd"',
+    '{"Event":"SparkListenerStageCompleted"',
+    '{"Event":"' + _SQL,
+)
+
+
+class EventLogError(ForerunError):
+    """An event log that cannot be read."""
+
+    code = "event-log"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows that one scan gave on, and the size of the files it opened.
+
+    Rows that Spark reads twice count twice: it does so to sample for an ORDER BY.
+    ``family`` is the id of an artifact family, or empty for a source.
+    """
+
+    family: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageUse:
+    """What the tasks of one stage used. Seconds are CPU seconds of executor threads."""
+
+    stage: str
+    cpu_s: float
+    bytes_read: int
+    bytes_written: int
+    rows_written: int
+    bytes_shuffled: int
+    scans: tuple[Scan, ...]
+
+    @property
+    def source_rows(self) -> int:
+        return sum(scan.rows for scan in self.scans if not scan.family)
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the files that were opened. Tasks do not count what a reader fetches in threads
+        of its own, as Parquet's vectored reads do, so ``bytes_read`` is far too low for them."""
+        return sum(scan.bytes for scan in self.scans)
+
+    @property
+    def state_rows(self) -> int:
+        return sum(scan.rows for scan in self.scans if scan.family)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationUse:
+    """An application, by stage in the order of their names. ``rows_by_write`` has, for each write
+    of files in the order in which they began, the rows of the tasks whose output was committed."""
+
+    stages: tuple[StageUse, ...]
+    rows_by_write: tuple[int, ...] = ()
+
+    @property
+    def cpu_s(self) -> float:
+        return sum(stage.cpu_s for stage in self.stages)
+
+    def stage(self, name: str) -> StageUse:
+        """The figures of a stage; zeros if it ran no task."""
+        for stage in self.stages:
+            if stage.stage == name:
+                return stage
+        return StageUse(name, 0.0, 0, 0, 0, 0, ())
+
+
+@dataclass(slots=True)
+class _Tasks:
+    cpu_ns: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    rows_written: int = 0
+    bytes_shuffled: int = 0
+
+
+@dataclass(slots=True)
+class _Log:
+    """Everything gathered in one pass. Scans are by (SQL execution, id of the row metric): adaptive
+    execution shows the same scan in many versions of a plan. Writes are ids of row metrics, too;
+    the driver sets those when the job is committed, so a task that failed or lost is not in them.
+    """
+
+    stage_of_job_stage: dict[int, str] = field(default_factory=dict)
+    stage_of_execution: dict[int, str] = field(default_factory=dict)
+    tasks: dict[str, _Tasks] = field(default_factory=dict)
+    metrics: dict[int, int] = field(default_factory=dict)
+    scans: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
+    writes: dict[int, None] = field(default_factory=dict)
+
+
+class EventLogReader:
+    """Follows the event log of an application that is still running, or reads one that ended.
+
+    Every :meth:`read` goes on where the one before stopped, so it is cheap to ask after each stage.
+    A last line that is not whole yet (or was cut short by a kill) is left for later.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._log = _Log()
+
+    def read(self) -> ApplicationUse:
+        """Everything up to now. Raises :class:`EventLogError` if there is no plain log here."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError as error:
+            raise EventLogError(
+                f"the event log {self._path} cannot be read: {error.strerror}",
+                hint="The driver writes it in its temporary folder: see that nothing empties that.",
+            ) from None
+        whole = data.rfind(b"\n") + 1
+        self._offset += whole
+        _gather(self._log, data[:whole].decode("utf-8", "replace").splitlines())
+        return _totals(self._log)
+
+
+def _gather(log: _Log, lines: Iterable[str]) -> None:
+    for event in _events(lines):
+        kind = event["Event"]
+        if kind == "SparkListenerJobStart":
+            _job_start(log, event)
+        elif kind == "SparkListenerTaskEnd":
+            _task_end(log, event)
+        elif kind == "SparkListenerStageCompleted":
+            for value in event["Stage Info"].get("Accumulables", ()):
+                if value.get("Metadata") == "sql":
+                    log.metrics[value["ID"]] = int(value.get("Value") or 0)
+        elif kind == _SQL + "SparkListenerDriverAccumUpdates":
+            log.metrics.update({int(key): int(value) for key, value in event["accumUpdates"]})
+        elif "sparkPlanInfo" in event:
+            for family, rows, size in _scans(event["sparkPlanInfo"]):
+                log.scans[event["executionId"], rows] = (family, size)
+            log.writes.update(dict.fromkeys(_writes(event["sparkPlanInfo"])))
+
+
+def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        if line.startswith(_WANTED):
+            yield json.loads(line)
+
+
+def _job_start(log: _Log, event: dict[str, Any]) -> None:
+    properties = event.get("Properties") or {}
+    stage = properties.get(STAGE_PROPERTY, "")
+    for number in event["Stage IDs"]:
+        log.stage_of_job_stage[number] = stage
+    if execution := properties.get("spark.sql.execution.id"):
+        log.stage_of_execution[int(execution)] = stage
+
+
+def _task_end(log: _Log, event: dict[str, Any]) -> None:
+    """Failed tasks count too: their CPU was spent."""
+    used = event.get("Task Metrics")
+    if not used:
+        return
+    stage = log.stage_of_job_stage.get(event["Stage ID"], "")
+    tasks = log.tasks.setdefault(stage, _Tasks())
+    tasks.cpu_ns += used.get("Executor CPU Time", 0)
+    tasks.bytes_read += used.get("Input Metrics", {}).get("Bytes Read", 0)
+    tasks.bytes_written += used.get("Output Metrics", {}).get("Bytes Written", 0)
+    tasks.rows_written += used.get("Output Metrics", {}).get("Records Written", 0)
+    shuffle = used.get("Shuffle Write Metrics", {})
+    tasks.bytes_shuffled += shuffle.get("Shuffle Bytes Written", 0)
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[tuple[str, dict[str, int]]]:
+    """The name of each operator in a plan tree, with the ids of its metrics by their names."""
+    todo = [plan]
+    while todo:
+        node = todo.pop()
+        todo.extend(node["children"])
+        yield node["nodeName"], {m["name"]: m["accumulatorId"] for m in node["metrics"]}
+
+
+def _writes(plan: dict[str, Any]) -> Iterator[int]:
+    """The metric of rows of each operator in a plan tree that writes files."""
+    for _, metrics in _nodes(plan):
+        if "number of written files" in metrics:
+            yield metrics["number of output rows"]
+
+
+def _scans(plan: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """(family or empty, metric of rows, metric of file bytes) of each scan in a plan tree."""
+    for name, metrics in _nodes(plan):
+        words = name.split()
+        if words[:1] != ["Scan"] or "parquet" not in words:
+            continue
+        if "number of output rows" in metrics:
+            table = words[-1].removeprefix(_TABLE) if _TABLE in words[-1] else ""
+            size = metrics.get("size of files read", -1)
+            yield table, metrics["number of output rows"], size
+
+
+def _totals(log: _Log) -> ApplicationUse:
+    scans: dict[str, list[Scan]] = {}
+    counted: set[int] = set()
+    for (execution, rows), (family, size) in sorted(log.scans.items()):
+        if rows in log.metrics and rows not in counted:
+            counted.add(rows)
+            stage = log.stage_of_execution.get(execution, "")
+            scan = Scan(family, log.metrics[rows], log.metrics.get(size, 0))
+            scans.setdefault(stage, []).append(scan)
+    nothing = _Tasks()
+    return ApplicationUse(
+        tuple(
+            StageUse(
+                stage,
+                tasks.cpu_ns / 1e9,
+                tasks.bytes_read,
+                tasks.bytes_written,
+                tasks.rows_written,
+                tasks.bytes_shuffled,
+                tuple(scans.get(stage, ())),
+            )
+            for stage in sorted({*log.tasks, *scans})
+            for tasks in (log.tasks.get(stage, nothing),)
+        ),
+        tuple(log.metrics[rows] for rows in log.writes if rows in log.metrics),
+    )

@@ -1,0 +1,272 @@
+"""The spark-submit options of a driver JVM: class-data archive, compiler, S3A class path.
+
+Set-up leaves its files in one folder, :func:`home_folder` (the S3A jars, the class-data archives,
+a local S3 server). :func:`submit_options` turns them into configuration pairs for
+``spark-submit --conf``, for ``SparkSubmitOperator(conf=...)`` and for ``SparkSession.builder``.
+
+Nothing here ever holds a secret: S3A takes the keys from the ``AWS_*`` environment variables that
+a driver inherits, and so does boto3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from include.machine.deployment import JAVA_OPTIONS, beside, deployment_defaults
+from include.machine.settings import s3_settings
+from planner.errors import ForerunError
+
+LEAST_JAVA = 17
+HOME_VARIABLE = "FORERUN_HOME"
+PLAIN_ARCHIVE = "cds/driver.jsa"
+S3A_ARCHIVE = "cds/driver-s3a.jsa"
+JAR_FOLDER = "jars/s3a"
+
+# Without logging off, a JVM whose class path does not fit the archive prints a warning to stdout.
+_QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
+# Measured: halves the start of a driver, but nearly doubles the CPU of a query that runs for a
+# minute; worth it below some 7 CPU seconds of work on data (docs/operations.md).
+_FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
+
+_OF_THE_SHELL = frozenset(
+    (
+        "SPARK_HOME",
+        "PYSPARK_SUBMIT_ARGS",
+        "SPARK_REMOTE",
+        "SPARK_LOCAL_REMOTE",
+        "SPARK_CONNECT_MODE_ENABLED",
+    )
+)
+
+
+class JavaError(ForerunError):
+    """There is no Java, or one that is too old for Spark."""
+
+    code = "java"
+
+
+class JarsMissingError(ForerunError):
+    """The store is on S3 and Spark has no S3 file system on its class path."""
+
+    code = "jars-missing"
+
+
+@dataclass(frozen=True, slots=True)
+class DriverFiles:
+    """What set-up left for driver JVMs. Each is None where it is not there.
+
+    ``jars`` is the folder of the slim S3A jar set. An archive fits one class path exactly:
+    ``archive`` the plain one, ``s3a_archive`` the one with ``jars`` in front.
+    """
+
+    jars: Path | None = None
+    archive: Path | None = None
+    s3a_archive: Path | None = None
+
+
+def home_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where set-up keeps what it fetched or made.
+
+    ``FORERUN_HOME`` if set, else ``.forerun`` of the checkout, else (installed without a checkout)
+    ``forerun`` in the user's cache folder.
+    """
+    environ = os.environ if environ is None else environ
+    if named := environ.get(HOME_VARIABLE):
+        return Path(named).expanduser().resolve()
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        return (checkout / ".forerun").resolve()
+    cache = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "forerun"
+
+
+def driver_files(home: Path | None = None) -> DriverFiles:
+    """The files of :class:`DriverFiles` that exist under ``home`` (default: the home folder)."""
+    home = home or home_folder()
+    jars, plain, s3a = home / JAR_FOLDER, home / PLAIN_ARCHIVE, home / S3A_ARCHIVE
+    return DriverFiles(
+        jars=jars if any(jars.glob("hadoop-aws-*.jar")) else None,
+        archive=plain if plain.is_file() else None,
+        s3a_archive=s3a if s3a.is_file() else None,
+    )
+
+
+def submit_options(
+    store_uri: str,
+    tiny: bool = False,
+    *,
+    master: str = "local",
+    files: DriverFiles | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[tuple[str, str], ...]:
+    """Configuration pairs for a Spark driver that works on the store at ``store_uri``.
+
+    ``tiny`` is for a run predicted to have next to no data: only the first JIT compiler, which
+    starts fast and ends slow. ``master`` is where the application will run: a cluster is sent the
+    S3A jars, for its machines need not have them. Lists that the deployment has in its
+    ``spark-defaults.conf`` are gone on with. ``files`` and ``environ`` default to this machine's.
+    A missing or unfit archive only costs time: the JVM ignores it.
+
+    Raises :class:`JarsMissingError` for an ``s3://`` store without the S3A jars.
+    """
+    files = driver_files() if files is None else files
+    environ = os.environ if environ is None else environ
+    on_s3 = is_s3(store_uri)
+    java = java_options(files.s3a_archive if on_s3 else files.archive, tiny)
+    pairs = [(JAVA_OPTIONS, " ".join(java))] if java else []
+    if on_s3:
+        if files.jars is None:
+            raise JarsMissingError(
+                f"Spark cannot reach {store_uri}: the S3A jars are not installed",
+                hint=f"Run `make jars`, or set {HOME_VARIABLE} to the folder that has them.",
+            )
+        pairs += s3a_options(files.jars, environ)
+        if not is_local(master):
+            pairs.append(("spark.jars", f"{files.jars}/*.jar"))
+    return beside(pairs, deployment_defaults(environ, spark_home()))
+
+
+def java_executable(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The Java that spark-submit will take: of ``JAVA_HOME``, else of ``PATH``; None without."""
+    environ = os.environ if environ is None else environ
+    if home := environ.get("JAVA_HOME"):
+        named = Path(home) / "bin" / "java"
+        return named if named.is_file() else None
+    found = shutil.which("java", path=environ.get("PATH"))
+    return Path(found) if found else None
+
+
+def java_version(java: Path) -> str:
+    """What ``java -version`` says (it goes to standard error), or "" if it does not run."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return said.stderr
+
+
+def java_major(said: str) -> int:
+    """The major version in what ``java -version`` says, 0 if there is none."""
+    version = re.search(r'version "(\d+)(?:\.(\d+))?', said)
+    if version is None:
+        return 0
+    return int(version[2] or 0) if version[1] == "1" else int(version[1])  # 1.8 is Java 8
+
+
+def require_java(environ: Mapping[str, str] | None = None) -> None:
+    """Raise :class:`JavaError` unless spark-submit will find a Java that Spark runs on."""
+    java = java_executable(environ)
+    hint = f"Install Java {LEAST_JAVA} (`make setup` does), or point JAVA_HOME to one."
+    if java is None:
+        raise JavaError("Spark needs Java, and there is none", hint=hint)
+    major = java_major(java_version(java))
+    if major < LEAST_JAVA:
+        found = f"is Java {major}" if major else "does not run"
+        raise JavaError(f"Spark needs Java {LEAST_JAVA} or newer, {java} {found}", hint=hint)
+
+
+def archive_identity(jars: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What a class-data archive must agree with: the Java build and the class path.
+
+    The JVM compares names, sizes and times of the jars; so does this, by their folder's listing.
+    """
+    java = java_executable(environ)
+    folders = [*([jars] if jars else []), spark_home() / "jars"]
+    listing = hashlib.sha256()
+    for folder in folders:
+        for jar in sorted(folder.glob("*.jar")):
+            status = jar.stat()
+            listing.update(f"{jar}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return {
+        "java": java_version(java) if java else "",
+        "class_path": listing.hexdigest(),
+    }
+
+
+def identity_file(archive: Path) -> Path:
+    """Where the identity of an archive is kept, beside it."""
+    return archive.with_suffix(".json")
+
+
+def spark_home() -> Path:
+    """Spark's folder in the running environment, found without importing pyspark."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise ForerunError("pyspark is not installed", hint="Run `make setup`.", code="no-pyspark")
+    return Path(spec.origin).resolve().parent
+
+
+def is_s3(store_uri: str) -> bool:
+    """Whether a URI names an object store that Spark reads through S3A."""
+    return urlsplit(store_uri).scheme in {"s3", "s3a"}
+
+
+def is_local(master: str) -> bool:
+    """Whether a Spark master URL means the driver's own process and no others."""
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def java_options(archive: Path | None, tiny: bool) -> list[str]:
+    """JVM flags: the class-data archive, if there is one, and the choice of compiler."""
+    flags = [*_QUIET, _quoted(f"-XX:SharedArchiveFile={archive}")] if archive else []
+    return [*flags, _FIRST_COMPILER_ONLY] if tiny else flags
+
+
+def s3a_options(jars: Path, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Class path and S3A settings; endpoint and region from the variables that boto3 reads too.
+
+    ``s3://`` URIs go to S3A as well, so that one spelling serves Spark and boto3.
+    """
+    settings = s3_settings(environ)
+    pairs = [
+        ("spark.driver.extraClassPath", f"{jars}/*"),
+        ("spark.hadoop.fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem"),
+        # One object per pending commit less to write, list and delete.
+        ("spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled", "true"),
+        ("spark.hadoop.fs.s3a.endpoint.region", settings.region),
+        ("spark.hadoop.fs.s3a.path.style.access", str(settings.path_style).lower()),
+    ]
+    if settings.endpoint:
+        encrypted = urlsplit(settings.endpoint).scheme != "http"
+        pairs += [
+            ("spark.hadoop.fs.s3a.endpoint", settings.endpoint),
+            ("spark.hadoop.fs.s3a.connection.ssl.enabled", str(encrypted).lower()),
+        ]
+    return pairs
+
+
+def spark_submit() -> Path:
+    """The spark-submit of the running Python's environment (never another one from PATH)."""
+    return Path(sys.prefix) / "bin" / "spark-submit"
+
+
+def driver_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Environment for spark-submit: this Python for driver and workers, this Spark, no other.
+
+    ``SPARK_HOME`` of the surrounding shell would start another version of Spark, and variables of
+    Spark Connect (which a session on Sail sets, too) a session on a server, so they are dropped.
+    """
+    environ = os.environ if environ is None else environ
+    bin_folder = str(Path(sys.prefix) / "bin")
+    kept = {name: value for name, value in environ.items() if name not in _OF_THE_SHELL}
+    path = environ.get("PATH", os.defpath)
+    return {
+        **kept,
+        "PATH": path if path.split(os.pathsep)[0] == bin_folder else f"{bin_folder}:{path}",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+
+
+def _quoted(flag: str) -> str:
+    return f'"{flag}"' if " " in flag else flag

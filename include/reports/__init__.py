@@ -1,0 +1,1 @@
+"""What a report is, as pure values: its spec, run policy, clock times, expectations, sizes."""

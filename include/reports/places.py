@@ -1,0 +1,68 @@
+"""Where files may lie: the kinds of places that Forerun reads and writes, and no others.
+
+A place that nothing can read is refused where it is written down. It would otherwise be found when
+the day is already late, or be waited for until somebody looks.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from include.reports.fields import SpecError
+
+SUPPORTED = "an absolute path (/lake/orders), file:///path, or s3://bucket/prefix (s3a:// as well)"
+_ELSEWHERE = {
+    "gs": "Google Cloud Storage",
+    "abfs": "Azure storage",
+    "abfss": "Azure storage",
+    "wasb": "Azure storage",
+    "wasbs": "Azure storage",
+    "hdfs": "HDFS",
+    "viewfs": "HDFS",
+    "dbfs": "the file system of Databricks",
+    "http": "a web server",
+    "https": "a web server",
+    "jdbc": "a database",
+    "hive": "a table of a catalog",
+}
+
+
+def check_place(uri: str, what: str, *, root: bool = False) -> None:
+    """Raise :class:`SpecError` unless ``uri`` is a folder in a place that Forerun can use.
+
+    ``what`` names it in the error, such as ``source orders: the path``. ``root``: a whole bucket
+    will do. The place itself is not looked at.
+    """
+    scheme, mark, rest = uri.partition("://")
+    if not mark and not uri.startswith("file:"):
+        if uri.startswith("/"):
+            if not uri.strip("/"):
+                raise _unsupported(f"{what} {uri!r} is the root of the machine")
+            return
+        why = "is neither an absolute path nor a URI"
+        if "/" not in uri and "." in uri:
+            why = "looks like a table of a catalog, which Forerun does not read"
+        raise _unsupported(f"{what} {uri!r} {why}")
+    parts = urlsplit(uri)
+    if "@" in rest.partition("/")[0]:
+        raise SpecError(
+            f"{what} holds credentials",  # and is not shown
+            hint="Leave them out: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, "
+            "a profile or a role of the machine are found by themselves.",
+        )
+    if parts.scheme not in ("file", "s3", "s3a"):
+        known = _ELSEWHERE.get(scheme.lower())
+        where = f" ({known})" if known else ""
+        raise _unsupported(f"{what} {uri!r}: {scheme}://{where} is not supported")
+    if parts.query or parts.fragment or uri.endswith(("?", "#")):
+        raise _unsupported(f"{what} {uri!r} has a ? or a #, which no folder in a URI may have")
+    if parts.scheme == "file" and (parts.netloc not in ("", "localhost") or len(parts.path) < 2):
+        raise _unsupported(f"{what} {uri!r} names no folder of this machine")
+    if parts.scheme != "file" and not parts.netloc:
+        raise _unsupported(f"{what} {uri!r} names no bucket")
+    if parts.scheme != "file" and not root and not parts.path.strip("/"):
+        raise _unsupported(f"{what} {uri!r} names a bucket and no folder in it")
+
+
+def _unsupported(message: str) -> SpecError:
+    return SpecError(message, hint=f"Supported are {SUPPORTED}.")

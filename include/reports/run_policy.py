@@ -1,0 +1,101 @@
+"""The runs of a report's day: when, at what price, and which of them give the result."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from include.reports.clock import parse_time
+from include.reports.fields import SpecError, take_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTime:
+    """A run: when (:mod:`include.reports.clock`), and what compute costs then, relatively."""
+
+    at: str
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        take_fields(self, "RunTime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """How the task of the final run is tried again: how often, and how many seconds all pauses
+    between two tries take together."""
+
+    count: int
+    pauses_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPolicy:
+    """The runs of a day in order; the last one is the final run.
+
+    ``reserve`` is the least time to keep free before the deadline; the latest safe start of the
+    final run is then, or earlier if its forecast says so (:mod:`include.days.safe_start`). For
+    that, ``cores`` is how many Spark has; how often it is tried again, Airflow's task says.
+    ``results_at``: the early runs that publish the result over what has arrived by then, by number
+    from 1; the final run always publishes. ``problem``: what plans are compared by, ``pdw`` the
+    weighted sum of what the runs cost, ``ivm`` the cost of the last run, then of the one before it,
+    and so on; with ``ivm`` every run publishes.
+    """
+
+    runs: tuple[RunTime, ...]
+    reserve: str = "+01:00"
+    cores: int = 2
+    results_at: tuple[int, ...] = ()
+    problem: Literal["pdw", "ivm"] = "pdw"
+
+    @property
+    def early_results(self) -> tuple[int, ...]:
+        """The early runs that publish a result, in order."""
+        last = len(self.runs)
+        wanted = range(1, last) if self.problem == "ivm" else self.results_at
+        return tuple(sorted(run for run in wanted if run != last))
+
+    def __post_init__(self) -> None:
+        take_fields(self, "RunPolicy")
+        if not self.runs:
+            raise SpecError("the run policy has no run", hint="Give at least the final run.")
+        for run in self.runs:
+            if not (math.isfinite(run.weight) and run.weight > 0):
+                raise SpecError(
+                    f"the run at {run.at} has weight {run.weight:g}",
+                    hint="A weight is the price of compute then: a number above 0, such as 0.25.",
+                )
+        times = [parse_time(run.at, "the time of a run").seconds for run in self.runs]
+        for index, (before, after) in enumerate(pairwise(times), start=2):
+            if after <= before:
+                raise SpecError(
+                    f"run {index} at {self.runs[index - 1].at} is not after "
+                    f"run {index - 1} at {self.runs[index - 2].at}",
+                    hint="List the runs in order of time; hours go on past 24:00.",
+                )
+        if not parse_time(self.reserve, "the reserve").elapsed:
+            raise SpecError(
+                f"the reserve {self.reserve!r} is a clock time",
+                hint="It is a length of time: write +01:00 for one hour.",
+            )
+        if self.cores < 1:
+            raise SpecError(f"the run policy has {self.cores} cores", hint="Give at least 1 core.")
+        self._check_results()
+
+    def _check_results(self) -> None:
+        if self.problem == "ivm" and self.results_at:
+            raise SpecError(
+                "the run policy has both results_at and the problem ivm",
+                hint="With ivm every run gives the result: leave out results_at.",
+            )
+        last = len(self.runs)
+        for run in self.results_at:
+            if run not in range(1, last + 1) or self.results_at.count(run) > 1:
+                why = "twice" if run in range(1, last + 1) else f"of a day of {last} runs"
+                raise SpecError(
+                    f"results_at names run {run} {why}",
+                    hint="Name early runs by their numbers from 1, each once, such as "
+                    "results_at=(1, 2).",
+                )

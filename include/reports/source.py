@@ -1,0 +1,150 @@
+"""A source of a report: one table of its query, checked when it is built."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from include.reports.changes import Change, in_files
+from include.reports.complete_when import CompleteWhen
+from include.reports.expectations import Expectation
+from include.reports.fields import SpecError, label, take_fields
+from include.reports.names import check_name, check_unique
+from include.reports.places import check_place
+from planner.algebra.types import parse_type
+from planner.contract.plan_v1 import ColumnSpec
+
+MOST_SAMPLED = 100_000
+"""Rows of a sample: they are held in memory, and predicates are evaluated over them in Python."""
+
+_PLACEHOLDERS = ("ds", "ds_nodash", "yyyy", "mm", "dd")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSpec:
+    """One table of the query.
+
+    ``path``: the folder of a day's files, a path or URI (``file://``, ``s3://``) in which ``{ds}``
+    is the report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files
+    below it that have the format's suffix, and whose name does not start with ``_`` or ``.``, are
+    data. ``columns`` is the declared schema in Spark's types; ``key`` columns that are together
+    unique, if any. ``change``: a ``changelog``'s files have one column more, ``__w BIGINT``: how
+    often the row comes (positive) or is taken back (negative). A ``growing`` source must say when
+    its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
+    all is a day without rows. ``sample``: so many rows are read at random before a run is planned,
+    to count what the query's filters let through (docs/statistics.md); 0 for none.
+    """
+
+    name: str
+    path: str
+    columns: tuple[ColumnSpec, ...]
+    format: str = "parquet"
+    key: tuple[str, ...] = ()
+    change: Change = "append_only"
+    arrival: Literal["growing", "static"] = "growing"
+    complete_when: CompleteWhen | None = None
+    allow_empty: bool = False
+    expectations: tuple[Expectation, ...] = ()
+    sample: int = 0
+
+    def __post_init__(self) -> None:
+        take_fields(self, label("source", self.name))
+        _check_source(self)
+
+    @property
+    def file_columns(self) -> tuple[ColumnSpec, ...]:
+        """The columns of the source's files."""
+        return in_files(self.columns, self.change)
+
+    def path_on(self, day: date) -> str:
+        """The folder of ``day``."""
+        values = {
+            "ds": day.isoformat(),
+            "ds_nodash": day.strftime("%Y%m%d"),
+            "yyyy": f"{day.year:04d}",
+            "mm": f"{day.month:02d}",
+            "dd": f"{day.day:02d}",
+        }
+        return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
+
+
+FORMATS = ("parquet",)
+"""The names of :data:`include.sources.formats.FORMATS`, which a value need not import."""
+
+
+def _check_source(source: SourceSpec) -> None:
+    check_name(source.name, "a source")
+    what = f"source {source.name}"
+    if source.format not in FORMATS:
+        raise SpecError(
+            f"{what}: there is no format {source.format!r}",
+            hint=f"Use one of {', '.join(FORMATS)}.",
+        )
+    unknown = [p for p in _PLACEHOLDER.findall(source.path) if p not in _PLACEHOLDERS]
+    if unknown or not source.path:
+        raise SpecError(
+            f"{what}: the path {source.path!r} "
+            + (f"has the unknown placeholder {{{unknown[0]}}}" if unknown else "is empty"),
+            hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
+        )
+    if {"{", "}"} & set(_PLACEHOLDER.sub("", source.path)):
+        raise SpecError(
+            f"{what}: the path {source.path!r} has a brace without its partner",
+            hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
+        )
+    check_place(source.path, f"{what}: the path")
+    if not 0 <= source.sample <= MOST_SAMPLED:
+        raise SpecError(
+            f"{what}: a sample of {source.sample} rows",
+            hint=f"Give 0 to {MOST_SAMPLED:,} rows; some thousand tell most of what more would.",
+        )
+    _check_columns(source, what)
+    _check_arrival(source, what)
+
+
+def _check_columns(source: SourceSpec, what: str) -> None:
+    if not source.columns:
+        raise SpecError(f"{what} declares no columns", hint="List them with Spark's types.")
+    check_unique([column.name.lower() for column in source.file_columns], f"{what}: column")
+    for column in source.columns:
+        try:
+            known = parse_type(column.type).name in _SPARK_TYPES or "<" in column.type
+        except ValueError as error:
+            raise SpecError(f"{what}: column {column.name}: {error}", hint="") from None
+        if not known:
+            raise SpecError(
+                f"{what}: column {column.name} has the unknown type {column.type!r}",
+                hint="Use a Spark SQL type such as BIGINT, DECIMAL(12,2), STRING or DATE.",
+            )
+    if source.change == "changelog":
+        for column in source.columns:
+            if "map<" in column.type.lower():
+                raise SpecError(
+                    f"{what}: column {column.name} is a map, by which rows cannot be compared",
+                    hint="Leave the column out of the changelog, or make it an array of structs.",
+                )
+    names = {column.name for column in source.columns}
+    if missing := [column for column in source.key if column not in names]:
+        raise SpecError(
+            f"{what}: the key column {missing[0]} is not among its columns",
+            hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
+        )
+
+
+_SPARK_TYPES = {
+    "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING",
+    "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
+}  # fmt: skip
+
+
+def _check_arrival(source: SourceSpec, what: str) -> None:
+    rule = source.complete_when
+    if source.arrival == "growing" and rule is None:
+        raise SpecError(
+            f"{what} grows, but nothing says when its day is complete",
+            hint="Give complete_when: MarkerFile, HourlyMarkers, AssetEvent, ExpectedCount or "
+            "ClockTime.",
+        )

@@ -1,0 +1,233 @@
+"""A report as a value: what its author says, checked when it is built.
+
+Nothing here does I/O. A spec can be written as Python (in a DAG file) or kept as JSON; both give
+the same frozen value, and :func:`encode_report` / :func:`decode_report` are strict inverses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from include.reports.clock import parse_time, parse_zone
+from include.reports.complete_when import (
+    AssetEvent,
+    ClockTime,
+    CompleteWhen,
+    ExpectedCount,
+    HourlyMarkers,
+    MarkerFile,
+)
+from include.reports.expectations import Expectation
+from include.reports.fields import SpecError, label, take_fields
+from include.reports.names import check_name, check_unique
+from include.reports.parameters import Parameter, check_parameters, day_parameters
+from include.reports.places import check_place
+from include.reports.run_policy import RunPolicy, RunTime
+from include.reports.sizes import parse_bytes
+from include.reports.source import MOST_SAMPLED, SourceSpec
+from planner.contract.codec import from_json, to_json
+from planner.errors import ContractError
+
+__all__ = [
+    "MOST_SAMPLED",
+    "AssetEvent",
+    "ClockTime",
+    "CompleteWhen",
+    "ExpectedCount",
+    "HourlyMarkers",
+    "MarkerFile",
+    "Parameter",
+    "PartitionFolder",
+    "ReportSpec",
+    "RunPolicy",
+    "RunTime",
+    "SourceSpec",
+    "SpecError",
+    "VersionedFolder",
+    "decode_report",
+    "encode_report",
+]
+
+SPEC_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedFolder:
+    """Publish into the store's own results: a folder per version and a pointer to the current."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionFolder:
+    """Publish as the folder ``<path>/<column>=<date>`` of a partitioned table."""
+
+    path: str
+    column: str = "ds"
+
+    def __post_init__(self) -> None:
+        take_fields(self, "PartitionFolder")
+        check_name(self.column, "PartitionFolder: the partition column")
+        check_place(self.path, "PartitionFolder: the path")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportSpec:
+    """A report. Exactly one of ``sql`` (the text) and ``sql_file`` (a path) is given.
+
+    ``deadline``: when it must be published (:mod:`include.reports.clock`), in ``timezone``, which
+    is also that of the run times. ``on_incomplete``: what the final run does at its latest safe
+    start if a source is not complete: ``wait`` on, publish what is there
+    ``publish_with_warning``, or ``fail``. ``store``: the URI of the state store; empty for the
+    environment's default.
+    ``parameters``: named parameters of the SQL beside those of the day (``:report_date``,
+    ``:report_start``, ``:report_end``), each with a type and a value.
+    ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
+    ``share`` names a group: what this report keeps is offered to the reports of the store that name
+    the same one, and what they keep over the very same files is read where that is cheaper than
+    computing it again. Empty, the default, is no group.
+    """
+
+    name: str
+    sources: tuple[SourceSpec, ...]
+    policy: RunPolicy
+    sql: str = ""
+    sql_file: str = ""
+    timezone: str = "UTC"
+    deadline: str = "30:00"
+    on_incomplete: Literal["wait", "publish_with_warning", "fail"] = "wait"
+    sink: VersionedFolder | PartitionFolder = VersionedFolder()
+    expectations: tuple[Expectation, ...] = ()
+    store: str = ""
+    state_budget: str = ""
+    share: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    owner: str = "forerun"
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        take_fields(self, label("report", self.name))
+        _check_report(self)
+        check_parameters(self.parameters, f"report {self.name}")
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return parse_zone(self.timezone)
+
+    @property
+    def runs(self) -> int:
+        """The number of runs of a day, the final one included; also the final run's index."""
+        return len(self.policy.runs)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        return tuple(run.weight for run in self.policy.runs)
+
+    def source(self, name: str) -> SourceSpec:
+        """The source of that name. Raises :class:`SpecError` when there is none."""
+        for source in self.sources:
+            if source.name == name:
+                return source
+        raise SpecError(
+            f"report {self.name} has no source {name}",
+            hint=f"Its sources are {', '.join(s.name for s in self.sources)}.",
+        )
+
+    def points(self, day: date) -> tuple[datetime, ...]:
+        """The instants of the runs of ``day``, in UTC."""
+        return tuple(parse_time(r.at, "a run").on(day, self.zone) for r in self.policy.runs)
+
+    def parameters_on(self, day: date) -> tuple[Parameter, ...]:
+        """The named parameters of the SQL with their values on ``day``."""
+        return (*day_parameters(day, self.zone), *self.parameters)
+
+    def deadline_on(self, day: date) -> datetime:
+        """When the report of ``day`` is due, in UTC."""
+        return parse_time(self.deadline, "the deadline").on(day, self.zone)
+
+    @property
+    def state_bytes(self) -> int | None:
+        """The state budget in bytes, None for any. Raises :class:`include.reports.sizes.SizeError`
+        for a text that is no size, which is why building a report asks for it."""
+        if not self.state_budget:
+            return None
+        return parse_bytes(self.state_budget, f"report {self.name}: state_budget")
+
+    @property
+    def due_after_s(self) -> int:
+        """Seconds from the start of a day on which clocks do not change to the deadline."""
+        return parse_time(self.deadline, "the deadline").seconds
+
+    def latest_safe_start(self, day: date, needed: timedelta = timedelta()) -> datetime:
+        """The last instant at which the final run of ``day`` may start: the reserve, or what it is
+        forecast to need, before the deadline; but never before its own time."""
+        reserve = timedelta(seconds=parse_time(self.policy.reserve, "the reserve").seconds)
+        return max(self.deadline_on(day) - max(reserve, needed), self.points(day)[-1])
+
+    def with_sql(self, text: str) -> ReportSpec:
+        """The same report with its SQL text in place of the file's path."""
+        return replace(self, sql=text, sql_file="")
+
+    @property
+    def digest(self) -> str:
+        """A hash that changes with anything in the spec, its SQL text included."""
+        return hashlib.sha256(encode_report(self)).hexdigest()[:16]
+
+
+def encode_report(spec: ReportSpec) -> bytes:
+    """Canonical JSON: the same spec gives the same bytes."""
+    record = {"version": SPEC_VERSION, **to_json(spec)}
+    return (json.dumps(record, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def decode_report(data: bytes | str) -> ReportSpec:
+    """Read a spec. Raises :class:`SpecError` for anything unknown, missing or of another type."""
+    try:
+        raw = json.loads(data)
+    except ValueError as error:
+        raise SpecError(f"the report is not JSON: {error}", hint="Correct the text.") from None
+    version = raw.pop("version", None) if isinstance(raw, dict) else None
+    if version != SPEC_VERSION:
+        raise SpecError(
+            f"the report has spec version {version!r}, this program reads {SPEC_VERSION}",
+            hint=f'Give it "version": {SPEC_VERSION} and the fields that docs/reports.md lists.',
+        )
+    try:
+        return typing.cast(ReportSpec, from_json(ReportSpec, raw, "report", defaults=True))
+    except ContractError as error:
+        raise SpecError(error.message, hint="docs/reports.md lists the fields.") from None
+
+
+def _check_report(spec: ReportSpec) -> None:
+    check_name(spec.name, "the report")
+    if spec.share:
+        check_name(spec.share, f"report {spec.name}: the group that shares")
+    if bool(spec.sql.strip()) == bool(spec.sql_file):
+        raise SpecError(
+            f"report {spec.name} has {'both sql and sql_file' if spec.sql_file else 'no SQL'}",
+            hint="Give exactly one: sql (the text) or sql_file (the path of a file with it).",
+        )
+    if not spec.sources:
+        raise SpecError(f"report {spec.name} has no source", hint="List the tables it reads.")
+    check_unique([source.name.lower() for source in spec.sources], f"report {spec.name}: source")
+    parse_zone(spec.timezone)
+    last = spec.policy.runs[-1]
+    start, due = parse_time(last.at, "the final run"), parse_time(spec.deadline, "the deadline")
+    if start.seconds >= due.seconds:  # on a day without a change of clocks
+        raise SpecError(
+            f"report {spec.name}: the deadline {spec.deadline} is before the last run at {last.at}",
+            hint="Move the deadline, or the final run; hours go on past 24:00.",
+        )
+    if spec.store:
+        check_place(spec.store, f"report {spec.name}: the store", root=True)
+    _ = spec.state_bytes
+    if isinstance(spec.sink, PartitionFolder) and spec.policy.early_results:
+        raise SpecError(
+            f"report {spec.name} has early results, and a partition folder for its sink",
+            hint="Who reads a table cannot tell a part of a day from the whole. Use "
+            "VersionedFolder: its pointer says which of the two a version is.",
+        )

@@ -1,0 +1,140 @@
+"""Whether the day of a source is complete, as its report says how to tell.
+
+The clock is an argument. Asset events live in Airflow: the caller names those that have come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import assert_never
+
+from include.reports.clock import parse_time
+from include.reports.spec import (
+    AssetEvent,
+    ClockTime,
+    ExpectedCount,
+    HourlyMarkers,
+    MarkerFile,
+    ReportSpec,
+    SourceSpec,
+)
+from include.sources.files import locate
+from include.sources.formats import format_of
+from include.state.store import StoredFile
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What a source lacks: ``what`` is a sentence without its name. ``accepted``: the report goes
+    on all the same, and readers of its result must be told."""
+
+    source: str
+    what: str
+    accepted: bool = False
+
+    @property
+    def text(self) -> str:
+        return f"{self.source}: {self.what}"
+
+
+def find_missing(
+    spec: ReportSpec, day: date, now: datetime, *, events: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Missing, ...]:
+    """What is missing at ``now`` of the sources of which the day is not complete.
+
+    ``events`` has the URIs of the assets that had their event for this day, each with what its
+    producer said was missing; None leaves sources that wait for an asset aside. Raises
+    :class:`include.state.store.StoreError` when a source's folder cannot be listed.
+    """
+    found: list[Missing | None] = []
+    for source in spec.sources:
+        rule = source.complete_when
+        if isinstance(rule, AssetEvent):
+            found.append(_of_asset(source.name, rule, day, events))
+        elif what := _of_files(source, rule, spec, day, now):
+            found.append(Missing(source.name, what))
+    return tuple(each for each in found if each)
+
+
+def _of_asset(
+    source: str, rule: AssetEvent, day: date, events: Mapping[str, Sequence[str]] | None
+) -> Missing | None:
+    if events is None:
+        return None
+    if rule.uri not in events:
+        return Missing(source, f"no event of asset {rule.uri} for {day}")
+    if not (said := events[rule.uri]):
+        return None
+    what = f"asset {rule.uri} was not complete on {day}: {'; '.join(said)}"
+    return Missing(source, what, accepted=rule.incomplete == "accept")
+
+
+def _of_files(
+    source: SourceSpec,
+    rule: MarkerFile | HourlyMarkers | ExpectedCount | ClockTime | None,
+    spec: ReportSpec,
+    day: date,
+    now: datetime,
+) -> str:
+    """What the day of a source lacks by its files and the clock; empty if it is complete."""
+    match rule:
+        case None:
+            if source.allow_empty or _files(source, day):
+                return ""
+            return f"no files in {source.path_on(day)}"
+        case ClockTime():
+            at = parse_time(rule.at, "complete_when").on(day, spec.zone)
+            return "" if now >= at else f"complete at {at:%Y-%m-%d %H:%M}Z"
+        case MarkerFile():
+            if rule.name in _names(source, day):
+                return ""
+            return f"no {rule.name} in {source.path_on(day)}"
+        case HourlyMarkers():
+            return _unmarked(source, rule, spec, day)
+        case ExpectedCount():
+            return _uncounted(source, rule, day)
+        case _:
+            assert_never(rule)
+
+
+def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
+    files = _files(source, day)
+    if rule.files:
+        found, wanted, unit = len(files), rule.files, "files"
+    else:
+        from include.sources.footers import SourceFileError
+        from include.sources.pins import arrived_rows
+
+        try:
+            found, wanted, unit = arrived_rows(source, day), rule.rows, "rows"
+        except SourceFileError as error:
+            return error.message  # still being written, or to be put right
+    return "" if found >= wanted else f"{found:,} of {wanted:,} {unit}"
+
+
+def _unmarked(source: SourceSpec, rule: HourlyMarkers, spec: ReportSpec, day: date) -> str:
+    expected, there = rule.expected(day, spec.zone), _names(source, day)
+    missing = [path for path in expected if path not in there]
+    if not missing:
+        return ""
+    named = ", ".join(missing[:_MOST_NAMED]) + (", ..." if len(missing) > _MOST_NAMED else "")
+    return (
+        f"{len(expected) - len(missing)} of {len(expected)} hours have their "
+        f"marker in {source.path_on(day)}; not {named}"
+    )
+
+
+def _files(source: SourceSpec, day: date) -> tuple[StoredFile, ...]:
+    return locate(source.path_on(day)).files(format_of(source.format).suffix)
+
+
+def _names(source: SourceSpec, day: date) -> set[str]:
+    """All that lies in the folder of the day, hidden files too, by its path below that folder. A
+    missing folder is empty."""
+    place = locate(source.path_on(day))
+    start = len(place.key) + 1
+    return {file.key[start:] for file in place.store.list(place.key)}

@@ -1,0 +1,55 @@
+"""Whether a file still has the content that was pinned, where its size and time cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from include.sources.files import Location
+from include.sources.formats import SourceFormat
+from include.state.records import PinnedFile
+from include.state.store import MissingKeyError
+
+_THREADS = 8
+
+Keyed = tuple[PinnedFile, str]
+"""A file and its key in the store of its location."""
+
+
+def with_digests(
+    form: SourceFormat, location: Location, files: Sequence[Keyed]
+) -> list[PinnedFile]:
+    """The files with a digest of what they hold. Where their identity is an etag, as they are."""
+    if location.has_etags:
+        return [file for file, _ in files]
+    digests = _digests(form, location, files)
+    return [replace(file, digest=one) for (file, _), one in zip(files, digests, strict=True)]
+
+
+def changed_contents(form: SourceFormat, location: Location, files: Sequence[Keyed]) -> set[str]:
+    """The URIs of those of the files that have not the pinned content.
+
+    A file may be written again with the size and the time that it had (``cp -p``, ``rsync -t``).
+    Files that are pinned by an etag, or by an older version, have no digest and are not read.
+    """
+    known = [(file, key) for file, key in files if file.digest]
+    digests = _digests(form, location, known)
+    return {file.uri for (file, _), one in zip(known, digests, strict=True) if one != file.digest}
+
+
+def _digests(form: SourceFormat, location: Location, files: Sequence[Keyed]) -> list[str]:
+    """One digest per file; empty for one that is gone."""
+
+    def digest(one: Keyed) -> str:
+        file, key = one
+        try:
+            with location.store.open(key) as handle:
+                return form.digest(handle, file.size)
+        except MissingKeyError:
+            return ""
+
+    if not files:
+        return []
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(digest, files))

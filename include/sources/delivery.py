@@ -1,0 +1,105 @@
+"""What was pinned: reading pins back, what a delivery is, and proof that files are still the same.
+
+A run reads exactly its pins. A file that was written again, cut short or removed since then would
+silently change the result, so every file is looked at before Spark reads it, and once more before
+the run commits: its size, its etag or time, and, where that is a time, a digest of its footer and
+of blocks spread over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from include.sources.contents import changed_contents
+from include.sources.files import locate, locate_file
+from include.sources.formats import format_of
+from include.state.layout import pin_key
+from include.state.records import Pin, PinnedFile, decode
+from include.state.store import StoreReader
+from planner.errors import ContractError, ForerunError
+
+
+class SourceChangedError(ForerunError):
+    """A pinned file was changed or taken away, in a source that only grows."""
+
+    code = "source-changed"
+
+
+def read_pin(store: StoreReader, key: str) -> Pin:
+    """A pin, by the key that a manifest names, with all its files; ``base`` stays what it is in
+    the store."""
+    pin = decode(Pin, store.get(key), key)
+    if not pin.base:
+        return pin
+    below = pin_key(pin.source, pin.day, pin.base)
+    base = decode(Pin, store.get(below), below)
+    if base.base or base.number != pin.base or pin.base >= pin.number:
+        raise ContractError(
+            f"{key} goes on from {below}, which is not an earlier pin that is whole",
+            hint="It was changed or damaged from outside: restore it, or clear the day.",
+        )
+    return replace(pin, files=put_together(base.files, pin.files, pin.dropped), dropped=())
+
+
+def put_together(
+    base: Sequence[PinnedFile], new: Sequence[PinnedFile], dropped: Sequence[str]
+) -> tuple[PinnedFile, ...]:
+    """The files of a pin, by URI, from those of its base and what has changed since."""
+    gone = {*dropped, *(file.uri for file in new)}
+    kept = (file for file in base if file.uri not in gone)
+    return tuple(sorted((*kept, *new), key=lambda file: file.uri))
+
+
+def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[PinnedFile, ...]:
+    """What a source gained since the base's pin: the files that are in ``pin`` only.
+
+    Raises :class:`SourceChangedError` if the base's files are not all still there unchanged, or
+    if a source that does not grow (``growing`` false) has gained a file.
+    """
+    if base is None:
+        return pin.files
+    now = {file.uri: file for file in pin.files}
+    before = {file.uri for file in base.files}
+    for file in base.files:
+        there = now.get(file.uri)
+        if there is None:
+            raise _changed(pin.name, file.uri, "was there at the last committed run and is gone")
+        same = (there.size, there.identity) == (file.size, file.identity)
+        if not same or (there.digest and file.digest and there.digest != file.digest):
+            raise _changed(pin.name, file.uri, "was written again since the last committed run")
+    new = tuple(file for file in pin.files if file.uri not in before)
+    if new and not growing:
+        raise _changed(pin.name, new[0].uri, "is new, but the source is declared static")
+    return new
+
+
+def verify_pin(pin: Pin) -> None:
+    """Prove that every pinned file is still there as it was pinned.
+
+    Raises :class:`SourceChangedError` naming the first that is not.
+    """
+    if not pin.files:
+        return
+    location, form = locate(pin.path), format_of(pin.format)
+    listed = {location.store.uri(file.key): file for file in location.files(form.suffix)}
+    there: list[tuple[PinnedFile, str]] = []
+    for file in pin.files:
+        found = listed.get(file.uri)
+        if found is None:
+            found = locate_file(file.uri).store.stat(locate_file(file.uri).key)
+        if found is None:
+            raise _changed(pin.name, file.uri, "vanished after it was pinned")
+        if (found.size, found.identity) != (file.size, file.identity):
+            raise _changed(pin.name, file.uri, "was changed after it was pinned")
+        there.append((file, found.key))
+    if changed := sorted(changed_contents(form, location, there)):
+        raise _changed(pin.name, changed[0], "was changed after it was pinned")
+
+
+def _changed(source: str, uri: str, what: str) -> SourceChangedError:
+    return SourceChangedError(
+        f"source {source}: {uri} {what}",
+        hint="Files of a source are only ever added. If the change is right, clear the day: a new "
+        "generation reads all of it again.",
+    )

@@ -1,0 +1,81 @@
+"""The files of a source: where they lie, which of them are data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from include.state.file_store import FileStore
+from include.state.opening import refuse_credentials
+from include.state.store import Store, StoredFile, is_hidden
+from planner.errors import ForerunError
+
+
+class SourcePathError(ForerunError):
+    """The path of a source cannot be read, or has no files."""
+
+    code = "source-path"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A folder (or a single file) of a source: the store of its disk or bucket, and the key.
+
+    ``has_etags``: what identifies a file there is its content; on a disk it is the time of its last
+    change, which a copy may keep.
+    """
+
+    store: Store
+    key: str
+    has_etags: bool = False
+
+    def files(self, suffix: str) -> tuple[StoredFile, ...]:
+        """The data files, by key: below the folder, with the format's ``suffix``, not hidden."""
+        alone = self.store.stat(self.key) if self.key.endswith(suffix) else None
+        if alone is not None:
+            return (alone,)
+        start = len(self.key) + 1
+        return tuple(
+            file
+            for file in self.store.list(self.key)
+            if file.key.endswith(suffix) and not is_hidden(file.key[start:])
+        )
+
+
+def locate(path: str) -> Location:
+    """Where a source lies: ``/folder``, ``folder``, ``file:///folder`` or ``s3://bucket/prefix``.
+
+    Raises :class:`SourcePathError` for anything else.
+    """
+    refuse_credentials(path)
+    parts = urlsplit(path)
+    if parts.scheme in ("", "file") and parts.path:
+        plain = path if not parts.scheme else unquote(parts.path)
+        key = os.path.abspath(plain).strip("/")  # noqa: PTH100 - resolve() would follow links
+        if key:
+            return Location(_disk(), key)
+    if parts.scheme in ("s3", "s3a") and parts.netloc and parts.path.strip("/"):
+        from include.machine.settings import s3_settings
+        from include.state.s3_store import S3Store
+
+        bucket = S3Store(parts.netloc, "", s3_settings())
+        return Location(bucket, parts.path.strip("/"), has_etags=True)
+    raise SourcePathError(
+        f"{path!r} is not the folder of a source",
+        hint="Use /folder, file:///folder or s3://bucket/prefix.",
+    )
+
+
+def _disk() -> FileStore:
+    """The disk as a store. Tables that a report publishes into are for others to read, as the umask
+    of the process has it."""
+    return FileStore(Path("/"), access="umask")
+
+
+def locate_file(uri: str) -> Location:
+    """Where a pinned file lies. Its URI is as Spark reads it: nothing in it is escaped."""
+    if uri.startswith("file://"):
+        return Location(_disk(), uri.removeprefix("file://").strip("/"))
+    return locate(uri)

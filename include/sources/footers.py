@@ -1,0 +1,184 @@
+"""Parquet footers: rows, schema in Spark's types, and statistics by column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from include.sources.files import Location
+from include.sources.parquet_types import same_but_for_case, spark_type
+from include.state.records import ColumnFooter, PinnedFile
+from include.state.store import MissingKeyError, StoredFile
+from planner.errors import ForerunError
+
+_THREADS = 8
+_LONGEST = 120
+"""Longest text kept as minimum or maximum: statistics, not data."""
+
+_SMALL_DICTIONARY = 1 << 16
+_PAGE_HEADER = 14
+_REPEATED = 8
+
+
+class SourceFileError(ForerunError):
+    """A file of a source cannot be read as Parquet."""
+
+    code = "source-file"
+
+
+def read_footers(location: Location, files: Sequence[StoredFile]) -> list[PinnedFile]:
+    """The footers of ``files``, in order. Raises :class:`SourceFileError` naming the file."""
+    if len(files) < 2:
+        return [read_footer(location, file) for file in files]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(lambda file: read_footer(location, file), files))
+
+
+def read_footer(location: Location, file: StoredFile) -> PinnedFile:
+    """The footer of one file."""
+    uri = location.store.uri(file.key)
+    try:
+        with location.store.open(file.key) as handle, pq.ParquetFile(handle) as parquet:
+            meta, schema = parquet.metadata, parquet.schema_arrow
+            _check_names(uri, schema.names)
+            columns = tuple(_column(uri, meta, field) for field in schema)
+            rows = int(meta.num_rows)
+    except MissingKeyError:
+        raise SourceFileError(
+            f"{uri} vanished while it was being pinned",
+            hint="Deliver new files; leave those that are there. Then retry the task.",
+        ) from None
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise SourceFileError(
+            f"{uri} is not a readable Parquet file: {str(error).splitlines()[0]}",
+            hint="It is truncated or still being written: write under a name that starts with _ "
+            "or . and rename it at the end, or deliver it again.",
+        ) from None
+    return PinnedFile(
+        uri=uri,
+        size=file.size,
+        identity=file.identity,
+        rows=rows,
+        columns=columns,
+    )
+
+
+def _check_names(uri: str, names: Sequence[str]) -> None:
+    if alike := same_but_for_case(names):
+        raise SourceFileError(
+            f"{uri}: the columns {' and '.join(alike)} have one name, as Spark ignores case",
+            hint="Rename all but one of them when the file is written.",
+        )
+
+
+def _column(uri: str, meta: Any, field: pa.Field) -> ColumnFooter:
+    leaves = [i for i in range(meta.num_columns) if _top(meta, i) == field.name]
+    groups = [meta.row_group(g) for g in range(meta.num_row_groups)]
+    chunks = [[group.column(i) for i in leaves] for group in groups]
+    flat = len(leaves) == 1 and not pa.types.is_nested(field.type)
+    sizes = [chunk for row in chunks for chunk in row]
+    base = ColumnFooter(
+        name=field.name,
+        type=_type(uri, meta, field, leaves),
+        compressed=sum(chunk.total_compressed_size for chunk in sizes),
+        uncompressed=sum(chunk.total_uncompressed_size for chunk in sizes),
+    )
+    return _with_statistics(base, [row[0] for row in chunks], field.type) if flat else base
+
+
+def _top(meta: Any, index: int) -> str:
+    path: str = meta.schema.column(index).path
+    name: str = meta.schema.column(index).name
+    # A flat column's path is its name, dots and all; a nested one's starts with the column's name.
+    return name if path == name else path.split(".", 1)[0]
+
+
+def _type(uri: str, meta: Any, field: pa.Field, leaves: list[int]) -> str:
+    if len(leaves) == 1 and meta.schema.column(leaves[0]).physical_type == "INT96":
+        return "TIMESTAMP"  # Arrow takes Spark's own old format for one without a zone
+    try:
+        return spark_type(field.type)
+    except TypeError:
+        raise SourceFileError(
+            f"{uri}: column {field.name} has type {field.type}, which Spark does not read",
+            hint="Cast the column when the file is written; timestamps to microseconds.",
+        ) from None
+
+
+def _with_statistics(base: ColumnFooter, chunks: list[Any], kind: pa.DataType) -> ColumnFooter:
+    stats = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
+    nulls: int | None = 0
+    lows, highs, known = [], [], bool(chunks)
+    for chunk, stat in zip(chunks, stats, strict=True):
+        if stat is None or not stat.has_null_count:
+            nulls = None
+        elif nulls is not None:
+            nulls += stat.null_count
+        if stat is not None and stat.has_min_max:
+            lows.append(stat.min)
+            highs.append(stat.max)
+        elif stat is None or not stat.has_null_count or stat.null_count < chunk.num_values:
+            known = False
+    usable = known and bool(lows)
+    low, high = (_text(min(lows)), _text(max(highs))) if usable else (None, None)
+    return ColumnFooter(
+        name=base.name,
+        type=base.type,
+        minimum=low,
+        maximum=high,
+        nulls=nulls,
+        compressed=base.compressed,
+        uncompressed=base.uncompressed,
+        distinct=_distinct(chunks, _width(kind, low, high)),
+    )
+
+
+def _text(value: object) -> str | None:
+    """Spark's text of a value; None for what has no order that the planner uses."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(sep=" ")
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else None
+    if isinstance(value, int | Decimal | date):
+        return str(value)
+    return value if isinstance(value, str) and len(value) <= _LONGEST else None
+
+
+def _distinct(chunks: list[Any], width: float) -> int:
+    """About how many distinct values the row group has that has most, from its dictionary's size.
+
+    0 (not known) unless every row group has a small dictionary whose values come often: if they do
+    not, other row groups have others. Nor if it is large: writers give a dictionary up when
+    it grows to about a megabyte, and the footer does not say that they did. A dictionary holds each
+    value once; it is compressed, so that texts much alike are taken for fewer than they are.
+    """
+    most = 0
+    for chunk in chunks:
+        start, data = chunk.dictionary_page_offset, chunk.data_page_offset
+        if not chunk.has_dictionary_page or not start or not 0 < data - start < _SMALL_DICTIONARY:
+            return 0
+        here = max(1, round((data - start - _PAGE_HEADER) / width))
+        stats = chunk.statistics if chunk.is_stats_set else None
+        if here * _REPEATED > (stats.num_values if stats else chunk.num_values):
+            return 0
+        most = max(most, here)
+    return most
+
+
+def _width(kind: pa.DataType, low: str | None, high: str | None) -> float:
+    """Bytes of a value in a dictionary; a text has its length in 4 more."""
+    if pa.types.is_primitive(kind):
+        return float((int(kind.bit_width) + 7) // 8)
+    if pa.types.is_decimal(kind):
+        return 8.0 if kind.precision <= 18 else 16.0
+    lengths = [len(text) for text in (low, high) if text is not None]
+    return 4.0 + (sum(lengths) / len(lengths) if lengths else 12.0)

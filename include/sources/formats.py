@@ -1,0 +1,87 @@
+"""The formats that sources come in: one protocol, and one entry per format.
+
+Everything that depends on how files are written is behind :class:`SourceFormat`. Whoever pins,
+verifies, samples or reads a source asks :func:`format_of`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+from include.sources.files import Location
+from include.sources.parquet_format import ParquetFormat
+from include.state.records import PinnedFile
+from include.state.store import StoredFile
+from planner.errors import ForerunError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class SourceFormatError(ForerunError):
+    """A source has a format that there is not."""
+
+    code = "source-format"
+
+
+class SourceFormat(Protocol):
+    """How the files of a source are recognized, described and read."""
+
+    @property
+    def name(self) -> str:
+        """What a report says in ``SourceSpec(format=)``."""
+        ...
+
+    @property
+    def suffix(self) -> str:
+        """The end of the names of data files, with its dot."""
+        ...
+
+    @property
+    def engine_format(self) -> str:
+        """The name by which Spark's ``DataFrameReader.format`` knows it."""
+        ...
+
+    @property
+    def engine_options(self) -> Mapping[str, str]:
+        """Options of Spark's reader, beside the declared schema."""
+        ...
+
+    def describe(self, location: Location, files: Sequence[StoredFile]) -> list[PinnedFile]:
+        """The files as they are pinned, in order: rows, columns in Spark's types, and what is known
+        of their values, without reading them.
+
+        Raises :class:`include.sources.footers.SourceFileError` naming the file that is none of the
+        format, or that Spark would not read.
+        """
+        ...
+
+    def digest(self, handle: BinaryIO, size: int) -> str:
+        """A digest by which a file that was written again with its size and time is told. It reads
+        little of a large file: what changes with the rows."""
+        ...
+
+    def blocks(
+        self, file: PinnedFile, columns: Sequence[str], count: int, chance: random.Random
+    ) -> list[tuple[pa.Table, int]]:
+        """``count`` parts of the file drawn at random, each with a chance in proportion to its
+        rows, and how often it was drawn: those of ``columns``, in any case, that the file has,
+        under the names given.
+
+        A format that cannot read a part of a file without the rest gives none: there is no sample.
+        """
+        ...
+
+
+FORMATS: dict[str, SourceFormat] = {each.name: each for each in (ParquetFormat(),)}
+
+
+def format_of(name: str) -> SourceFormat:
+    """The format with this name. Raises :class:`SourceFormatError` if there is none."""
+    if name not in FORMATS:
+        raise SourceFormatError(
+            f"there is no source format {name!r}", hint=f"Use one of {', '.join(sorted(FORMATS))}."
+        )
+    return FORMATS[name]

@@ -1,0 +1,73 @@
+"""Parquet: described by footers, sampled by row groups."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, BinaryIO
+
+from include.sources.files import Location, locate_file
+from include.state.records import PinnedFile
+from include.state.store import StoredFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_WHOLE = 32 << 10
+"""Files up to this size are read whole to see whether they are the same; of others, the end."""
+_BLOCKS, _BLOCK = 8, 4 << 10
+
+
+class ParquetFormat:
+    """Implements :class:`include.sources.formats.SourceFormat`. Arrow is imported only where a file
+    is read: whoever builds a report needs it not."""
+
+    name = "parquet"
+    suffix = ".parquet"
+    engine_format = "parquet"
+    engine_options: Mapping[str, str] = MappingProxyType({})
+
+    def describe(self, location: Location, files: Sequence[StoredFile]) -> list[PinnedFile]:
+        from include.sources.footers import read_footers
+
+        return read_footers(location, files)
+
+    def digest(self, handle: BinaryIO, size: int) -> str:
+        """Of all of a small file. Of a larger one the footer, whose length stands before the four
+        letters that the file ends in, and some blocks: a few reads, however large the file is."""
+        tail = _read(handle, max(0, size - _WHOLE), size)
+        if len(tail) < size:
+            length = int.from_bytes(tail[-8:-4], "little") + 8
+            if len(tail) < length <= size:
+                tail = _read(handle, size - length, size)
+            step = (size - len(tail)) // _BLOCKS
+            starts = (number * step for number in range(_BLOCKS))
+            tail += b"".join(_read(handle, start, start + min(step, _BLOCK)) for start in starts)
+        return hashlib.blake2b(tail, digest_size=16).hexdigest()
+
+    def blocks(
+        self, file: PinnedFile, columns: Sequence[str], count: int, chance: random.Random
+    ) -> list[tuple[pa.Table, int]]:
+        """Row groups: 64 to 128 MB of all columns by default."""
+        import pyarrow.parquet as pq
+
+        location = locate_file(file.uri)
+        with location.store.open(location.key) as handle, pq.ParquetFile(handle) as parquet:
+            sizes = [parquet.metadata.row_group(g).num_rows for g in range(parquet.num_row_groups)]
+            names = {name.lower(): name for name in parquet.schema_arrow.names}
+            wanted = {names[c.lower()]: c for c in columns if c.lower() in names}
+            drawn = Counter(chance.choices(range(len(sizes)), sizes, k=count))
+            found = []
+            for group, times in sorted(drawn.items()):
+                table = parquet.read_row_group(group, columns=list(wanted))
+                named = table.rename_columns([wanted[name] for name in table.column_names])
+                found.append((named, times))
+            return found
+
+
+def _read(handle: BinaryIO, start: int, end: int) -> bytes:
+    handle.seek(start)
+    return handle.read(end - start)

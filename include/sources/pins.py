@@ -1,0 +1,167 @@
+"""Pins: the exact files of a source at an instant, taken once and shared by all reports.
+
+A series of pins per source and day, numbered from 1, each put if absent. A new pin is made only if
+something has changed since the last one; only footers of files that the last pin does not have are
+read. A pin says what is there, also when a file was replaced: whether a run may go on from its
+base's pin is for :func:`include.sources.delivery.delivery` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+from include.reports.spec import SourceSpec
+from include.sources.changelog import check_weights
+from include.sources.contents import changed_contents, with_digests
+from include.sources.delivery import put_together, read_pin
+from include.sources.files import SourcePathError, locate
+from include.sources.formats import format_of
+from include.state.backoff import Backoff
+from include.state.layout import numbers, pin_key, pins_folder, source_id
+from include.state.records import Pin, PinnedFile, encode
+from include.state.store import Store, StoreReader
+from planner.algebra.types import parse_type
+from planner.contract import ColumnSpec
+from planner.errors import ForerunError
+
+_WHOLE_BELOW = 500
+"""Pins of fewer files are always stored whole: some 250 kB of JSON."""
+
+
+class SchemaDriftError(ForerunError):
+    """A delivered file has not the declared columns."""
+
+    code = "schema-drift"
+
+
+def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tuple[str, Pin]:
+    """Pin what is there now; return the pin and its key.
+
+    Raises :class:`SourcePathError` if nothing is there and the source may not be empty,
+    :class:`include.sources.footers.SourceFileError` for a file that is not Parquet,
+    :class:`SchemaDriftError` for one that has not the declared columns, and
+    :class:`include.sources.changelog.ChangelogError` for one of a changelog that may have NULL in
+    ``__w``.
+    """
+    path = source.path_on(day)
+    name = source_id(source.name, source.path, source.format)
+    at = day.isoformat()
+    backoff = Backoff(pins_folder(name, at))
+    while True:
+        # The last pin is read before the folder is listed: a pin with a higher number never shows
+        # an older state, and the loser of a race looks again.
+        last = _last_pin(store, name, at)
+        files = _pin_files(source, day, last)
+        if not files and not source.allow_empty:
+            raise SourcePathError(
+                f"source {source.name} has no files in {path}",
+                hint="Correct its path, deliver a file (one without rows will do), or declare "
+                "allow_empty.",
+            )
+        check_schema(source.name, source.file_columns, files)
+        if source.change == "changelog":
+            check_weights(source.name, files)
+        if last is not None and last.files == files:
+            return pin_key(name, at, last.number), last
+        number = last.number + 1 if last else 1
+        whole = Pin(
+            source=name,
+            name=source.name,
+            day=at,
+            number=number,
+            path=path,
+            format=source.format,
+            pinned_at=now.astimezone(UTC).isoformat(),
+            files=files,
+        )
+        key = pin_key(name, at, number)
+        pin = _shortened(store, whole, last)
+        if store.put_if_absent(key, encode(pin)):
+            return key, replace(whole, base=pin.base)
+        backoff.wait()
+
+
+def _shortened(store: StoreReader, pin: Pin, last: Pin | None) -> Pin:
+    """A pin as it is stored: only what has changed since the last whole one, if it is large and
+    most of it has not. A pin is never more than one step away from a whole one."""
+    if last is None or len(pin.files) < _WHOLE_BELOW:
+        return pin
+    number = last.base or last.number
+    base = read_pin(store, pin_key(pin.source, pin.day, number)).files if last.base else last.files
+    known, there = {file.uri: file for file in base}, {file.uri for file in pin.files}
+    new = tuple(file for file in pin.files if known.get(file.uri) != file)
+    dropped = tuple(file.uri for file in base if file.uri not in there)
+    if 4 * (len(new) + len(dropped)) > len(pin.files):
+        return pin
+    if put_together(base, new, dropped) != pin.files:
+        return pin
+    return replace(pin, files=new, base=number, dropped=dropped)
+
+
+def _last_pin(store: StoreReader, source: str, day: str) -> Pin | None:
+    # The listing only says where the series ends; the put is what decides.
+    known = numbers(tuple(file.key for file in store.list(pins_folder(source, day))))
+    return read_pin(store, pin_key(source, day, known[-1])) if known else None
+
+
+def _pin_files(source: SourceSpec, day: date, last: Pin | None) -> tuple[PinnedFile, ...]:
+    """The files as they are now. One that the last pin has with its size and time is described
+    again only if its content is another one by now."""
+    location, form = locate(source.path_on(day)), format_of(source.format)
+    known = {(f.uri, f.size, f.identity): f for f in last.files} if last else {}
+    listed = location.files(form.suffix)
+    there = [known.get((location.store.uri(f.key), f.size, f.identity)) for f in listed]
+    pairs = [(old, f.key) for old, f in zip(there, listed, strict=True) if old is not None]
+    changed = changed_contents(form, location, pairs)
+    old = [file if file and file.uri not in changed else None for file in there]
+    new = [file for file, found in zip(listed, old, strict=True) if found is None]
+    described = form.describe(location, new)
+    keyed = [(file, at.key) for file, at in zip(described, new, strict=True)]
+    read = iter(with_digests(form, location, keyed))
+    return tuple(found or next(read) for found in old)
+
+
+def arrived_rows(source: SourceSpec, day: date) -> int:
+    """The rows that have arrived by now, as the files say themselves."""
+    location, form = locate(source.path_on(day)), format_of(source.format)
+    return sum(file.rows for file in form.describe(location, location.files(form.suffix)))
+
+
+def check_schema(source: str, declared: Sequence[ColumnSpec], files: Sequence[PinnedFile]) -> None:
+    """Every file has exactly the declared columns, in their types, in any order, and by its footer
+    no NULL where none is declared: plans rely on that.
+
+    Names are compared as Spark does, whatever their case. No type is widened: a key whose type
+    changes hashes differently. Raises :class:`SchemaDriftError` naming file and column.
+    """
+    wanted = {column.name.lower(): column for column in declared}
+    for file in files:
+        found = {column.name.lower(): column for column in file.columns}
+        for name, column in wanted.items():
+            there = found.get(name)
+            if there is None:
+                raise _drift(source, file.uri, column.name, column.type, "no such column")
+            if _same_type(there.type) != _same_type(column.type):
+                raise _drift(source, file.uri, column.name, column.type, there.type)
+            if there.nulls and not column.nullable:
+                expected, found_there = f"{column.type} without NULL", f"{there.nulls} NULL values"
+                raise _drift(source, file.uri, column.name, expected, found_there)
+        for name, extra in found.items():
+            if name not in wanted:
+                raise _drift(source, file.uri, extra.name, "no such column", extra.type)
+
+
+def _same_type(text: str) -> str:
+    if "<" in text:
+        return "".join(text.split()).upper()
+    return parse_type(text).sql
+
+
+def _drift(source: str, uri: str, column: str, expected: str, found: str) -> SchemaDriftError:
+    return SchemaDriftError(
+        f"source {source}: {uri}, column {column}: expected {expected}, found {found}",
+        hint="Deliver the file with the declared columns, or declare the new ones in the report "
+        "(a new generation of the day then starts).",
+    )

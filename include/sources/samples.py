@@ -1,0 +1,112 @@
+"""A few rows of a source drawn at random, for the planner to count predicates in.
+
+Files and row groups are drawn with a chance in proportion to their rows, then rows evenly within
+the row group: each row of the source is equally likely. Rows of one row group may be alike, so
+these rows know less than as many that were drawn one by one, which would read every row group
+(Olken and Rotem 1995, "Random sampling from databases", on what a block of rows is worth).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from include.sources.formats import format_of
+from include.sources.parquet_types import spark_type
+from include.state.records import PinnedFile
+from planner.contract.plan_v1 import WEIGHT_COLUMN
+from planner.errors import ForerunError
+from planner.request import SampleValue
+
+BLOCKS = 8
+"""Row groups that are read at most: a row group is 64 to 128 MB of all columns by default."""
+
+Sampled = tuple[tuple[str, tuple[SampleValue, ...]], ...]
+
+
+def draw(
+    files: Sequence[PinnedFile],
+    columns: Sequence[str],
+    rows: int,
+    *,
+    changelog: bool = False,
+    source_format: str = "parquet",
+    seed: str = "",
+) -> Sampled:
+    """About ``rows`` rows of the files: the values of ``columns``, but those of types that are
+    neither numbers, texts, truths nor times. Equal files give equal rows.
+
+    Nothing is drawn if a file cannot be read: rows of the others alone are no sample, and whoever
+    reads the source says what is wrong with the file.
+    """
+    filled = [file for file in files if file.rows]
+    if not filled or not columns or rows < 1:
+        return ()
+    chance = random.Random("".join((seed, *(f"{f.uri} {f.identity} " for f in filled))))
+    weights = [file.rows for file in filled]
+    reader, read = format_of(source_format), [*columns, *([WEIGHT_COLUMN] if changelog else [])]
+    drawn = Counter(chance.choices(range(len(filled)), weights, k=BLOCKS))
+    wanted = -(-rows // BLOCKS)
+    parts: list[pa.Table] = []
+    try:
+        for place, count in sorted(drawn.items()):
+            blocks = reader.blocks(filled[place], read, count, chance)
+            parts += _rows(blocks, wanted, chance, changelog)
+        together = pa.concat_tables(parts, promote_options="permissive")
+    except (ForerunError, pa.ArrowException, OSError, EOFError):
+        return ()  # types that do not go together, too
+    return tuple(
+        (name, tuple(_value(value) for value in together.column(name).to_pylist()))
+        for name in columns
+        if name in together.column_names and _is_simple(together.schema.field(name).type)
+    )
+
+
+def _rows(
+    blocks: Sequence[tuple[pa.Table, int]], rows: int, chance: random.Random, changelog: bool
+) -> Iterator[pa.Table]:
+    """``rows`` rows of each block; of one that was drawn twice, twice as many. Of a changelog those
+    that come."""
+    for block, times in blocks:
+        table = _plain(block)
+        if changelog:
+            coming = table.filter(pc.greater(table.column(WEIGHT_COLUMN), 0))
+            table = coming.drop_columns([WEIGHT_COLUMN])
+        count = min(rows * times, table.num_rows)
+        yield table.take(sorted(chance.sample(range(table.num_rows), count)))
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """With texts of which Arrow can take some (of views it cannot)."""
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    fields = [field.with_type(views.get(field.type, field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _is_simple(kind: pa.DataType) -> bool:
+    if pa.types.is_timestamp(kind):
+        return True  # in nanoseconds, too: so Arrow gives the old format of Spark
+    try:
+        name = spark_type(kind)
+    except TypeError:
+        return False
+    return name != "BINARY" and "<" not in name
+
+
+def _value(value: object) -> SampleValue:
+    """As the planner takes it: whole numbers as decimals, times without a zone."""
+    if isinstance(value, bool | float | str | Decimal) or value is None:
+        return value
+    if isinstance(value, int):
+        return Decimal(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    if isinstance(value, date):
+        return value
+    raise TypeError(f"a {type(value).__name__} is no value of a sample")

@@ -1,0 +1,144 @@
+"""From pins to what the planner wants to know of a source, and forecasts of what will arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from include.reports.spec import SourceSpec
+from include.sources.changelog import taken_back
+from include.state.records import LedgerEntry, Pin, PinnedFile
+from planner.algebra.types import DataType, parse_type
+from planner.request import ColumnStats, Source, SourceColumn, TimePoint
+
+_HISTORY_DAYS = 14
+"""Days of history that a forecast looks back: two weeks, so that each weekday is in twice."""
+_LEAST = 0.02
+"""Smallest fraction of a day that a forecast believes in: it divides what has arrived."""
+
+
+def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
+    """A source as the planner sees it. ``arrived`` is the fraction of the day that the pin is
+    believed to hold; rows and bytes are those of the whole day, so the pin's divided by it."""
+    changing = source.arrival == "growing"
+    share = max(arrived, _LEAST) if changing else 1.0
+    columns = tuple(
+        SourceColumn(name=c.name, type=parse_type(c.type), nullable=c.nullable)
+        for c in source.columns
+    )
+    gone = taken_back(pin.files) if source.change == "changelog" else 0.0
+    rows = max(0.0, pin.rows - 2 * gone)  # what came, less what was taken back of it
+    return Source(
+        name=source.name,
+        columns=columns,
+        changing=changing,
+        change=source.change if changing else "append_only",  # a static one never changes again
+        retracted=gone / rows if rows and changing else 0.0,
+        rows=round(rows / share),
+        bytes=round(pin.bytes / share),
+        keys=(source.key,) if source.key else (),
+        stats=tuple((c.name, column_stats(pin.files, c.name, c.type)) for c in columns)
+        if pin.rows
+        else (),
+    )
+
+
+def column_stats(files: Sequence[PinnedFile], name: str, kind: DataType) -> ColumnStats:
+    """The footers of all files together.
+
+    A bound that one non-empty file does not have is not known. ``distinct`` is the largest of any
+    row group's dictionary: a lower bound that is near the truth exactly where it matters, for
+    columns of few values. ``width`` is the decoded size of a value: that of its type, for texts
+    and nested values the bytes of the column before compression.
+    """
+    here = [
+        (file.rows, column)
+        for file in files
+        for column in file.columns
+        if file.rows and column.name.lower() == name.lower()
+    ]
+    rows = sum(n for n, _ in here)
+    if not rows:
+        return ColumnStats()
+    values = [(n, c) for n, c in here if c.nulls != n]
+    known = bool(values) and all(c.minimum is not None for _, c in values)
+    nulls = sum(c.nulls or 0 for _, c in here)
+    distinct = max(c.distinct for _, c in here) if all(c.distinct for _, c in values) else 0
+    raw = sum(c.uncompressed for _, c in here) / rows
+    varies = kind.name in ("STRING", "BINARY") or "<" in kind.name
+    return ColumnStats(
+        minimum=_least([c.minimum for _, c in values], kind) if known else None,
+        maximum=_least([c.maximum for _, c in values], kind, last=True) if known else None,
+        nulls=min(1.0, nulls / rows),
+        distinct=float(distinct),
+        # A dictionary makes a text look small in the file; in memory it is whole.
+        width=max(raw, float(kind.width)) if varies and distinct else raw if varies else 0.0,
+    )
+
+
+def _least(texts: Sequence[str | None], kind: DataType, *, last: bool = False) -> str | None:
+    """The least (or last) of values given as text, in the order of their type."""
+    there = [text for text in texts if text is not None]
+    if len(there) < len(texts) or not there:
+        return None
+    order = sorted(there, key=float) if kind.is_numeric else sorted(there)
+    return order[-1] if last else order[0]
+
+
+def forecast(
+    spec_points: Sequence[datetime],
+    starts: datetime,
+    growing: Sequence[str],
+    history: Sequence[LedgerEntry],
+) -> tuple[Mapping[str, float], ...]:
+    """The fraction of each growing source that is expected at each run; 1 at the last.
+
+    From earlier days, where a source has some (mean of what each run had seen, as a fraction of
+    what the last run saw); else as if it arrived evenly from the start of the day to the last run.
+    """
+    even = _evenly(spec_points, starts)
+    curves = {name: _curve(name, len(spec_points), history) for name in growing}
+    fractions: list[Mapping[str, float]] = []
+    for i, by_clock in enumerate(even):
+        before = fractions[-1] if fractions else {}
+        now = {name: (curve[i] if curve else by_clock) for name, curve in curves.items()}
+        fractions.append({name: max(before.get(name, 0.0), f) for name, f in now.items()})
+    return tuple(fractions)
+
+
+def _evenly(points: Sequence[datetime], starts: datetime) -> list[float]:
+    whole = (points[-1] - starts).total_seconds()
+    if whole <= 0:
+        return [1.0] * len(points)
+    spent = [(point - starts).total_seconds() / whole for point in points]
+    return [min(1.0, max(_LEAST, s)) for s in spent[:-1]] + [1.0]
+
+
+def _curve(name: str, runs: int, history: Sequence[LedgerEntry]) -> list[float] | None:
+    """Mean fraction by run over past days; None if no day has all runs of the policy."""
+    days: dict[tuple[str, str], dict[int, int]] = {}
+    for entry in history:
+        rows = dict(entry.arrived).get(name)
+        if rows is not None:
+            days.setdefault((entry.day, entry.generation), {})[entry.run] = rows
+    whole = [
+        [seen[i] / seen[runs] for i in range(1, runs + 1)]
+        for _, seen in sorted(days.items())[-_HISTORY_DAYS:]
+        if set(range(1, runs + 1)) <= set(seen) and seen[runs] > 0
+    ]
+    if not whole:
+        return None
+    mean = [sum(day[i] for day in whole) / len(whole) for i in range(runs)]
+    return [min(1.0, max(_LEAST, f)) for f in mean[:-1]] + [1.0]
+
+
+def time_points(
+    weights: Sequence[float], fractions: Sequence[Mapping[str, float]]
+) -> tuple[TimePoint, ...]:
+    """The runs of a day as the planner sees them; ``arrived`` is the mean over the sources."""
+    points = []
+    for weight, by_source in zip(weights, fractions, strict=True):
+        shares = sorted(by_source.items())
+        mean = sum(f for _, f in shares) / len(shares) if shares else 1.0
+        points.append(TimePoint(weight=weight, arrived=mean, by_source=tuple(shares)))
+    return tuple(points)

@@ -1,0 +1,1 @@
+"""Whether two results are equal, column by column."""

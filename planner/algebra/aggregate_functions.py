@@ -1,0 +1,330 @@
+"""The one table of aggregate functions: what every pass of the planner knows of them.
+
+To add a function, add an :class:`AggregateFunction` to :data:`TABLE` (CONTRIBUTING.md has the
+recipe). No pass tests a name: what a pass has to know is a field of the record. Names that mean the
+same function are made one (:func:`canonical`) when a query is bound, so that equal aggregates have
+equal fingerprints, costs and states.
+"""
+
+from __future__ import annotations
+
+from planner.algebra import aggregate_types as types
+from planner.algebra import simple_states as states
+from planner.algebra.aggregate_record import (
+    AggregateFunction,
+    Answer,
+    Empty,
+    Mean,
+    Nulls,
+    Retraction,
+    Rounding,
+    Types,
+)
+from planner.algebra.aggregate_states import State
+from planner.algebra.moments import (
+    CORRELATION,
+    COVARIANCE,
+    VARIANCE,
+    Finish,
+    Products,
+    correlation,
+    moments_state,
+    spread,
+)
+from planner.algebra.relational import AggregateCall
+from planner.algebra.scalar import FALSE, TRUE, Literal
+from planner.algebra.types import BIGINT, BOOLEAN, DataType
+from planner.errors import Reason, UnknownFunctionError
+
+
+def _numbers(given: Types) -> bool:
+    return all(type_.is_numeric for type_ in given)
+
+
+def _integers(given: Types) -> bool:
+    return all(type_.is_integer for type_ in given)
+
+
+def _truth_values(given: Types) -> bool:
+    return all(type_ == BOOLEAN for type_ in given)
+
+
+def _of_bigint(given: Types) -> bool:
+    return given[:1] == (BIGINT,)
+
+
+def _spread(name: str, *synonyms: str, sample: bool, root: bool = False) -> AggregateFunction:
+    finish = spread(sample=sample, root=root)
+    return AggregateFunction(
+        name=name,
+        synonyms=synonyms,
+        of_numbers=True,
+        result=types.double,
+        answer=Answer.BAG,
+        rounding=Rounding.ALWAYS,
+        state_over=_numbers,
+        state=lambda call, _: moments_state(call, VARIANCE, finish),
+        work=4,
+    )
+
+
+def _of_pairs(name: str, products: Products, finish: Finish) -> AggregateFunction:
+    return AggregateFunction(
+        name=name,
+        arguments=(2, 2),
+        of_numbers=True,
+        result=types.double,
+        answer=Answer.BAG,
+        rounding=Rounding.ALWAYS,
+        state_over=_numbers,
+        state=lambda call, _: moments_state(call, products, finish),
+        work=4 + 2 * len(products),
+    )
+
+
+def _first_or_last(name: str, *synonyms: str) -> AggregateFunction:
+    return AggregateFunction(
+        name=name,
+        synonyms=synonyms,
+        arguments=(1, 2),
+        skips_nulls=True,
+        result=types.first_argument,
+        nulls=Nulls.OF_ARGUMENT,
+        duplicates=False,
+        same_rows="min",
+    )
+
+
+def _without_states(*names: str, **known: object) -> tuple[AggregateFunction, ...]:
+    """Functions of which all that is known is given, and no state."""
+    fields: dict[str, object] = {"arguments": (0, None), **known}
+    return tuple(AggregateFunction(name=name, **fields) for name in names)  # type: ignore[arg-type]
+
+
+def _truth(name: str, *synonyms: str, decisive: Literal) -> AggregateFunction:
+    return AggregateFunction(
+        name=name,
+        synonyms=synonyms,
+        result=types.boolean,
+        answer=Answer.BAG,
+        nulls=Nulls.OF_ARGUMENT,
+        duplicates=False,
+        state=states.truth_states(decisive),
+        state_over=_truth_values,
+        retraction=Retraction.BY_WEIGHT,
+        merged_by=name,
+    )
+
+
+def _least_or_greatest(name: str) -> AggregateFunction:
+    return AggregateFunction(
+        name=name,
+        result=types.first_argument,
+        answer=Answer.BAG,
+        nulls=Nulls.OF_ARGUMENT,
+        duplicates=False,
+        state=states.self_merging_state,
+        merged_by=name,
+        bounded=True,
+    )
+
+
+def _of_bits(name: str, *, duplicates: bool) -> AggregateFunction:
+    return AggregateFunction(
+        name=name,
+        result=types.first_argument,
+        answer=Answer.BAG,
+        nulls=Nulls.OF_ARGUMENT,
+        duplicates=duplicates,
+        state=states.self_merging_state,
+        state_over=_integers,
+        merged_by=name,
+    )
+
+
+def _by(name: str, extreme: str) -> AggregateFunction:
+    return AggregateFunction(
+        name=name,
+        arguments=(2, 2),
+        result=types.first_argument,
+        answer=Answer.TIES,
+        duplicates=False,
+        state=states.best_states(extreme),
+        work=2,
+    )
+
+
+TABLE: tuple[AggregateFunction, ...] = (
+    AggregateFunction(
+        name="count",
+        arguments=(1, None),
+        takes_star=True,
+        result=types.bigint,
+        answer=Answer.BAG,
+        nulls=Nulls.NEVER,
+        empty=Empty.ZERO,
+        state=states.count_state,
+        state_over=lambda _: True,
+        retraction=Retraction.BY_WEIGHT,
+        merged_by="sum",
+        work=0,  # next to nothing
+        mean=Mean.ROWS,
+    ),
+    AggregateFunction(
+        name="count_if",
+        result=types.count_of_known,
+        answer=Answer.BAG,
+        nulls=Nulls.NEVER,
+        empty=Empty.ZERO,
+        state=states.count_if_state,
+        state_over=_truth_values,
+        retraction=Retraction.BY_WEIGHT,
+        merged_by="sum",
+    ),
+    AggregateFunction(
+        name="sum",
+        of_numbers=True,
+        result=types.sum_type,
+        answer=Answer.BAG,
+        rounding=Rounding.OF_FLOATS,
+        nulls=Nulls.OF_ARGUMENT,
+        null_on_overflow=True,
+        overflows=_of_bigint,
+        state=states.sum_state,
+        state_over=_numbers,
+        retraction=Retraction.BY_WEIGHT_AND_COUNT,
+        merged_by="sum",
+        mean=Mean.SUM,
+    ),
+    AggregateFunction(
+        name="avg",
+        synonyms=("mean",),
+        of_numbers=True,
+        result=types.average_type,
+        answer=Answer.BAG,
+        rounding=Rounding.OF_FLOATS,
+        nulls=Nulls.OF_ARGUMENT,
+        null_on_overflow=True,
+        state=states.average_state,
+        state_over=types.is_averaged,
+        retraction=Retraction.BY_WEIGHT,
+        computed_of=("sum", "count"),
+    ),
+    _least_or_greatest("min"),
+    _least_or_greatest("max"),
+    _by("min_by", "min"),
+    _by("max_by", "max"),
+    _truth("bool_and", "every", decisive=FALSE),
+    _truth("bool_or", "some", "any", decisive=TRUE),
+    _spread("stddev_samp", "stddev", "std", sample=True, root=True),
+    _spread("stddev_pop", sample=False, root=True),
+    _spread("var_samp", "variance", sample=True),
+    _spread("var_pop", sample=False),
+    _of_pairs("covar_samp", COVARIANCE, spread(sample=True)),
+    _of_pairs("covar_pop", COVARIANCE, spread(sample=False)),
+    _of_pairs("corr", CORRELATION, correlation),
+    _first_or_last("any_value"),
+    _first_or_last("first", "first_value"),
+    _first_or_last("last", "last_value"),
+    *_without_states("mode", result=types.first_argument),
+    *_without_states("skewness", "kurtosis", result=types.double, answer=Answer.BAG,
+                     rounding=Rounding.ALWAYS),
+    *_without_states("regr_slope", "regr_intercept", "regr_r2", answer=Answer.BAG,
+                     rounding=Rounding.ALWAYS),
+    _of_bits("bit_and", duplicates=False),
+    _of_bits("bit_or", duplicates=False),
+    _of_bits("bit_xor", duplicates=True),
+    *_without_states("median", answer=Answer.BAG),
+    *_without_states("approx_count_distinct", result=types.count_of_known, answer=Answer.BAG,
+                     empty=Empty.ZERO),
+    *_without_states("regr_count", empty=Empty.ZERO),
+    *_without_states(
+        "regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy", "percentile",
+        "percentile_cont", "percentile_disc", "try_sum", "try_avg", "product", "grouping",
+        "grouping_id",
+    ),
+    AggregateFunction(name="percentile_approx", synonyms=("approx_percentile",),
+                      arguments=(0, None)),
+    AggregateFunction(name="listagg", synonyms=("string_agg",), arguments=(0, None)),
+    AggregateFunction(name="collect_list", synonyms=("array_agg",), arguments=(0, None),
+                      empty=Empty.OTHER),
+    *_without_states(
+        "collect_set", "histogram_numeric", "count_min_sketch", "bitmap_construct_agg",
+        "bitmap_or_agg", "bitmap_and_agg", "hll_sketch_agg", "hll_union_agg", "approx_top_k",
+        "approx_top_k_accumulate", "approx_top_k_combine", "theta_sketch_agg", "theta_union_agg",
+        "theta_intersection_agg", "kll_sketch_agg_bigint", "kll_sketch_agg_float",
+        "kll_sketch_agg_double", "kll_merge_agg_bigint", "kll_merge_agg_float",
+        "kll_merge_agg_double", empty=Empty.OTHER,
+    ),
+)  # fmt: skip
+"""Spark's aggregate functions. Of those without a type or a state, only what is needed is said:
+they are planned, and computed in the run that gives the result."""
+
+_BY_NAME = {function.name: function for function in TABLE}
+_CANONICAL = {name: f.name for f in TABLE for name in (f.name, *f.synonyms)}
+NAMES = frozenset(_CANONICAL)
+"""All names of aggregate functions, synonyms among them."""
+
+
+def is_aggregate(name: str) -> bool:
+    """Whether Spark has an aggregate function of this name."""
+    return name in _CANONICAL
+
+
+def canonical(name: str) -> str:
+    """The one name of a function that has several."""
+    return function(name).name
+
+
+def function(name: str) -> AggregateFunction:
+    """The record of a function, by any of its names; :class:`UnknownFunctionError` if none is."""
+    known = _CANONICAL.get(name)
+    if known is None:
+        raise UnknownFunctionError(
+            f"{name} is no aggregate function that the planner knows",
+            hint="add it to planner/algebra/aggregate_functions.py (CONTRIBUTING.md)",
+        )
+    return _BY_NAME[known]
+
+
+def type_of(call: AggregateCall) -> DataType:
+    """The type Spark gives the value of a call, UNKNOWN where we do not derive it."""
+    return result_type(call.name, tuple(arg.type for arg in call.args))
+
+
+def result_type(name: str, given: Types) -> DataType:
+    """The type Spark gives a function over arguments of these types, else UNKNOWN."""
+    return function(name).result(given)
+
+
+def answer_of(call: AggregateCall) -> Answer:
+    """What the value of a call depends on."""
+    return Answer.BAG if call.determined else function(call.name).answer
+
+
+def value_when_empty(name: str) -> str | None:
+    """What an aggregate over no rows gives: ``"0"``, None for NULL; ValueError if neither."""
+    empty = function(name).empty
+    if empty is Empty.OTHER:
+        raise ValueError(f"{name} over no rows is neither 0 nor NULL")
+    return "0" if empty is Empty.ZERO else None
+
+
+def partial_state(call: AggregateCall, signed: bool) -> State | Reason:
+    """The partial state of a call over (``signed``) deltas, or why it has none."""
+    known = function(call.name)
+    given = tuple(arg.type for arg in call.args)
+    if answer_of(call) is not Answer.BAG and (known.state or known.same_rows):
+        return Reason.NOT_DETERMINISTIC
+    if known.state is None:
+        return Reason.AGGREGATE_FUNCTION
+    if call.distinct and known.duplicates:
+        return Reason.DISTINCT_AGGREGATE
+    if not known.result(given).is_known:
+        return Reason.UNKNOWN_TYPE
+    if not known.state_over(given):
+        all_known = all(type_.is_known for type_ in given)
+        return Reason.AGGREGATE_FUNCTION if all_known else Reason.UNKNOWN_TYPE
+    if signed and (known.retraction is Retraction.NONE or known.is_rounded(given)):
+        return Reason.RETRACTING_INPUT
+    return known.state(call, signed)

@@ -1,0 +1,86 @@
+"""Result types of aggregate functions, as Spark 4.1 derives them from the argument types."""
+
+from __future__ import annotations
+
+from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, UNKNOWN, DataType, decimal
+
+Types = tuple[DataType, ...]
+COUNT = decimal(20, 0)
+"""The type to which Spark casts a count, to divide a DECIMAL by it."""
+
+
+def unknown(types: Types) -> DataType:  # noqa: ARG001 - all result rules have one signature
+    """We do not derive the type: the call is planned, and what it gives is never kept."""
+    return UNKNOWN
+
+
+def bigint(types: Types) -> DataType:  # noqa: ARG001
+    """A count is BIGINT, whatever is counted."""
+    return BIGINT
+
+
+def boolean(types: Types) -> DataType:
+    """BOOLEAN over an argument whose type we know."""
+    return BOOLEAN if types and types[0].is_known else UNKNOWN
+
+
+def double(types: Types) -> DataType:
+    """DOUBLE over an argument whose type we know."""
+    return DOUBLE if types and types[0].is_known else UNKNOWN
+
+
+def count_of_known(types: Types) -> DataType:
+    """BIGINT over an argument whose type we know."""
+    return BIGINT if types and types[0].is_known else UNKNOWN
+
+
+def first_argument(types: Types) -> DataType:
+    """The type of the first argument: the function hands one of its values on."""
+    return types[0] if types else UNKNOWN
+
+
+def sum_type(types: Types) -> DataType:
+    """Integers add up to BIGINT, DECIMAL(p, s) to (p + 10, s) bounded by 38, the rest to DOUBLE."""
+    if not types:
+        return UNKNOWN
+    type_ = types[0]
+    if type_.is_integer:
+        return BIGINT
+    if type_.name == "DECIMAL":
+        return decimal(min(38, type_.precision + 10), type_.scale)
+    return DOUBLE if type_.is_floating or type_.name == "STRING" else UNKNOWN
+
+
+def average_type(types: Types) -> DataType:
+    """DECIMAL(p, s) averages to (p + 4, s + 4), each bounded by 38; other numbers to DOUBLE."""
+    if not types:
+        return UNKNOWN
+    type_ = types[0]
+    if type_.name == "DECIMAL":
+        # Spark bounds both by themselves here: DecimalType.adjustPrecisionScale does not apply.
+        return decimal(min(38, type_.precision + 4), min(38, type_.scale + 4))
+    return DOUBLE if type_.is_numeric or type_.name == "STRING" else UNKNOWN
+
+
+def averaged_sum(total: DataType, result: DataType) -> DataType | None:
+    """Return the DECIMAL type in which a sum, divided by :data:`COUNT`, is rounded as AVG rounds;
+    None if there is none.
+
+    AVG rounds the exact quotient once, to the scale of its result. A division of decimals rounds
+    to a scale that follows from their types (``decimal_result``), and a cast then rounds again: a
+    sum of DECIMAL(38, 10) over a count has 10 digits, its AVG has 14. With 34 digits in all the
+    division has the sum's scale and 4 more, which is AVG's. Below scale 6 no division rounds; there
+    the 13 further digits do no harm, as two quotients by counts below 10**13 differ before them.
+    """
+    integral = total.precision - total.scale
+    if result.scale >= 6:
+        return decimal(34, total.scale) if total.precision <= 34 else None
+    return total if integral <= 38 - 13 - result.scale else None
+
+
+def is_averaged(types: Types) -> bool:
+    """Whether the average of such values can be computed of their sum and count."""
+    type_ = types[0]
+    if type_.name != "DECIMAL":
+        return type_.is_numeric
+    return averaged_sum(sum_type(types), average_type(types)) is not None

@@ -1,0 +1,181 @@
+"""Partial states of variances, covariances and correlations.
+
+A state is the count of the rows that have all arguments, the mean of each argument, and sums of
+products of deviations from the means (``M2`` of a variance, ``Ck`` of a covariance). States merge
+by the formula of Chan, Golub and LeVeque ("Updating formulae and a pairwise algorithm for computing
+sample variances", 1979), here for any number of parts at once::
+
+    n = sum n_i      mean = sum(n_i * mean_i) / n
+    P = sum(P_i + n_i * (mean_i - mean) * (mean'_i - mean'))
+
+No large squares are subtracted from one another, as in Spark's own CentralMomentAgg, Covariance and
+Corr, which merge pairs by the same formula. The mean of parts with equal means is that mean to the
+bit, so the deviations of a constant are exactly 0, and its correlation fails here as it does there.
+A mean is a sum over a count: where sums overflow DOUBLE (values beyond 1e300) it is infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.algebra.aggregate_states import (
+    ONE,
+    ZERO,
+    Fold,
+    New,
+    State,
+    StateColumn,
+    cast,
+    count_rows,
+    guarded,
+    where_more_than,
+)
+from planner.algebra.relational import AggregateCall
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction
+from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column
+
+Products = tuple[tuple[int, int], ...]
+"""Pairs of arguments, by position, whose deviations are multiplied and added up."""
+Finish = Callable[[Scalar, tuple[Scalar, ...]], Scalar]
+"""The value of the function from the count and the sums of products."""
+
+VARIANCE: Products = ((0, 0),)
+COVARIANCE: Products = ((0, 1),)
+CORRELATION: Products = ((0, 1), (0, 0), (1, 1))
+_LETTERS = "xy"
+
+
+def moments_state(call: AggregateCall, products: Products, finish: Finish) -> State:
+    """The state of a function of sums of products of deviations."""
+    values = tuple(
+        guarded(call, cast(arg, DOUBLE), [a for a in call.args if a is not arg])
+        for arg in call.args
+    )
+    there = conjunction(
+        tuple(Call("isnotnull", (arg,), BOOLEAN) for arg in call.args)
+        + ((call.where,) if call.where is not None else ())
+    )
+    names = [f"mean_{_LETTERS[i]}" for i in range(len(values))]
+    names += [f"dev_{_LETTERS[i]}{_LETTERS[j]}" for i, j in products]
+    columns = (StateColumn("count", BIGINT), *(StateColumn(name, DOUBLE) for name in names))
+
+    def of_rows(weight: Column | None, new: New) -> Fold:
+        _plain(weight)
+        return _of_rows(there, values, products, new)
+
+    def of_row(weight: Column | None) -> tuple[Scalar, ...]:
+        _plain(weight)
+        # Not 0: the deviation of NaN, and of an infinity, is NaN.
+        apart = tuple(_minus(value, value) for value in values)
+        own = Call("case", (there, ONE, ZERO), BIGINT)
+        return (own, *values, *(_times(apart[i], apart[j]) for i, j in products))
+
+    def merge(given: tuple[Scalar, ...], new: New) -> Fold:
+        count, means, sums = given[0], given[1 : len(values) + 1], given[len(values) + 1 :]
+        return _merged(count, means, dict(zip(products, sums, strict=True)), new)
+
+    def finalize(given: tuple[Scalar, ...]) -> Scalar:
+        return finish(given[0], given[len(values) + 1 :])
+
+    return State(columns, of_rows, of_row, merge, finalize)
+
+
+def _plain(weight: Column | None) -> None:
+    if weight is not None:
+        raise ValueError("deviations are never taken back: the groups are computed again")
+
+
+def _of_rows(there: Scalar, values: tuple[Scalar, ...], products: Products, new: New) -> Fold:
+    count = new("count", BIGINT)
+    calls = [(count, count_rows(there, None))]
+    made: list[Scalar] = [Call("coalesce", (Ref(count), ZERO), BIGINT)]
+    for value in values:
+        mean, low, high = (new(name, DOUBLE) for name in ("mean", "low", "high"))
+        calls += [(mean, AggregateCall("avg", (value,)))]
+        calls += [(low, AggregateCall("min", (value,))), (high, AggregateCall("max", (value,)))]
+        made.append(_mean(Ref(low), Ref(high), Ref(mean)))
+    for i, j in products:
+        mean_product = new("product", DOUBLE)
+        if i == j:
+            call = AggregateCall("var_pop", (values[i],))
+        else:
+            call = AggregateCall("covar_pop", (values[i], values[j]))
+        calls.append((mean_product, call))
+        made.append(_times(Ref(mean_product), cast(Ref(count), DOUBLE)))
+    return Fold((), tuple(calls), tuple(made))
+
+
+def _merged(
+    count: Scalar, means: tuple[Scalar, ...], sums: dict[tuple[int, int], Scalar], new: New
+) -> Fold:
+    rows = cast(count, DOUBLE)
+    all_rows = new("all_rows", BIGINT)
+    totals = [(all_rows, AggregateCall("sum", (count,)))]
+    centers: list[Scalar] = []
+    for mean in means:
+        total, low, high = (new(name, DOUBLE) for name in ("total", "low", "high"))
+        totals += [(total, AggregateCall("sum", (_times(rows, mean),)))]
+        totals += [(low, AggregateCall("min", (mean,))), (high, AggregateCall("max", (mean,)))]
+        some = cast(Call("greatest", (Ref(all_rows), ONE), BIGINT), DOUBLE)
+        centers.append(_mean(Ref(low), Ref(high), _over(Ref(total), some)))
+    merged = new("count", BIGINT)
+    calls = [(merged, AggregateCall("sum", (count,)))]
+    made: list[Scalar] = [Call("coalesce", (Ref(merged), ZERO), BIGINT)]
+    for center in centers:  # the same in every row of the group
+        mean_column = new("mean", DOUBLE)
+        calls.append((mean_column, AggregateCall("max", (center,))))
+        made.append(Ref(mean_column))
+    for (i, j), given in sums.items():
+        between = _times(_minus(means[i], centers[i]), _minus(means[j], centers[j]))
+        within = Call("+", (given, _times(rows, between)), DOUBLE)
+        product = new("dev", DOUBLE)
+        calls.append((product, AggregateCall("sum", (within,))))
+        made.append(Ref(product))
+    return Fold(tuple(totals), tuple(calls), tuple(made))
+
+
+def _mean(low: Scalar, high: Scalar, mean: Scalar) -> Scalar:
+    """The mean of equal values is that value; a sum over a count may be off by its last bit."""
+    return Call("case", (Call("=", (low, high), BOOLEAN), low, mean), DOUBLE)
+
+
+def _times(left: Scalar, right: Scalar) -> Call:
+    return Call("*", (left, right), DOUBLE)
+
+
+def _minus(left: Scalar, right: Scalar) -> Call:
+    return Call("-", (left, right), DOUBLE)
+
+
+def _over(left: Scalar, right: Scalar) -> Call:
+    return Call("/", (left, right), DOUBLE)
+
+
+def _degrees(count: Scalar, *, sample: bool) -> Scalar:
+    """What the sum is divided by, never 0: an engine may compute a branch of CASE ahead of its
+    condition."""
+    if sample:
+        count = Call("-", (count, ONE), BIGINT)
+    return cast(Call("greatest", (count, ONE), BIGINT), DOUBLE)
+
+
+def spread(*, sample: bool, root: bool = False) -> Finish:
+    """A variance, covariance or (``root``) standard deviation. NULL over no rows, and of a sample
+    of one."""
+
+    def finish(count: Scalar, sums: tuple[Scalar, ...]) -> Scalar:
+        value: Scalar = _over(sums[0], _degrees(count, sample=sample))
+        value = Call("sqrt", (value,), DOUBLE) if root else value
+        return where_more_than(count, ONE if sample else ZERO, value)
+
+    return finish
+
+
+def correlation(count: Scalar, sums: tuple[Scalar, ...]) -> Scalar:
+    """Pearson's correlation, NULL over less than two rows. Where an argument is constant it divides
+    by zero, as Spark's own: an error under ANSI, else NULL."""
+    together, left, right = sums
+    several = Call(">", (count, ONE), BOOLEAN)
+    scale = Call("sqrt", (_times(left, right),), DOUBLE)
+    divisor = Call("case", (several, scale, Literal("1.0", DOUBLE)), DOUBLE)
+    return where_more_than(count, ONE, _over(together, divisor))

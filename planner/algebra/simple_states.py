@@ -1,0 +1,133 @@
+"""Partial states of counts, sums, extremes and truth values: columns that merge one by one, but for
+``min_by`` and ``max_by``, whose columns are chosen together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.algebra import aggregate_types as types
+from planner.algebra.aggregate_states import (
+    ZERO,
+    Fold,
+    New,
+    Part,
+    State,
+    StateColumn,
+    count_part,
+    guarded,
+    present,
+    quotient,
+    state_of_parts,
+    times_weight,
+    where_more_than,
+    widened,
+)
+from planner.algebra.relational import AggregateCall
+from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar
+from planner.algebra.types import BOOLEAN, Column, DataType, decimal
+
+
+def _only(columns: tuple[Scalar, ...]) -> Scalar:
+    return columns[0]
+
+
+def count_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
+    """How many rows there are, or have all arguments. A count goes up and down by itself."""
+    there: Scalar | None = call.where
+    if call.args:
+        there = Call("isnotnull", (present(call),), BOOLEAN)
+    return state_of_parts((count_part("count", there),), _only)
+
+
+def count_if_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
+    """How many rows there are of which the argument is true."""
+    return state_of_parts((count_part("count", present(call)),), _only)
+
+
+def _sum_part(call: AggregateCall, type_: DataType) -> Part:
+    term = widened(present(call), type_)
+
+    def initial(weight: Column | None) -> AggregateCall:
+        return AggregateCall("sum", (term if weight is None else times_weight(term, weight),))
+
+    return Part(StateColumn("sum", type_), initial, "sum", types.sum_type)
+
+
+def _value_count(call: AggregateCall) -> Part:
+    return count_part("count", Call("isnotnull", (present(call),), BOOLEAN))
+
+
+def sum_state(call: AggregateCall, signed: bool) -> State:
+    """The sum; where rows may be taken back, also how many values it is of: none left is NULL, and
+    not 0."""
+    total = _sum_part(call, types.sum_type((call.args[0].type,)))
+    if not signed:
+        return state_of_parts((total,), _only)
+    parts = (total, _value_count(call))
+    return state_of_parts(parts, lambda columns: where_more_than(columns[1], ZERO, columns[0]))
+
+
+def average_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
+    """The sum and how many values it is of."""
+    type_ = call.args[0].type
+    result = types.average_type((type_,))
+    # Spark sums integers as DOUBLE; ours is exact and can go back.
+    total = decimal(30, 0) if type_.name == "BIGINT" else types.sum_type((type_,))
+    parts = (_sum_part(call, total), _value_count(call))
+    return state_of_parts(parts, lambda columns: quotient(columns[0], columns[1], result))
+
+
+def self_merging_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
+    """The value so far, of a function of which the values of parts make the value of the whole."""
+    value = present(call)
+    again = AggregateCall(call.name, (value,))
+    part = Part(
+        StateColumn(call.name, value.type), lambda _: again, call.name, types.first_argument
+    )
+    return state_of_parts((part,), _only)
+
+
+def truth_states(decisive: Literal) -> Callable[[AggregateCall, bool], State]:
+    """States of ``bool_and`` and ``bool_or``: how many rows are true, and how many are false. One
+    row that is ``decisive`` settles the value."""
+
+    def state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
+        value = present(call)
+        parts = (
+            count_part("true", value),
+            count_part("false", Call("not", (value,), BOOLEAN)),
+        )
+        first = 0 if decisive == TRUE else 1
+        other = FALSE if decisive == TRUE else TRUE
+
+        def finalize(columns: tuple[Scalar, ...]) -> Scalar:
+            some = Call(">", (columns[first], ZERO), BOOLEAN)
+            rest = Call(">", (columns[1 - first], ZERO), BOOLEAN)
+            return Call("case", (some, decisive, rest, other, Literal(None, BOOLEAN)), BOOLEAN)
+
+        return state_of_parts(parts, finalize)
+
+    return state
+
+
+def best_states(extreme: str) -> Callable[[AggregateCall, bool], State]:
+    """States of ``min_by`` and ``max_by``: the best value so far, and what it is the best by."""
+
+    def state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001 - never signed
+        value, by = call.args
+        by = guarded(call, by, ())
+        columns = (StateColumn("value", value.type), StateColumn("by", by.type))
+
+        def fold(given: tuple[Scalar, ...], new: New) -> Fold:
+            best, place = new("value", value.type), new("by", by.type)
+            calls = (
+                (best, AggregateCall(call.name, given)),
+                (place, AggregateCall(extreme, given[1:])),
+            )
+            return Fold((), calls, (Ref(best), Ref(place)))
+
+        return State(
+            columns, lambda _, new: fold((value, by), new), lambda _: (value, by), fold, _only
+        )
+
+    return state

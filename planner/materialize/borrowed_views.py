@@ -1,0 +1,85 @@
+"""Borrowed views: what other reports keep over the same data, added to the memo as expressions.
+
+A shuffle or a partial aggregate that one report keeps is a materialized view for another report
+that reads the same sources (Tempura 7). It is used only if it holds exactly the same relation
+(equal fingerprints, whatever the run in which the chain started) over exactly the same files, which
+the caller ensures. Then it holds the rows of a memo group as of one instant, and becomes one more
+expression of that group, without inputs; the search does the rest. A view as of the last committed
+run can also be read like a committed chain of this report, with this run's delta added, but no
+partition is ever appended to it, because only its own report writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.contract.plan_v1 import WEIGHT_COLUMN, Family
+from planner.materialize.artifacts import ArtifactFamilies
+from planner.memo.memo import Memo
+from planner.memo.reference import BorrowedRows
+from planner.request import BorrowedView
+from planner.temporal.solution import ChainId
+from planner.temporal.space import Slot, Space
+
+ORIGIN = "borrowed-view"
+"""The origin of these expressions, in place of a rule's name. Batch uses no expression that has an
+origin."""
+
+
+def add_borrowed_views(
+    memo: Memo, space: Space, families: ArtifactFamilies, views: tuple[BorrowedView, ...]
+) -> bool:
+    """Add an expression to every group whose rows one of the views holds. Returns whether any was
+    added: then groups may have been merged, and the space must be made anew from the memo."""
+    found = list(_matches(space, families, views))
+    for slot, view, places in found:
+        columns = families.columns(slot)
+        key = tuple(columns[place].id for place in places)
+        leaf = BorrowedRows(view.view.id, columns, view.run, key)
+        memo.equate(slot.snapshot, leaf, ORIGIN, part=True)
+        if slot.weighted:
+            plain = BorrowedRows(view.view.id, columns, view.run, (), plain=True)
+            memo.equate(slot.whole, plain, ORIGIN, part=True)
+    return bool(found)
+
+
+def borrowed_chains(
+    space: Space, families: ArtifactFamilies, views: tuple[BorrowedView, ...], base: int
+) -> dict[ChainId, Family]:
+    """Return the chains that a view as of ``base``, the last committed run of the day, can stand
+    for: they are read like committed chains of this report, with this run's delta added."""
+    found = {}
+    for slot, view, places in _matches(space, families, views):
+        kept = (slot.index, tuple(families.columns(slot)[place].id for place in places))
+        known = kept[1] in space.keys[slot.index] and kept not in families.committed
+        if view.run == base and known:
+            found[kept] = view.view
+    return found
+
+
+def _matches(
+    space: Space, families: ArtifactFamilies, views: tuple[BorrowedView, ...]
+) -> Iterator[tuple[Slot, BorrowedView, tuple[int, ...]]]:
+    """Yield each slot and view that hold the same rows, with the positions of the view's key
+    columns."""
+    for view in views:
+        names = [column.name for column in view.family.columns]
+        places = tuple(names.index(name) for name in view.family.key)
+        for slot in space.slots:
+            if _shape(slot, families) == _stored_shape(view.family) and any(
+                families.digest(slot, places, start) == view.family.fingerprint
+                for start in range(1, view.origin.run + 1)
+            ):
+                yield slot, view, places
+
+
+def _shape(slot: Slot, families: ArtifactFamilies) -> tuple[str, ...]:
+    """Return whether a slot's rows are weighted, and their column types. It is compared first,
+    because comparing it is cheaper than computing a fingerprint."""
+    return (str(slot.weighted), *(column.type.sql for column in families.columns(slot)))
+
+
+def _stored_shape(family: Family) -> tuple[str, ...]:
+    """Return the same of a stored family."""
+    signed = family.signed and family.columns[-1].name == WEIGHT_COLUMN
+    return (str(signed), *(column.type for column in family.columns))

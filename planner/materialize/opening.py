@@ -1,0 +1,394 @@
+"""Decides which early runs are opened: the outer loop over sets of runs, each at a fixed cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from planner.cost.constants import CLEARLY, STAGE_SHARE
+from planner.materialize.artifacts import ArtifactFamilies
+from planner.materialize.budget import plans_within
+from planner.materialize.diss_actions import DissInput
+from planner.materialize.footprint import Footprint
+from planner.materialize.no_regret import NoRegretLimit
+from planner.materialize.objective import MICRO, PlanComparison
+from planner.materialize.sharing import GreedySharing
+from planner.request import PlanRequest
+from planner.temporal.alternatives import AlternativeEnumerator
+from planner.temporal.as_of import Span
+from planner.temporal.extraction import ExtractedPlan, extract_plan
+from planner.temporal.group_costs import ChainTerms
+from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.solution import Partition
+from planner.temporal.solve import Solver
+from planner.temporal.space import Space
+from planner.temporal.uncertainty import Uncertainty
+
+_ALL_SUBSETS_UP_TO = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plan for the rest of the day, in millionths of a CPU second. ``by_run`` has the cost of
+    each opened run with its fixed cost, ``total`` is the weighted sum; candidates are compared by
+    ``rank``, and clearly cheaper than batch if its first number is below ``limit``. Without
+    ``extracted`` it is batch: the user's query in every run that gives the result. ``held`` are the
+    estimated bytes in the store after each of its runs but the last."""
+
+    opened: tuple[int, ...]
+    extracted: ExtractedPlan | None
+    by_run: tuple[float, ...]
+    total: float
+    rank: tuple[float, ...]
+    held: tuple[int, ...] = ()
+    limit: float = 0.0
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether this is batch, for which no plan was extracted."""
+        return self.extracted is None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a run reads what an earlier run or another report stored."""
+        return self.extracted is not None and self.extracted.keeps
+
+    def without_tables(self) -> Candidate:
+        """Return a copy without DP tables, for a candidate that will not be chosen."""
+        return (
+            self
+            if self.extracted is None
+            else replace(self, extracted=self.extracted.without_tables())
+        )
+
+
+def _order(one: Candidate) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    return one.rank, one.opened
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The chosen candidate, batch, and the rejected ones. ``evaluations`` counts the alternatives
+    that were costed in all searches. ``open`` says whether early work was a choice at all: not if
+    batch is asked for or the day is at its end. ``budget`` is the most bytes that may be kept, or
+    None."""
+
+    chosen: Candidate
+    batch: Candidate
+    rejected: tuple[Candidate, ...]
+    evaluations: int
+    open: bool
+    budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """A set of opened runs, with the search for its best plan."""
+
+    opened: tuple[int, ...]
+    search: GreedySharing
+    solver: Solver
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """Partitions that may be worth sharing together if these runs are opened."""
+
+    opened: tuple[int, ...]
+    kept: frozenset[Partition]
+
+
+class RunOpening:
+    """Searches for the best plan of the runs that are left of a day."""
+
+    def __init__(
+        self,
+        space: Space,
+        group_sizes: GroupSizes,
+        families: ArtifactFamilies,
+        request: PlanRequest,
+    ) -> None:
+        self._space = space
+        self._families = families
+        self._request = request
+        self._last = len(request.points)
+        self._base = request.committed[-1].index if request.committed else 0
+        self._comparison = PlanComparison(request)
+        self._weights = self._comparison.weights
+        self._group_sizes = group_sizes
+        committed = sum(run.bytes for run in request.committed)
+        self._footprint = Footprint(space, group_sizes, committed)
+        self._budget = request.settings.state_budget
+        self._alternatives = AlternativeEnumerator(
+            space, group_sizes, prices=request.settings.prices
+        )
+        self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
+        self._of_batch = 0
+        self._no_regret: NoRegretLimit | None = None
+        self._searches: list[tuple[tuple[int, ...], GreedySharing]] = []
+
+    @property
+    def _has_views(self) -> bool:
+        """Whether committed runs or other reports have stored anything that can be read."""
+        return bool(self._request.committed or self._request.borrowed)
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether any early work was searched for."""
+        return bool(self._searches)
+
+    @property
+    def cut(self) -> bool:
+        """Whether any search for shared partitions ended because its tries were spent."""
+        return any(search.cut for _, search in self._searches)
+
+    @property
+    def evaluations(self) -> int:
+        """How many alternatives were costed so far, those of batch included."""
+        return self._of_batch + sum(search.evaluations for _, search in self._searches)
+
+    def decide(self) -> Decision:
+        """Choose the cheapest candidate that is clearly cheaper than batch and whose final run
+        costs no more; else batch. If a method is asked for by name or early work is forced, its
+        plan is chosen even where it does not pay, and batch only where there is none."""
+        request = self._request
+        batch = self._batch()
+        at_the_end = request.current == self._last and not self._has_views
+        if request.method == "batch" or at_the_end:
+            return Decision(batch, batch, (), self.evaluations, False, self._budget)
+        early = request.settings.temporal == "early"
+        candidates = self._candidates(early, None if early else batch)
+        if not candidates and request.method == "progressive":
+            # Early work does not pay here, but early runs were asked for.
+            candidates = self._candidates(True, None)
+        worth = [one for one in candidates if self._is_worth_it(one, batch)]
+        if request.method not in ("auto", "progressive") and not early and not worth:
+            # Early work does not pay here, but a method was asked for by name.
+            candidates = self._candidates(False, None) or self._candidates(True, None)
+        seen = (*candidates, batch)
+        if request.method == "auto" and not early:
+            candidates = worth or [batch]
+        elif request.method != "progressive" and not early:
+            candidates = worth or candidates
+        best = min(candidates, key=_order, default=batch)
+        rejected = tuple(one for one in seen if one is not best)
+        return Decision(best, batch, rejected, self.evaluations, True, self._budget)
+
+    def from_the_other_end(self, decision: Decision) -> Decision:
+        """Search again from everything kept that can be: the first search may have ended where no
+        single change helps. Returns the decision for the best plan found that is worth choosing
+        over batch; if there is none, for the old choice."""
+        found = self._candidates(True, decision.batch)
+        worth = [one for one in found if self._is_worth_it(one, decision.batch)]
+        best = min(worth, key=_order, default=decision.chosen)
+        others = (decision.chosen, *decision.rejected, *found)
+        rejected = tuple(one for one in others if one is not best)
+        return replace(decision, chosen=best, rejected=rejected, evaluations=self.evaluations)
+
+    def improve(self, decision: Decision, seeds: Sequence[Seed]) -> Decision:
+        """Search on from what other plans keep. Returns the decision unchanged but for its counts,
+        or one with a cheaper choice."""
+        batch, searches = decision.batch, dict(self._searches)
+        best: tuple[GreedySharing, Candidate] | None = None
+        for seed in seeds:
+            search = searches.get(seed.opened)
+            found = None if search is None else search.sharing(seed.kept)
+            if search is None or found is None or not found.keeps:
+                continue
+            one = self._candidate(seed.opened, found, *found.by_run)
+            limit = decision.chosen if best is None else best[1]
+            if one.rank < limit.rank and self._is_worth_it(one, batch):
+                best = (search, one)
+        if best is None or best[1].extracted is None:
+            return replace(decision, evaluations=self.evaluations)
+        search, first = best
+        improved = search.better(best[1].extracted)
+        better = self._candidate(first.opened, improved, *improved.by_run)
+        chosen = better if improved.keeps and self._is_worth_it(better, batch) else first
+        rejected = (decision.chosen, *decision.rejected)
+        return Decision(chosen, batch, rejected, self.evaluations, open=True)
+
+    def _candidates(self, forced: bool, batch: Candidate | None) -> list[Candidate]:
+        """Return the best plan for each set of opened runs, if it keeps anything; the best of them
+        is improved. With ``forced``, whatever can be kept is kept. With ``batch``, only sets of
+        runs that may pay are searched, and only a plan that is already cheaper than batch is
+        improved."""
+        forced_groups = self._space.makeable_by_step() if forced else frozenset()
+        alternatives = self._alternatives.forcing(forced_groups)
+        terms = ChainTerms(
+            late=self._request.method != "progressive",  # each of its early runs has work
+            stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
+            borrowed=frozenset(self._families.borrowed_chains),
+        )
+        searches: dict[tuple[int, ...], _Searched] = {}
+        found: list[Candidate] = []
+        for opened in self._opened_sets():
+            if batch is not None and not self._may_pay(opened, batch):
+                continue
+            solver = Solver(
+                self._space,
+                alternatives,
+                self._spans(opened),
+                self._weights,
+                self._families.committed | terms.borrowed,
+                self._families.twins,
+                terms,
+            )
+            early = self._comparison.early_results_among(opened)
+            tries = self._request.settings.tries
+            whole = self._budget is not None  # any of its plans may be the best that fits
+            search = GreedySharing(self._space, solver, self._weights, tries, early, whole=whole)
+            self._searches.append((opened, search))
+            chosen = search.first()
+            if chosen is not None:
+                searches[opened] = _Searched(opened, search, solver)
+                found.append(self._candidate(opened, chosen, *chosen.by_run))
+                found = self._lean(found, batch, searches)
+        first = min(found, key=_order, default=None)
+        if first is not None and (batch is None or first.rank < batch.rank):
+            better = self._improved(first, batch, searches[first.opened].search)
+            found = [better if one is first else one for one in found]
+        if self._budget is not None:
+            asked, done, found = None if forced else batch, {}, []
+            for opened, searched in searches.items():
+                done[opened] = searched
+                found += self._within(self._budget, searched, alternatives, terms.stage_cost, asked)
+                found = self._lean(found, asked, done)
+        return [one for one in found if one.keeps]
+
+    def _improved(
+        self, first: Candidate, batch: Candidate | None, search: GreedySharing
+    ) -> Candidate:
+        """Return a cheaper candidate that opens the same runs, or the first one if the cheaper one
+        keeps nothing or is no longer worth choosing over batch."""
+        if first.extracted is None:
+            raise ValueError("batch is not improved")
+        improved = search.better(first.extracted)
+        better = self._candidate(first.opened, improved, *improved.by_run)
+        lost = first.keeps and not better.keeps
+        if batch is not None and self._is_worth_it(first, batch):
+            lost = lost or not self._is_worth_it(better, batch)
+        return first if lost else better
+
+    def _lean(
+        self,
+        found: list[Candidate],
+        batch: Candidate | None,
+        searches: Mapping[tuple[int, ...], _Searched],
+    ) -> list[Candidate]:
+        """Drop the DP tables of all candidates but the leading ones: for hundreds of joins, the
+        tables of one set of opened runs take tens of megabytes."""
+        ranked = sorted(found, key=_order)
+        keeping = [one for one in ranked if one.keeps]
+        worth = [one for one in keeping if batch is not None and self._is_worth_it(one, batch)]
+        leading = [group[0].opened for group in (ranked, keeping, worth) if group]
+        for opened, searched in searches.items():
+            if opened not in leading:
+                searched.search.forget()
+        return [one if one.opened in leading else one.without_tables() for one in found]
+
+    def _within(
+        self,
+        budget: int,
+        searched: _Searched,
+        alternatives: AlternativeEnumerator,
+        stage_cost: int,
+        batch: Candidate | None,
+    ) -> list[Candidate]:
+        """Return at most one candidate: the best plan that opens these runs and fits the budget, of
+        those that are worth choosing over ``batch`` if there are any."""
+        opened = searched.opened
+        searched.search.first()  # its plan is one of those seen, but may have been dropped
+        day = DissInput(
+            space=self._space,
+            alternatives=alternatives,
+            footprint=self._footprint,
+            near=searched.solver.solve(),
+            weights=self._weights,
+            twins=self._families.twins,
+            committed=self._families.committed,
+            stage_cost=stage_cost,
+            results=(*self._comparison.early_results_among(opened), len(opened) - 1),
+        )
+        found = [
+            self._candidate(opened, plan, *plan.by_run)
+            for plan in plans_within(budget, day, searched.search)
+            if plan.keeps
+        ]
+        if batch is not None:
+            found = [one for one in found if self._is_worth_it(one, batch)] or found
+        return [min(found, key=lambda one: one.rank)] if found else []
+
+    def _may_pay(self, opened: tuple[int, ...], batch: Candidate) -> bool:
+        """Return whether these runs have something to keep or to read, and opening them does not by
+        itself cost more than they can save."""
+        if len(opened) == 1 and not self._has_views:
+            return False
+        alone = self._comparison.rank(opened, tuple(self._fixed for _ in opened))
+        return alone[0] < CLEARLY * batch.rank[0]
+
+    def _is_worth_it(self, one: Candidate, batch: Candidate) -> bool:
+        """Return whether a candidate is clearly cheaper than batch and its final run no dearer."""
+        return one.rank[0] < one.limit and one.by_run[-1] <= batch.by_run[-1]
+
+    def _candidate(
+        self, opened: tuple[int, ...], chosen: ExtractedPlan | None, *costs: int
+    ) -> Candidate:
+        by_run = tuple(cost + self._fixed for cost in costs)
+        total, rank = self._comparison.total(opened, by_run), self._comparison.rank(opened, by_run)
+        held = () if chosen is None else self._footprint.after_runs(chosen)
+        limit = 0.0
+        if chosen is not None and self._no_regret is not None:
+            limit = self._no_regret.limit(chosen, rank[0])
+        return Candidate(opened, chosen, by_run, total, rank, held, limit)
+
+    def _batch(self) -> Candidate:
+        """Plan batch: each result by itself from the sources, as Spark runs the user's query."""
+        opened = (*self._comparison.early_results, self._last)
+        costs = []
+        plans: list[ExtractedPlan] = []
+        for run in opened:
+            solver = Solver(
+                self._space,
+                self._alternatives,
+                (Span(0, run),),
+                self._weights,
+                frozenset(),
+                {},
+                ChainTerms(keeping=False),
+            )
+            chosen = extract_plan(self._space, solver.solve(), self._weights)
+            self._of_batch += solver.evaluations
+            if chosen is None:
+                raise ValueError("the query cannot be computed from its sources")
+            costs += chosen.by_run
+            plans.append(chosen)
+        batch = self._candidate(opened, None, *costs)
+        uncertainty = Uncertainty(self._space, self._group_sizes, self._request)
+        self._no_regret = NoRegretLimit(
+            uncertainty, self._comparison.decisive, batch.rank[0], tuple(plans)
+        )
+        return batch
+
+    def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:
+        bases = (self._base, *opened[:-1])
+        return tuple(Span(base, run) for base, run in zip(bases, opened, strict=True))
+
+    def _opened_sets(self) -> Iterator[tuple[int, ...]]:
+        """Yield the sets of runs to open, each with those that give the result. If many early runs
+        are left, only sets of the cheapest ones: work goes first where compute is cheap."""
+        early = range(self._request.current, self._last)
+        wanted = (*self._comparison.early_results, self._last)
+        free = tuple(run for run in early if run not in wanted)
+        if self._request.settings.temporal == "early" or self._request.method == "progressive":
+            yield (*early, self._last)
+        elif len(free) <= _ALL_SUBSETS_UP_TO:
+            for count in range(len(free), -1, -1):
+                for chosen in combinations(free, count):
+                    yield tuple(sorted((*chosen, *wanted)))
+        else:
+            points = self._request.points
+            by_price = sorted(free, key=lambda run: (points[run - 1].weight, run))
+            for count in range(len(free), -1, -1):
+                yield tuple(sorted((*by_price[:count], *wanted)))

@@ -1,0 +1,270 @@
+"""The best plan of one method, and the best of all: methods together, each alone, and batch.
+
+The greedy search over all methods starts from what the temporal search finds by itself, and may end
+where no single change helps although another set of kept snapshots would. What a method keeps when
+it is planned alone is such a set. So each method is planned alone too, the search over all methods
+goes on from what it keeps, and the cheapest plan of all is returned. A method that would give the
+same memo as all together is not planned again. Under a state budget, methods are not planned alone:
+there are other seeds (``budget``), and what is looked at must not depend on the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from planner.algebra.describe import Words, words_of
+from planner.algebra.relational import Relation
+from planner.materialize.artifacts import ArtifactFamilies, all_chains
+from planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
+from planner.materialize.opening import Candidate, Decision, RunOpening, Seed
+from planner.request import PlanRequest
+from planner.rules.exploration import Explored, Scope, explore
+from planner.rules.explore.catalog import EXPLORE, LastTwoRuns
+from planner.rules.methods.catalog import AUTO, SINGLE
+from planner.rules.methods.method import Method
+from planner.temporal.group_sizes import GroupSizes, estimator
+from planner.temporal.space import Space
+from planner.tvr.signed import ColumnIds
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The plan of a method, and the search space that it was found in. ``ids`` go on from those of
+    the memo. ``spent`` names the budgets, as the settings call them, that ended a search early."""
+
+    method: Method
+    explored: Explored
+    space: Space
+    group_sizes: GroupSizes
+    families: ArtifactFamilies
+    decision: Decision
+    ids: ColumnIds
+    spent: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The best plan and what it was compared with.
+
+    ``alone`` names the methods that were planned alone, ``left_out`` those that were not because
+    the budget of evaluations was spent. ``spent`` names the budgets, as the settings call them,
+    that ended a search: with larger ones, the plan might be better.
+    """
+
+    best: Planned
+    alone: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    evaluations: int = 0
+    spent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MethodPlan:
+    """The best plan of one method alone and, in words, what it keeps; or why the method does not
+    apply."""
+
+    method: Method
+    candidate: Candidate | None = None
+    keeps: tuple[str, ...] = ()
+    why_not: str = ""
+
+
+def growing_sources(request: PlanRequest) -> frozenset[str]:
+    """Return the names of the sources that grow during the day."""
+    return frozenset(source.name for source in request.sources if source.changing)
+
+
+def retracting_sources(request: PlanRequest) -> frozenset[str]:
+    """Return the names of the growing sources whose deliveries also retract rows."""
+    growing = (source for source in request.sources if source.changing)
+    return frozenset(source.name for source in growing if source.change == "changelog")
+
+
+def declared_keys(request: PlanRequest) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return the keys that authors declare, by source, for the sources that have any."""
+    return {source.name: source.keys for source in request.sources if source.keys}
+
+
+def plan_alone(method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds) -> Planned:
+    """Return the best plan of a method. ``ids`` is not changed, so a method gives the same plan
+    whatever else is planned."""
+    return _MethodSearch(method, relation, request, ids).planned()
+
+
+def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compared:
+    """Return the cheapest plan of all methods together, of each one alone, and batch."""
+    together = _MethodSearch(AUTO, relation, request, ids)
+    best = together.planned()
+    spent = best.decision.evaluations
+    settled = request.settings.temporal == "early" or request.settings.state_budget is not None
+    if settled or not together.runs.looked_at or _is_hopeless(best.decision):
+        return Compared(best, evaluations=spent, spent=best.spent)
+    apart: list[Planned] = []
+    left_out: list[str] = []
+    for method in SINGLE:
+        if method.why_not(relation, growing_sources(request)) is not None:
+            continue
+        if method.keeps is None and _finds(best.explored) <= set(method.rule_names):
+            continue  # it would be the same memo again
+        alone = _MethodSearch(method, relation, request, ids)
+        share = alone.expressions / together.expressions
+        if spent + share * best.decision.evaluations > request.settings.compare:
+            left_out.append(method.name)
+            continue
+        apart.append(alone.planned())
+        spent += apart[-1].decision.evaluations
+    seeds = tuple(seed for one in apart for seed in _seeds(one, best))
+    best = together.planned(seeds)
+    for one in apart:
+        if one.decision.chosen.rank < best.decision.chosen.rank:
+            best = one
+    if best.decision.chosen.is_batch and not request.committed:
+        best = together.from_the_other_end()
+    names = tuple(one.method.name for one in apart)
+    spent = together.runs.evaluations + sum(one.decision.evaluations for one in apart)
+    over = dict.fromkeys(name for one in (together.planned(), *apart) for name in one.spent)
+    if left_out:
+        over["compare"] = None
+    return Compared(best, names, tuple(left_out), spent, tuple(over))
+
+
+def _is_hopeless(decision: Decision) -> bool:
+    """Return whether no early work that was found costs less than batch. Other searches find
+    plans that are at most a few hundredths cheaper, and early work has to be clearly cheaper
+    than batch."""
+    early = (one for one in (decision.chosen, *decision.rejected) if not one.is_batch)
+    return all(one.rank >= decision.batch.rank for one in early)
+
+
+def plans_by_method(
+    relation: Relation, request: PlanRequest, ids: ColumnIds
+) -> tuple[MethodPlan, ...]:
+    """Return what each method gives when it is asked for by name, as for the plan of a day."""
+    result = []
+    for method in SINGLE:
+        why_not = method.why_not(relation, growing_sources(request))
+        if why_not is not None:
+            result.append(MethodPlan(method, why_not=str(why_not)))
+            continue
+        alone = plan_alone(method, relation, replace(request, method=method.name), ids)
+        result.append(MethodPlan(method, alone.decision.chosen, tuple(_kept(alone))))
+    return tuple(result)
+
+
+def _kept(one: Planned) -> list[str]:
+    """Describe what a plan keeps, each family once."""
+    chosen = one.decision.chosen.extracted
+    used = sorted(chosen.used) if chosen is not None else []
+    return list(dict.fromkeys(one.families.family(kept, 0).title for kept, _ in used))
+
+
+class _MethodSearch:
+    """The memo of one method and the search over it, which can be continued."""
+
+    def __init__(
+        self, method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds
+    ) -> None:
+        off = frozenset(request.settings.rules_off)
+        self._method = method
+        self._ids = ids.fork()
+        batch = request.method == "batch"
+        trees = () if batch else tuple(tree for tree in EXPLORE if tree.name not in off)
+        rules = tuple(rule for rule in method.rules if rule.name not in off)
+        scope = Scope(
+            growing_sources(request),
+            retracting_sources(request),
+            _last_two_runs(request),
+            request.settings.explore,
+            declared_keys(request),
+        )
+        self._explored = explore(relation, scope, trees, rules, self._ids)
+        words = words_of(relation)
+        self._open_space(request, words)
+        borrowed = () if batch else request.borrowed
+        memo = self._explored.memo
+        if borrowed and add_borrowed_views(memo, self._space, self._families, borrowed):
+            self._open_space(request, words)
+            base = request.committed[-1].index if request.committed else 0
+            self._families.borrowed_chains |= borrowed_chains(
+                self._space, self._families, borrowed, base
+            )
+        self._group_sizes.learn(self._families.observed())
+        self.runs = RunOpening(self._space, self._group_sizes, self._families, request)
+        self._decision: Decision | None = None
+
+    def _open_space(self, request: PlanRequest, words: Words) -> None:
+        """Derive the space, sizes and families from the memo as it is now; nothing may be added to
+        it after the last call."""
+        memo = self._explored.memo
+        self._space = Space(
+            memo,
+            self._explored.root,
+            self._method.keeps,
+            placed_unions=request.settings.prices.placed_unions,
+        )
+        self._group_sizes = GroupSizes(memo, request)
+        self._families = ArtifactFamilies(self._space, self._group_sizes, request, words)
+
+    @property
+    def expressions(self) -> int:
+        """How many expressions the memo has: the work of the search grows with them."""
+        return len(self._explored.memo.expressions)
+
+    def planned(self, seeds: tuple[Seed, ...] = ()) -> Planned:
+        """Return the best plan. With ``seeds``, the search goes on from what other plans keep."""
+        if self._decision is None:
+            self._decision = self.runs.decide()
+        if seeds:
+            self._decision = self.runs.improve(self._decision, seeds)
+        return self._planned(self._decision)
+
+    def from_the_other_end(self) -> Planned:
+        """Return the plan after a second search that starts with everything kept that can be."""
+        self._decision = self.runs.from_the_other_end(self.planned().decision)
+        return self._planned(self._decision)
+
+    def _planned(self, decision: Decision) -> Planned:
+        return Planned(
+            self._method,
+            self._explored,
+            self._space,
+            self._group_sizes,
+            self._families,
+            decision,
+            self._ids,
+            tuple(self._spent()),
+        )
+
+    def _spent(self) -> Iterator[str]:
+        if self._explored.trace.spent:
+            yield "explore"
+        if self.runs.cut:
+            yield "tries"
+
+
+def _last_two_runs(request: PlanRequest) -> LastTwoRuns | None:
+    """Return estimators for the last two runs as the day was forecast first, so that joins keep
+    their orders all day; None if the day has one run only."""
+    sources = request.first_sources or request.sources
+    if len(request.points) < 2:
+        return None
+    before, after = (estimator(sources, point) for point in request.points[-2:])
+    return before, after
+
+
+def _finds(explored: Explored) -> set[str]:
+    """Return the names of the method rules that have found something."""
+    found = {name for name, count in explored.trace.found.items() if count}
+    return found - {tree.name for tree in EXPLORE}
+
+
+def _seeds(one: Planned, other: Planned) -> Iterator[Seed]:
+    """Yield what the plan of one method keeps, as chains of another one's memo."""
+    chosen = one.decision.chosen.extracted
+    if chosen is None:
+        return
+    known = {other.families.fingerprint(kept, 0): kept for kept in all_chains(other.space)}
+    found = ((one.families.fingerprint(kept, 0), index) for kept, index in chosen.used)
+    kept = frozenset((known[digest], index) for digest, index in found if digest in known)
+    yield Seed(one.decision.chosen.opened, kept)

@@ -1,0 +1,82 @@
+"""Exploration: fills the memo of a query with its equivalent forms and with every version of its
+relations that the rules of a method find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from planner.algebra.relational import Relation
+from planner.memo.memo import GroupId, Memo
+from planner.request import Settings
+from planner.rules.explore.catalog import ExploreRule, LastTwoRuns, TreeRule
+from planner.search.engine import RuleEngine, Trace
+from planner.search.rule import MemoRule
+from planner.tvr.signed import ColumnIds
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The parts of a request that exploration depends on.
+
+    ``growing`` are the names of the sources that grow, ``retracting`` those of them whose
+    deliveries take rows back. ``last_two_runs`` are the estimates by which join orders are chosen;
+    without them no other orders are tried. ``budget`` limits rule applications plus the expressions
+    that they add. ``keys`` are the keys that authors declare, by source.
+    """
+
+    growing: frozenset[str]
+    retracting: frozenset[str] = frozenset()
+    last_two_runs: LastTwoRuns | None = None
+    budget: int = Settings().explore
+    keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """The explored memo, the group of the query in it (``root``), and the record of the search."""
+
+    memo: Memo
+    root: GroupId
+    trace: Trace
+
+
+def explore(
+    relation: Relation,
+    scope: Scope,
+    rewrites: Sequence[ExploreRule],
+    rules: Sequence[MemoRule],
+    ids: ColumnIds,
+) -> Explored:
+    """Build the memo of a query: add the forms that ``rewrites`` give, then apply ``rules`` to a
+    fixpoint or until the budget is spent. The memo describes one generic step of the day, so its
+    size does not depend on the number of runs."""
+    memo = Memo(scope.growing, scope.retracting, scope.keys)
+    root = memo.add(relation)
+    search = RuleEngine(memo, rules, ids, scope.budget)
+    _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)
+    return Explored(memo, root, search.run())
+
+
+def _rewrite(
+    memo: Memo,
+    root: GroupId,
+    relation: Relation,
+    scope: Scope,
+    rewrites: Sequence[ExploreRule],
+    trace: Trace,
+    ids: ColumnIds,
+) -> None:
+    """Add the other forms of the query to its memo; each tree rule starts from the last form."""
+    form, query = relation, next(memo.alternatives(root)).id
+    for rule in rewrites:
+        first = len(memo.expressions)
+        if isinstance(rule, TreeRule):
+            after = rule.apply(form, ids)
+            found = after is not None and after != form
+            if after is not None and found:
+                memo.equate(root, after, rule.name)
+                form = after
+        else:
+            found = scope.last_two_runs is not None and rule.apply(memo, scope.last_two_runs) > 0
+        trace.note(rule.name, query, first, len(memo.expressions), found=found)

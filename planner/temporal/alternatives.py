@@ -1,0 +1,356 @@
+"""The physical alternatives of an expression in one run, with what each costs by itself and what it
+requires of its inputs.
+
+They correspond to Tempura's implementation rules: broadcast or shuffle a join, aggregate before or
+after the shuffle.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from planner.algebra.relational import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+)
+from planner.cost import operators
+from planner.cost.operators import Size
+from planner.cost.prices import SPARK, Prices
+from planner.memo.memo import Expression, GroupId
+from planner.memo.reference import BorrowedRows, Reference, Stamped
+from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
+from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.space import (
+    Key,
+    Space,
+    aggregate_key,
+    branch_keys,
+    join_keys,
+    key_below,
+)
+
+
+class Requirement(NamedTuple):
+    """An input of an alternative: a group with its rows distributed by ``key``, as of the beginning
+    of the step (``before``) or its end."""
+
+    group: GroupId
+    key: Key
+    before: bool
+
+
+class PhysicalAlternative(NamedTuple):
+    """One way to compute an expression: its own cost in millionths of a CPU second (``own``), its
+    input requirements, and the distribution of its output (``delivers``).
+
+    ``hashed_input`` is the index of the input that Spark builds a hash table from if the other
+    input needs no shuffle, which then saves ``hash_gain``. ``shuffles`` says that the alternative
+    shuffles its input itself. ``penalized`` says that it recomputes a group that is forced to be
+    kept.
+    """
+
+    own: int
+    requirements: tuple[Requirement, ...]
+    delivers: Key = ()
+    hashed_input: int | None = None
+    hash_gain: int = 0
+    shuffles: bool = False
+    penalized: bool = False
+
+
+_HANDS_ON = (Join, Filter, Project, UnionAll)
+"""Operators that can preserve an input's distribution: what they require of their inputs depends on
+the distribution that is wanted of them."""
+
+
+class ResolvedAlternative(NamedTuple):
+    """A physical alternative of an expression, with the DP entries that it reads."""
+
+    alternative: PhysicalAlternative
+    expression: Expression
+    requirements: tuple[tuple[GroupVersion, Key], ...]
+
+
+class _Plain(NamedTuple):
+    """What all alternatives of an expression share in a step: requirements without distributions,
+    input and output sizes, and the operator's cost without shuffles, in millionths of a CPU second.
+    """
+
+    requirements: tuple[Requirement, ...]
+    sizes: tuple[Size, ...]
+    output: Size
+    own: int
+
+
+class AlternativeEnumerator:
+    """Enumerates physical alternatives and caches them by expression, wanted distribution and
+    :class:`AsOf`, so a snapshot is looked at once per instant, whatever steps begin or end there.
+
+    Every alternative that recomputes one of the ``forced`` groups after the first run is penalized,
+    so that the search keeps these groups and adds their deltas.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        group_sizes: GroupSizes,
+        forced: frozenset[GroupId] = frozenset(),
+        prices: Prices = SPARK,
+    ) -> None:
+        self.prices = prices
+        self._space = space
+        self._memo = space.memo
+        self._group_sizes = group_sizes
+        self.forced = forced
+        self._sizes: dict[tuple[GroupId, int, int], Size] = {}
+        self._required: dict[tuple[int, bool], tuple[Requirement, ...]] = {}
+        self._plain: dict[tuple[int, int, int], tuple[tuple[Size, ...], Size, int]] = {}
+        self._keys: dict[int, tuple[Key, Key]] = {}
+        self._done: dict[tuple[int, Key, bool, int, int], tuple[PhysicalAlternative, ...]] = {}
+        self._resolved: dict[
+            tuple[GroupVersion, int, int, bool, bool], tuple[ResolvedAlternative, ...]
+        ] = {}
+
+    def forcing(self, forced: frozenset[GroupId]) -> AlternativeEnumerator:
+        """Return an enumerator with these groups forced. It shares the caches of this one."""
+        other = copy.copy(self)
+        other.forced = forced
+        return other
+
+    def of(
+        self, expression: Expression, key: Key, before: bool, span: Span
+    ) -> tuple[PhysicalAlternative, ...]:
+        """Return the alternatives of an expression in a step. For operators that preserve
+        distributions they include those that deliver ``key``; other operators ignore ``key``."""
+        if not isinstance(expression.node, _HANDS_ON):
+            key = ()
+        known = (expression.id, key, before, *self.as_of(expression.group, before, span))
+        alternatives = self._done.get(known)
+        if alternatives is None:
+            alternatives = self._done[known] = tuple(
+                self._alternatives(expression, key, before, span)
+            )
+        if self._is_forced(expression.group, span):
+            return tuple(one._replace(penalized=True) for one in alternatives)
+        return alternatives
+
+    def resolved(
+        self, group: GroupId, before: bool, span: Span, *, keeping: bool = True
+    ) -> tuple[ResolvedAlternative, ...]:
+        """Return the alternatives of a group whose inputs all come before it in the order of the
+        space. Without ``keeping``, only the query's own expressions count, not those that rules
+        have added."""
+        as_of, forced = self.as_of(group, before, span), self._is_forced(group, span)
+        known = (group_version(group, before), *as_of, forced, keeping)
+        resolved = self._resolved.get(known)
+        if resolved is None:
+            found: list[ResolvedAlternative] = []
+            for expression in self._memo.alternatives(group):
+                if (keeping or not expression.origin) and not isinstance(expression.node, Stamped):
+                    found += self._of_expression(expression, group, before, span)
+            resolved = self._resolved[known] = tuple(found)
+        return resolved
+
+    def _of_expression(
+        self, expression: Expression, group: GroupId, before: bool, span: Span
+    ) -> Iterator[ResolvedAlternative]:
+        """Yield each alternative once. One whose input comes later in the order is left out,
+        because the DP table has no entry for it yet."""
+        below = self._space.is_below
+        wanted = self._space.wanted[group] if isinstance(expression.node, _HANDS_ON) else ((),)
+        alternatives: dict[PhysicalAlternative, None] = {}
+        for key in wanted:
+            alternatives |= dict.fromkeys(self.of(expression, key, before, span))
+        for alternative in alternatives:
+            if all(below(requirement.group, group) for requirement in alternative.requirements):
+                requirements = tuple(
+                    (group_version(requirement.group, requirement.before), requirement.key)
+                    for requirement in alternative.requirements
+                )
+                yield ResolvedAlternative(alternative, expression, requirements)
+
+    def size(self, group: GroupId, before: bool, span: Span) -> Size:
+        """Return the estimated size of a group at the beginning of a step (``before``) or its end;
+        of a group that depends on the step, its size for that step."""
+        known = (group, *self.as_of(group, before, span))
+        size = self._sizes.get(known)
+        if size is None:
+            size = self._sizes[known] = self._group_sizes.at(group, AsOf(*known[1:]))
+        return size
+
+    def as_of(self, group: GroupId, before: bool, span: Span) -> AsOf:
+        """Return what the alternatives and the size of a group depend on in a step."""
+        return span.step() if group in self._space.steps else span.instant(before=before)
+
+    def _is_forced(self, group: GroupId, span: Span) -> bool:
+        return bool(span.base and self.forced) and self._memo.leader(group) in self.forced
+
+    def _alternatives(
+        self, expression: Expression, key: Key, before: bool, span: Span
+    ) -> list[PhysicalAlternative]:
+        node = expression.node
+        if isinstance(node, Scan):
+            if before:
+                return []  # a source cannot be read as of an earlier run
+            return [PhysicalAlternative(round(self._scan(expression, node, span)), ())]
+        if isinstance(node, BorrowedRows):
+            if node.run != (span.base if before else span.run):
+                return []  # the view holds the rows of another instant
+            return [
+                PhysicalAlternative(self._borrowed(expression, node, before, span), (), node.key)
+            ]
+        plain = self._in_common(expression, before, span)
+        requirements, sizes, output, own = plain
+        if isinstance(node, Join):
+            if expression.id not in self._keys:
+                self._keys[expression.id] = join_keys(node)
+            return _join(node, plain, self._keys[expression.id], key, self.prices)
+        if isinstance(node, Aggregate) and node.keys:
+            return _aggregate(node, requirements, sizes, output, own, self.prices)
+        if isinstance(node, Filter | Project) and key:
+            below = key_below(node, key)
+            if below is not None:
+                return [
+                    PhysicalAlternative(
+                        own,
+                        (Requirement(requirements[0].group, below, requirements[0].before),),
+                        key,
+                    )
+                ]
+            return []
+        if isinstance(node, UnionAll) and key and self.prices.placed_unions:
+            placed = zip(requirements, branch_keys(node, key), strict=True)
+            return [
+                PhysicalAlternative(
+                    own,
+                    tuple(requirement._replace(key=below) for requirement, below in placed),
+                    key,
+                )
+            ]
+        return [PhysicalAlternative(own, requirements)]
+
+    def _scan(self, expression: Expression, node: Scan, span: Span) -> float:
+        size = self.size(expression.group, False, span)
+        cost = operators.read(size, self.prices)
+        if node.source in self._memo.retracting and not self._memo.group(expression.group).step:
+            # The rows of a changelog are consolidated: shuffled and grouped by all columns.
+            cost += operators.exchange(size, self.prices)
+            cost += operators.group(size.rows, size.rows, (), 1, self.prices)
+        return cost
+
+    def _borrowed(
+        self, expression: Expression, node: BorrowedRows, before: bool, span: Span
+    ) -> int:
+        """Return the cost of reading borrowed rows; weighted ones that are read as plain rows are
+        shuffled and grouped first."""
+        size = self.size(expression.group, before, span)
+        cost = operators.read(size, self.prices)
+        if node.plain:
+            cost += operators.exchange(size, self.prices)
+            cost += operators.group(size.rows, size.rows, (), 1, self.prices)
+        return round(cost)
+
+    def _in_common(self, expression: Expression, before: bool, span: Span) -> _Plain:
+        requirements = self._required.get((expression.id, before))
+        if requirements is None:
+            requirements = tuple(self._requirement(i, (), before) for i in expression.node.inputs)
+            self._required[expression.id, before] = requirements
+        known = (expression.id, *self.as_of(expression.group, before, span))
+        group_sizes = self._plain.get(known)
+        if group_sizes is None:
+            output = self.size(expression.group, before, span)
+            sizes = tuple(
+                self.size(requirement.group, requirement.before, span)
+                for requirement in requirements
+            )
+            own = round(operators.plain(expression.node, sizes, output, self.prices))
+            group_sizes = self._plain[known] = sizes, output, own
+        return _Plain(requirements, *group_sizes)
+
+    def _requirement(self, given: Relation, key: Key, before: bool) -> Requirement:
+        if not isinstance(given, Reference):
+            raise TypeError(f"{given} is no reference")
+        group = self._memo.group(given.group)
+        tvr = self._memo.tvr_of(group.id)
+        static = tvr is not None and not tvr.changing
+        return Requirement(
+            group.id, key, (given.before or before) and not group.step and not static
+        )
+
+
+def _join(
+    node: Join, plain: _Plain, keys: tuple[Key, Key], key: Key, prices: Prices
+) -> list[PhysicalAlternative]:
+    """Enumerate a broadcast join, if a side is small enough or there is no equi-join key, and a
+    shuffled join for each distribution that its output has."""
+    requirements, sizes, output, own = plain
+    left, right = keys
+    alternatives = []
+    small = operators.broadcast_side(node, sizes[0], sizes[1], prices)
+    if small is not None or not left:
+        alternatives.append(PhysicalAlternative(own, requirements))
+        probe = None if small is None else 1 - small
+        columns = {c.id for c in node.inputs[probe].columns} if probe is not None else set()
+        if probe is not None and key and set(key) <= columns:
+            placed = list(requirements)
+            placed[probe] = Requirement(requirements[probe].group, key, requirements[probe].before)
+            alternatives.append(PhysicalAlternative(own, tuple(placed), key))
+    if not left:
+        return alternatives
+    own = round(operators.joined(sizes[0], sizes[1], output.rows, broadcast=False, prices=prices))
+    placed_required = tuple(
+        Requirement(a.group, k, a.before) for a, k in zip(requirements, (left, right), strict=True)
+    )
+    side = operators.hash_side(node, sizes[0], sizes[1], prices)
+    hash_gain = 0
+    if side is not None:
+        hashed = operators.hashed(sizes[side], sizes[1 - side], output.rows, prices)
+        hash_gain = max(0, own - round(hashed))
+    delivers = [left] if node.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI) else []
+    delivers += [left] if node.kind is JoinKind.ANTI else []
+    delivers += [right] if node.kind is JoinKind.INNER else []
+    hashed_input = side if hash_gain else None
+    return alternatives + [
+        PhysicalAlternative(own, placed_required, given, hashed_input, hash_gain)
+        for given in delivers or [()]
+    ]
+
+
+def _aggregate(
+    node: Aggregate,
+    requirements: tuple[Requirement, ...],
+    sizes: tuple[Size, ...],
+    output: Size,
+    own: int,
+    prices: Prices,
+) -> list[PhysicalAlternative]:
+    """Enumerate two-phase aggregation, which shuffles partial results itself, and one-phase
+    aggregation over an input that is distributed by the grouping columns."""
+    key = aggregate_key(node)
+    whole = PhysicalAlternative(
+        own, (Requirement(requirements[0].group, key, requirements[0].before),), key
+    )
+    if not prices.partial_tasks:
+        return [whole]
+    partial = Size(min(sizes[0].rows, output.rows * prices.partial_tasks), output.width)
+    moved = round(operators.exchange(partial, prices))
+    return [PhysicalAlternative(own + moved, requirements, key, shuffles=True), whole]
+
+
+FORCED_PENALTY = 1 << 1100
+"""A number above every cost estimate: estimates are rounded floating-point numbers, hence below
+2**1024."""
+
+
+def forced_penalty(weights: Mapping[int, int]) -> int:
+    """Return what the search adds for each penalized alternative: more than any sum of weighted
+    costs. Reported plan costs do not contain it."""
+    return FORCED_PENALTY * max(weights.values())

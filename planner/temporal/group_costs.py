@@ -1,0 +1,389 @@
+"""Computes the DP entries of one group in one run from the entries of its inputs.
+
+What does not depend on the shared partitions, such as the alternatives and the costs of reading and
+writing, is listed once for all solutions of a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from planner.cost import operators
+from planner.memo.memo import Expression, GroupId
+from planner.temporal.alternatives import AlternativeEnumerator, ResolvedAlternative, forced_penalty
+from planner.temporal.as_of import GroupVersion, Span, group_version
+from planner.temporal.entries import ANY_DISTRIBUTION, distributions_served, is_better, keep_better
+from planner.temporal.solution import ChainCost, ChainId, DpEntry, How, Solution
+from planner.temporal.space import Key, Slot, Space
+from planner.temporal.store_costs import StoreCosts
+
+_SPENT = ChainCost(0, 0, False, 0)
+"""The cost of a committed chain: nothing is left to pay."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainTerms:
+    """What chains are allowed to do, and what writing them costs.
+
+    Without ``keeping`` nothing is kept and the query is computed as it was written, as batch does.
+    ``late`` says whether a chain may also start in an early run that is not the first one.
+    ``stage_cost`` is the fixed cost of writing a partition, in millionths of a CPU second.
+    ``borrowed`` are the committed chains that another report keeps: this one may read them, and
+    never appends to them.
+    """
+
+    keeping: bool = True
+    late: bool = True
+    stage_cost: int = 0
+    borrowed: frozenset[ChainId] = frozenset()
+
+
+class _Chain(NamedTuple):
+    """A chain that holds a slot's rows, as a group reads it. ``kept`` is its id, which differs from
+    slot and ``key`` if a twin holds the rows. ``now`` says that this run's partition of it is
+    costed before the group is."""
+
+    slot: Slot
+    key: Key
+    kept: ChainId
+    now: bool
+
+
+class _Read(NamedTuple):
+    """A way to read a group from a chain. ``delivers`` is the distribution of the rows that are
+    read, ``own`` the cost of reading them. ``added`` lists the groups that may be added to what
+    earlier runs kept, each with the cost of reading and adding."""
+
+    chain: _Chain
+    delivers: Key
+    own: int
+    placed: bool
+    added: tuple[tuple[GroupId, int], ...]
+
+
+class _Lists(NamedTuple):
+    """Everything that may be tried for a group in a run."""
+
+    resolved: tuple[ResolvedAlternative, ...]
+    stamped: tuple[tuple[Expression, tuple[_Chain, ...]], ...]
+    reads: tuple[_Read, ...]
+
+
+class GroupCosts:
+    """Fills the DP tables of solutions, one group in one run at a time. ``evaluations`` counts how
+    many alternatives were costed. :class:`planner.temporal.solve.Solver` explains the arguments."""
+
+    def __init__(
+        self,
+        space: Space,
+        alternatives: AlternativeEnumerator,
+        spans: tuple[Span, ...],
+        weights: Mapping[int, int],
+        committed: frozenset[ChainId],
+        twins: Mapping[ChainId, ChainId],
+        terms: ChainTerms,
+    ) -> None:
+        self._space = space
+        self._memo = space.memo
+        self._alternatives = alternatives
+        self._spans = spans
+        self._weights = [weights[span.run] for span in spans]
+        self._penalty = forced_penalty(weights)
+        self._committed = dict.fromkeys(committed, _SPENT)
+        self._own = dict.fromkeys(committed - terms.borrowed, _SPENT)
+        self._twins = twins
+        self._terms = terms
+        self.evaluations = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Empty the cached lists. They are made again when they are needed."""
+        self._store = StoreCosts(self._alternatives, self._spans, self._terms.stage_cost)
+        self._lists: dict[tuple[int, GroupVersion], _Lists] = {}
+        self._chains_of: dict[tuple[int, GroupId], tuple[_Chain, ...]] = {}
+
+    def fill(self, at: Solution, index: int, group: GroupId) -> None:
+        """Compute the entries of a group in the run at this index, and the costs of the chains
+        whose first partition holds it. Groups later in the order have no entries yet and are not
+        used."""
+        span = self._spans[index]
+        if group in self._space.steps:
+            if span.base:
+                self._fill_step(at, index, group)
+            return
+        tvr = self._memo.tvr_of(group)
+        self._fill_snapshot(at, index, group, before=False)
+        if span.base and (tvr is None or tvr.changing):
+            self._fill_snapshot(at, index, group, before=True)
+
+    def owned(self, group: GroupId) -> Iterator[_Chain]:
+        """Yield the chains whose first partition is the group itself, without those that have a
+        twin."""
+        for slot in self._space.by_whole.get(group, ()):
+            for chain in self._chains(slot, group):
+                if chain.kept[0] == slot.index:
+                    yield chain
+
+    def _fill_snapshot(self, at: Solution, index: int, group: GroupId, *, before: bool) -> None:
+        version = group_version(group, before)
+        lists = self._listed(index, group, before=before)
+        made = self._made(at, index, lists)
+        self._move(index, group, before, made)
+        at.made[index].of[version] = made
+        if not before:
+            self._fill_chain_costs(at, index, group, made)
+        split = None if before else self._space.splits.get(group)
+        if not lists.reads and split is None:
+            at.entries[index].of[version] = made
+            return
+        best = dict(made)
+        for read in lists.reads:
+            self._read(at, index, read, before, best)
+        if split is not None:
+            self._split(at, index, group, split, best)
+        self._move(index, group, before, best)
+        at.entries[index].of[version] = best
+
+    def _fill_step(self, at: Solution, index: int, group: GroupId) -> None:
+        made = self._made(at, index, self._listed(index, group, before=False))
+        self._move(index, group, False, made)
+        at.made[index].of[group] = at.entries[index].of[group] = made
+        slots = self._space.by_delta.get(group)
+        if slots:
+            best = dict(made)
+            for slot in slots:
+                # In a cycle of groups the delta may come after the rows: no run appends it then.
+                if self._space.is_below(group, slot.whole):
+                    self._read_appended(at, index, slot, made, best)
+            at.entries[index].of[group] = best
+
+    # -- what may be tried --------------------------------------------------------------------
+
+    def _listed(self, index: int, group: GroupId, *, before: bool) -> _Lists:
+        known = (index, group_version(group, before))
+        lists = self._lists.get(known)
+        if lists is None:
+            keeping = self._terms.keeping
+            lists = self._lists[known] = _Lists(
+                self._alternatives.resolved(group, before, self._spans[index], keeping=keeping),
+                tuple(self._stamped_in(group)) if keeping else (),
+                tuple(self._reads(index, group, before)) if keeping else (),
+            )
+        return lists
+
+    def _stamped_in(self, group: GroupId) -> Iterator[tuple[Expression, tuple[_Chain, ...]]]:
+        for expression, other in self._space.stamped.get(group, ()):
+            slots = self._space.by_whole.get(other, ())
+            yield expression, tuple(c for slot in slots for c in self._chains(slot, group) if c.now)
+
+    def _reads(self, index: int, group: GroupId, before: bool) -> Iterator[_Read]:
+        span = self._spans[index]
+        for slot in self._space.slots_of(group):
+            own, extra = self._store.read(slot, group, index, before)
+            added = () if before or not span.base else self._store.added(slot, group, index)
+            added = tuple((one, cost) for one, cost in added if self._space.is_below(one, group))
+            for chain in self._chains(slot, group):
+                delivers = ANY_DISTRIBUTION if extra else chain.key
+                yield _Read(chain, delivers, own, bool(chain.key) and not extra, added)
+
+    def _chains(self, slot: Slot, group: GroupId) -> tuple[_Chain, ...]:
+        """Return the chains that hold a slot's rows, as a group reads them; cached."""
+        known = (slot.index, group)
+        if known not in self._chains_of:
+            self._chains_of[known] = tuple(self._list_chains(slot, group))
+        return self._chains_of[known]
+
+    def _list_chains(self, slot: Slot, group: GroupId) -> Iterator[_Chain]:
+        if self._terms.keeping:
+            for key in self._space.keys[slot.index]:
+                kept = self._twins.get((slot.index, key), (slot.index, key))
+                owner = self._space.slots[kept[0]].whole
+                yield _Chain(slot, key, kept, owner == group or self._space.is_below(owner, group))
+
+    # -- made ---------------------------------------------------------------------------------
+
+    def _made(self, at: Solution, index: int, lists: _Lists) -> dict[Key, DpEntry]:
+        """Return the cheapest entries that compute an expression of the group, by distribution."""
+        best: dict[Key, DpEntry] = {}
+        entries, weight = at.entries[index].of, self._weights[index]
+        self.evaluations += len(lists.resolved)
+        for alternative, expression, requirements in lists.resolved:
+            own, total = alternative.own, 0
+            inputs = []
+            for version, key in requirements:
+                entry = entries[version].get(key) if version in entries else None
+                if entry is None:
+                    break
+                inputs.append(entry)
+                total += entry.cost
+            else:
+                hashed = (
+                    alternative.hashed_input is not None
+                    and inputs[1 - alternative.hashed_input].placed
+                )
+                if hashed:
+                    own -= alternative.hash_gain
+                cost = total + weight * own
+                if alternative.penalized:
+                    cost += self._penalty
+                if not is_better(best, alternative.delivers, cost):
+                    continue
+                placed = (
+                    bool(inputs)
+                    and not alternative.shuffles
+                    and all(entry.placed for entry in inputs)
+                )
+                for key in distributions_served(alternative.delivers):
+                    known = best.get(key)
+                    if known is None or cost < known.cost:
+                        in_place = placed and key != ANY_DISTRIBUTION
+                        best[key] = DpEntry(
+                            cost,
+                            How.EXPRESSION,
+                            own,
+                            expression,
+                            alternative,
+                            hashed,
+                            None,
+                            in_place,
+                        )
+        for expression, chains in lists.stamped:
+            self._stamped(at, index, expression, chains, best)
+        return best
+
+    def _move(self, index: int, group: GroupId, before: bool, best: dict[Key, DpEntry]) -> None:
+        """Shuffle the cheapest entry wherever that is cheaper than what delivers a wanted
+        distribution."""
+        cheapest, wanted = best.get(ANY_DISTRIBUTION), self._space.wanted[group]
+        if cheapest is None or len(wanted) < 2:
+            return
+        own = self._store.moved(group, index, before)
+        cost = cheapest.cost + self._weights[index] * own
+        for key in wanted:
+            known = best.get(key)
+            if key and (known is None or cost < known.cost):
+                best[key] = DpEntry(cost, How.MOVED, own, moved=cheapest)
+
+    def _split(
+        self, at: Solution, index: int, group: GroupId, step: GroupId, best: dict[Key, DpEntry]
+    ) -> None:
+        parts = at.entries[index].of.get(step, {}).get(ANY_DISTRIBUTION)
+        if parts is not None and self._space.is_below(step, group):
+            keep_better(best, ANY_DISTRIBUTION, DpEntry(parts.cost, How.SPLIT, added=step))
+
+    # -- what is kept -------------------------------------------------------------------------
+
+    def _before(self, at: Solution, index: int) -> Mapping[ChainId, ChainCost]:
+        """Return the costs of all chains up to the previous run."""
+        return at.chain_costs[index - 1] if index else self._committed
+
+    def _extendable(self, at: Solution, index: int) -> Mapping[ChainId, ChainCost]:
+        """Return those of the previous run's chains to which this run may append a partition."""
+        return at.chain_costs[index - 1] if index else self._own
+
+    def _may_keep(self, at: Solution, kept: ChainId) -> bool:
+        return at.allowed is None or kept in at.allowed or kept in self._committed
+
+    def _fill_chain_costs(
+        self, at: Solution, index: int, group: GroupId, made: Mapping[Key, DpEntry]
+    ) -> None:
+        """Cost this run's partition of every chain that the group owns: it starts with the whole
+        snapshot, or appends the delta."""
+        weight, before = self._weights[index], self._extendable(at, index)
+        may_start = self._terms.late or index in (0, len(self._spans) - 1)
+        for slot, key, kept, _ in self.owned(group):
+            if not self._may_keep(at, kept):
+                continue
+            shared = (kept, index) in at.shared
+            best: ChainCost | None = None
+            whole = made.get(key)
+            if whole is not None and may_start:
+                own = self._store.written(slot.snapshot, index)
+                cost = whole.cost + weight * own
+                best = ChainCost(cost, 0 if shared else cost, True, own)
+            chain, change = before.get(kept), None
+            if chain is not None and self._space.is_below(slot.delta, group):
+                change = at.made[index].of.get(slot.delta, {}).get(key)
+            if chain is not None and change is not None:
+                own = self._store.written(slot.delta, index)
+                mine = change.cost + weight * own
+                charge = chain.charge + (0 if shared else mine)
+                # Shared partitions are paid for: starting anew would not save their cost.
+                extended = ChainCost(chain.charge + mine, charge, False, own)
+                if best is None or extended.cost < best.cost:
+                    best = extended
+                else:
+                    at.extended[index][kept] = extended
+            if best is not None:
+                at.chain_costs[index][kept] = best
+
+    def _read(
+        self, at: Solution, index: int, read: _Read, before: bool, best: dict[Key, DpEntry]
+    ) -> None:
+        """Try to read the group from a chain: whole, or what earlier runs kept with this run's
+        delta added."""
+        (slot, _, kept, now), delivers, own, placed, added = read
+        if not self._may_keep(at, kept):
+            return
+        weight, earlier = self._weights[index], self._before(at, index).get(kept)
+        chain = earlier if before else at.chain_costs[index].get(kept) if now else None
+        if chain is not None:
+            cost = chain.charge + weight * own
+            if is_better(best, delivers, cost):
+                entry = DpEntry(cost, How.READ, own, kept=kept, placed=placed, slot=slot)
+                keep_better(best, delivers, entry)
+        if earlier is None:
+            return
+        for change, mine in added:
+            came = at.entries[index].of.get(change, {}).get(ANY_DISTRIBUTION)
+            if came is None:
+                continue
+            cost = earlier.charge + came.cost + weight * mine
+            if is_better(best, ANY_DISTRIBUTION, cost):
+                best[ANY_DISTRIBUTION] = DpEntry(
+                    cost, How.ADDED, mine, kept=kept, slot=slot, added=change
+                )
+
+    def _read_appended(
+        self,
+        at: Solution,
+        index: int,
+        slot: Slot,
+        made: dict[Key, DpEntry],
+        best: dict[Key, DpEntry],
+    ) -> None:
+        """Try to read a delta from the partition that this run appends to a chain: its rows are
+        distributed already, so several readers need not shuffle them again."""
+        size = self._alternatives.size(slot.delta, False, self._spans[index])
+        read = round(operators.read(size, self._alternatives.prices))
+        weight, before = self._weights[index], self._extendable(at, index)
+        for _, key, kept, _ in self._chains(slot, slot.delta):
+            change, chain = made.get(key), before.get(kept)
+            if change is None or chain is None or not self._may_keep(at, kept):
+                continue
+            mine = change.cost + weight * self._store.written(slot.delta, index)
+            charge = chain.charge + (0 if (kept, index) in at.shared else mine)
+            cost = charge + weight * read
+            if is_better(best, key, cost):
+                entry = DpEntry(cost, How.READ, read, kept=kept, placed=bool(key), slot=slot)
+                keep_better(best, key, entry)
+
+    def _stamped(
+        self,
+        at: Solution,
+        index: int,
+        expression: Expression,
+        chains: tuple[_Chain, ...],
+        best: dict[Key, DpEntry],
+    ) -> None:
+        """Try to read a chain with the runs that wrote its rows, if this run appends to it."""
+        for slot, key, kept, _ in chains:
+            chain_cost = at.appended(index, kept) if self._may_keep(at, kept) else None
+            if chain_cost is None:
+                continue
+            own = self._store.stamped(slot, index)
+            cost = chain_cost.charge + self._weights[index] * own
+            entry = DpEntry(cost, How.READ, own, expression, kept=kept, placed=bool(key), slot=slot)
+            keep_better(best, key, entry)

@@ -1,0 +1,57 @@
+"""Decides which groups have to be costed again when the shared partitions change.
+
+A group is computed from others of the same run, and from chains up to this run or the last one. A
+change spreads upward along both, and stops at every group whose entries come out the same, for
+instance because only an alternative that was not chosen has become cheaper.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from planner.memo.memo import GroupId
+from planner.temporal.solution import ChainId
+from planner.temporal.space import Slot, Space
+
+
+class Invalidation:
+    """The reverse dependencies of a space.
+
+    ``above`` maps a group to those that are computed from its rows or its chains in the same run;
+    ``later`` to those that read its chains as of the previous run. ``payers`` maps a chain to the
+    groups whose cost depends on whether its partition is shared.
+    """
+
+    def __init__(self, space: Space, twins: Mapping[ChainId, ChainId]) -> None:
+        above: dict[GroupId, set[GroupId]] = defaultdict(set)
+        later: dict[GroupId, set[GroupId]] = defaultdict(set)
+        payers: dict[ChainId, set[GroupId]] = defaultdict(set)
+        self._space, self._twins = space, twins
+        for group, parts in space.parts.items():
+            for part in parts:
+                above[part].add(group)
+        for slot in space.slots:
+            readers = {slot.whole, slot.snapshot}
+            for kept in self._chains(slot):
+                owner = space.slots[kept[0]].whole
+                above[owner] |= readers
+                later[owner] |= {*readers, slot.delta}
+                payers[kept] |= {owner, slot.delta}
+        for group in space.order:
+            for owner in self._stamped_in(group):
+                above[owner].add(group)
+        self.above: Mapping[GroupId, set[GroupId]] = above
+        self.later: Mapping[GroupId, set[GroupId]] = later
+        self.payers: Mapping[ChainId, set[GroupId]] = payers
+
+    def _chains(self, slot: Slot) -> Iterable[ChainId]:
+        for key in self._space.keys[slot.index]:
+            yield self._twins.get((slot.index, key), (slot.index, key))
+
+    def _stamped_in(self, group: GroupId) -> Iterable[GroupId]:
+        """Yield the groups whose chains a group reads with the runs that wrote the rows."""
+        for _, other in self._space.stamped.get(group, ()):
+            for slot in self._space.by_whole.get(other, ()):
+                for kept in self._chains(slot):
+                    yield self._space.slots[kept[0]].whole

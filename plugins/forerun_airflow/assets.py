@@ -1,0 +1,53 @@
+"""The Airflow assets of reports: what publishing updates, and what other reports wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from airflow.sdk import Asset
+
+from include.reports.asset_keys import report_key
+from include.reports.spec import AssetEvent, ReportSpec
+
+
+def report_asset(report: str, *, early: bool = False) -> Asset:
+    """The asset that a published report updates; with ``early``, the one of its early results.
+    Schedule downstream DAGs on it."""
+    key = report_key(report, early=early)
+    return Asset(name=key.name, uri=key.uri)
+
+
+def awaited_assets(spec: ReportSpec) -> dict[str, Asset]:
+    """The assets that sources of a report wait for, by URI."""
+    rules = (source.complete_when for source in spec.sources)
+    return {
+        rule.uri: Asset(name=rule.name, uri=rule.uri)
+        for rule in rules
+        if isinstance(rule, AssetEvent)
+    }
+
+
+def days_published(spec: ReportSpec, inlet_events: Any, day: str) -> dict[str, tuple[str, ...]]:
+    """Which of the awaited assets had an event for ``day``, and what was missing by the newest.
+
+    ``inlet_events`` is Airflow's, of a task that has the assets as inlets.
+    """
+    newest: dict[str, tuple[str, ...]] = {}
+    for uri, asset in awaited_assets(spec).items():
+        for event in inlet_events[asset]:  # oldest first
+            extra = event.extra or {}
+            if extra.get("day") == day:
+                newest[uri] = _what_was_missing(extra)
+    return newest
+
+
+def _what_was_missing(extra: dict[str, Any]) -> tuple[str, ...]:
+    """What an event says was not complete, as sentences, whatever its producer's shape for it."""
+    missing = extra.get("incomplete") or ()
+    if isinstance(missing, str) or not isinstance(missing, Iterable):
+        missing = (missing,)
+    said = [
+        ": ".join(map(str, one)) if isinstance(one, list | tuple) else str(one) for one in missing
+    ]
+    return (*said, "it is an early result") if extra.get("early") else tuple(said)

@@ -1,0 +1,28 @@
+"""The mutations that the suite must notice, one list for each area."""
+
+from __future__ import annotations
+
+from scripts.mutations.aggregates import AGGREGATES
+from scripts.mutations.declarations import DECLARATIONS
+from scripts.mutations.front import FRONT
+from scripts.mutations.machine import MACHINE
+from scripts.mutations.methods import METHODS
+from scripts.mutations.planner import PLANNER
+from scripts.mutations.rules import RULES
+from scripts.mutations.sources import SOURCES
+from scripts.mutations.stages import STAGES
+from scripts.mutations.store import STORE
+
+MUTATIONS = (
+    *DECLARATIONS,
+    *FRONT,
+    *RULES,
+    *METHODS,
+    *AGGREGATES,
+    *PLANNER,
+    *STAGES,
+    *STORE,
+    *SOURCES,
+    *MACHINE,
+)
+"""Every mutation, in the order in which they are tried."""

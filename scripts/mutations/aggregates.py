@@ -1,0 +1,85 @@
+"""Breaks of aggregates: their rules, the states they keep, and choices among ties."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+_RULES = "planner/rules/incremental"
+_STATES = "planner/algebra/aggregate_states.py"
+AGGREGATES = (
+    Mutation(
+        "aggregate: the hidden count dropped", f"{_RULES}/aggregate.py",
+        "    if node.keys and signed:\n", "    if node.keys and not signed:\n",
+    ),
+    Mutation(
+        "aggregate: the old value of a group not taken back", f"{_RULES}/aggregate.py",
+        "((integer(-1),), (integer(1),))", "((integer(1),),)",
+    ),
+    Mutation(
+        "aggregate: the old value includes this run", f"{_RULES}/aggregate.py",
+        'earlier = Call("<", (Ref(kept.run), kept.current), BOOLEAN)',
+        'earlier = Call("<=", (Ref(kept.run), kept.current), BOOLEAN)',
+    ),
+    Mutation(
+        "aggregate: groups that lost rows are not computed again", f"{_RULES}/aggregate.py",
+        'Call("<>", (Ref(delta.weight), integer(1)), BOOLEAN)',
+        'Call(">", (Ref(delta.weight), integer(9)), BOOLEAN)',
+    ),
+    Mutation(
+        "states: counts merged by their maximum", _STATES,
+        'count_rows(condition, weight), "sum"', 'count_rows(condition, weight), "max"',
+    ),
+    Mutation(
+        "states: minima merged by their maximum", "planner/algebra/simple_states.py",
+        "lambda _: again, call.name, types.first_argument",
+        'lambda _: again, {"min": "max"}.get(call.name, call.name), types.first_argument',
+    ),
+    Mutation(
+        "states: averages of averages", "planner/algebra/simple_states.py",
+        'initial, "sum", types.sum_type', 'initial, "max", types.sum_type',
+    ),
+    Mutation(
+        "states: FILTER forgotten", _STATES,
+        "guards = rest if call.where is None else (call.where, *rest)", "guards = rest",
+    ),
+    Mutation(
+        "deviations: parts with other means only added up", "planner/algebra/moments.py",
+        'within = Call("+", (given, _times(rows, between)), DOUBLE)', "within = given",
+    ),
+    Mutation(
+        "deviations: the mean of a constant is off by its last bit", "planner/algebra/moments.py",
+        'return Call("case", (Call("=", (low, high), BOOLEAN), low, mean), DOUBLE)', "return mean",
+    ),
+    Mutation(
+        "deviations: a part counts once, whatever rows it is of", "planner/algebra/moments.py",
+        '(total, AggregateCall("sum", (_times(rows, mean),)))',
+        '(total, AggregateCall("sum", (mean,)))',
+    ),
+    Mutation(
+        "choices: ties of max_by taken for determined", "planner/rules/normalize/choice.py",
+        "return references(value) <= closure(given, known)", "return True",
+    ),
+    Mutation(
+        "choices: a declared key is not checked", "planner/rules/normalize/choice.py",
+        'Call("case", (one, Ref(low), error), value.type)', "Ref(low)",
+    ),
+    Mutation(
+        "aggregates: floating-point sums are taken back", "planner/algebra/aggregate_functions.py",
+        "if signed and (known.retraction is Retraction.NONE or known.is_rounded(given)):",
+        "if signed and known.retraction is Retraction.NONE:",
+    ),
+    Mutation(
+        "parts: counts of parts counted", "planner/algebra/aggregate_functions.py",
+        'merged_by="sum",\n        work=0', 'merged_by="count",\n        work=0',
+    ),
+    Mutation(
+        "averages: a sum is divided in its own type, which rounds twice",
+        "planner/algebra/aggregate_states.py", "dividend = cast(total, type_)", "dividend = total",
+        suite=("tests/properties/test_averages.py", "-m", "spark"),
+    ),
+    Mutation(
+        "averages: of wide decimals are kept, too", "planner/algebra/aggregate_functions.py",
+        "state_over=types.is_averaged", "state_over=_numbers",
+        suite=("tests/properties/test_averages.py", "-m", "not spark"),
+    ),
+)  # fmt: skip

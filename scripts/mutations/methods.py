@@ -1,0 +1,45 @@
+"""Breaks of the methods beyond plain incremental maintenance: join blocks, domains, parts."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+_METHODS = "planner/rules/methods"
+_PARTS = "planner/rules/methods/positive_negative.py"
+METHODS = (
+    Mutation(
+        "outer join views: who loses the last partner is taken back again",
+        f"{_METHODS}/outer_join_views.py", "sign=1 if after else -1", "sign=-1",
+    ),
+    Mutation(
+        "outer join views: nobody loses a partner", f"{_METHODS}/outer_join_views.py",
+        "            if after and direct.weight is None:\n", "            if after:\n",
+    ),
+    Mutation(
+        "virtual time points: the leaf counts as not yet updated", f"{_METHODS}/join_block.py",
+        "leaf.number < updated or (leaf.number == updated and not after)",
+        "leaf.number <= updated",
+    ),
+    Mutation(
+        "views: leaves of two versions in one", f"{_METHODS}/update_chain.py",
+        "olds <= {number < updated.number}", "True",
+    ),
+    Mutation(
+        "domain: the group of NULL left out", f"{_METHODS}/domain.py",
+        'connected("or", (partner, *(Call("isnull", (Ref(key),), BOOLEAN) for key in keys)))',
+        "partner",
+    ),
+    Mutation(
+        "aggregated first: not by the keys of the query", f"{_METHODS}/pre_aggregation.py",
+        "keys = block.needed(side, wanted)", "keys = block.needed(side, ())",
+    ),
+    Mutation(
+        "IM-2: rows without a partner of one side only of a full join", _PARTS,
+        "negative = UnionAll((negative, rest), node.columns)", "pass",
+    ),
+    Mutation(
+        "IM-2: a join of the first part only", _PARTS,
+        "joined = tuple(node.with_inputs((branch, node.right)) for branch in branches)",
+        "joined = tuple(node.with_inputs((branch, node.right)) for branch in branches[:1])",
+    ),
+)  # fmt: skip

@@ -1,0 +1,36 @@
+"""Breaks of what plans are compared by, and of the memo that they are looked for in."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+_PROBLEMS = "tests/planner/materialize/test_problems.py"
+_MEMO = "tests/planner/memo/test_memo.py"
+PLANNER = (
+    Mutation(
+        "objective: runs are weighed by their prices, not by the ratios of them",
+        "planner/materialize/objective.py",
+        "round(point.weight / dearest * WEIGHT_STEPS)", "round(point.weight * 1000)",
+        suite=(_PROBLEMS,),
+    ),
+    Mutation(
+        "objective: what is forced to be kept has a price that estimates reach",
+        "planner/temporal/alternatives.py",
+        "FORCED_PENALTY = 1 << 1100\n", "FORCED_PENALTY = 1 << 50\n", suite=(_PROBLEMS,),
+    ),
+    Mutation(
+        "memo: a merged TVR takes the weight without its delta", "planner/memo/memo.py",
+        "        if not into.has_delta:\n            into.weight = out.weight",
+        "        if into.weight is None:\n            into.weight = out.weight", suite=(_MEMO,),
+    ),
+    Mutation(
+        "memo: a view with the weight of another delta is taken over", "planner/memo/memo.py",
+        "edge[1] is View.WEIGHTED and into.weight != out.weight", "False", suite=(_MEMO,),
+    ),
+    Mutation(
+        "memo: who looks for an operator adds it", "planner/memo/memo.py",
+        "        return None if known is None else self.leader(self.expressions[known].group)\n\n"
+        "    def reference(",
+        "        return self.add(node)\n\n    def reference(", suite=(_MEMO,),
+    ),
+)  # fmt: skip

@@ -1,0 +1,71 @@
+"""Breaks of the delta rules of joins and unions, and of signed bags."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+_RULES = "planner/rules/incremental"
+RULES = (
+    Mutation(
+        "repeat: a row that stands for several is taken back once", f"{_RULES}/linear.py",
+        'Call("*", (Ref(delta.weight), times), BIGINT)', "Ref(delta.weight)",
+    ),
+    Mutation(
+        "inner join: L_new for L_old", f"{_RULES}/join.py",
+        "parts.append(weighted_join(join, left.old(), right.delta(), ids))",
+        "parts.append(weighted_join(join, left.new(), right.delta(), ids))",
+    ),
+    Mutation(
+        "inner join: R_old for R_new", f"{_RULES}/join.py",
+        "    if left.changing:\n        parts.append(weighted_join(join, left.delta(), right.new()",
+        "    if left.changing:\n        parts.append(weighted_join(join, left.delta(), right.old()",
+    ),
+    Mutation(
+        "inner join: the term of dR dropped", f"{_RULES}/join.py",
+        "    if right.changing:\n        parts.append",
+        "    if not left.changing:\n        parts.append",
+    ),
+    Mutation(
+        "join: the weight of the right side dropped", f"{_RULES}/join.py",
+        "right.weight if join.kind is JoinKind.INNER else None", "None",
+    ),
+    Mutation(
+        "outer join: the null-extended row not retracted", f"{_RULES}/outer_join.py",
+        "parts.append(with_weight(_extend_by_nulls(join, touched), ids, sign=-1))",
+        "_extend_by_nulls(join, touched)",
+    ),
+    Mutation(
+        "anti join: the row that found a partner comes again", f"{_RULES}/outer_join.py",
+        "        parts.append(with_weight(touched, ids, sign=-1))\n    return",
+        "        parts.append(with_weight(touched, ids, sign=1))\n    return",
+    ),
+    Mutation(
+        "outer join: every key of the delta counts as new", f"{_RULES}/outer_join.py",
+        'AggregateCall("min", (Ref(run),))', 'AggregateCall("max", (Ref(run),))',
+    ),
+    Mutation(
+        "outer join: what is taken back is looked up in the new version",
+        f"{_RULES}/outer_join.py",
+        "weighted_join(join, touched, right.old(), ids)",
+        "weighted_join(join, touched, right.new(), ids)",
+    ),
+    Mutation(
+        "signed bags: the sign of a weight dropped", "planner/tvr/signed.py",
+        "(*keep, (weight, integer(sign)))", "(*keep, (weight, integer(1)))",
+    ),
+    Mutation(
+        "signed bags: weights counted instead of summed", "planner/tvr/signed.py",
+        'call = AggregateCall("sum", (Ref(bag.weight),))',
+        'call = AggregateCall("count", (Ref(bag.weight),))',
+    ),
+    Mutation(
+        "union: only the first branch that changed", f"{_RULES}/linear.py",
+        "parts = tuple(branch.delta() for branch in inputs if branch.changing)",
+        "parts = tuple(branch.delta() for branch in inputs if branch.changing)[:1]",
+    ),
+    Mutation(
+        "sources: the delta is all that has arrived", "planner/rules/incremental/memo_rules.py",
+        "delta = Scan(node.source, node.scanned, Version.DELTA)",
+        "delta = Scan(node.source, node.scanned, Version.NEW)",
+    ),
+)  # fmt: skip

@@ -1,0 +1,36 @@
+"""Breaks of the stages of a plan and of their execution."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+_STAGES = "planner/stages/build.py"
+STAGES = (
+    Mutation(
+        "stages: what earlier runs kept is not added", _STAGES,
+        "plus((Signed(old, weight), Signed(change, weight)), data, self._ids)",
+        "plus((Signed(change, weight),), data, self._ids)",
+    ),
+    Mutation(
+        "stages: a family is read with this run's rows where it is asked for as it was", _STAGES,
+        "version = Version.NEW if until == self._index else Version.OLD", "version = Version.NEW",
+    ),
+    Mutation(
+        "families: the bucket count chosen anew in each run", "planner/materialize/artifacts.py",
+        "            return self._stored[digest]\n        slot",
+        "            pass\n        slot",
+    ),
+    Mutation(
+        "executor: a delivery is all that is pinned", "spark_jobs/inputs.py",
+        "return delivery(pin, self.base_pins.get(source.source))", "return pin.files",
+    ),
+    Mutation(
+        "executor: only the last commit's partitions are read", "spark_jobs/inputs.py",
+        "for commit in self.chain for a in", "for commit in self.chain[-1:] for a in",
+    ),
+    Mutation(
+        "executor: a run does not see what it has just kept", "spark_jobs/executor.py",
+        "        if output.family != RESULT_FAMILY:\n            work.engine.add_partition",
+        "        if output.family == RESULT_FAMILY:\n            work.engine.add_partition",
+    ),
+)  # fmt: skip

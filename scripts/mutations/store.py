@@ -1,0 +1,61 @@
+"""Breaks of what the state store is trusted for: fences, commits, pointers and records."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+_FENCE = "tests/include/days/test_fence.py"
+_PUBLISHING = "tests/include/days/test_publishing.py"
+STORE = (
+    Mutation(
+        "day: a run goes on from the run before it, committed or not", "include/days/manifests.py",
+        "    base = chain[-1].run if chain else 0\n", "    base = run - 1\n",
+    ),
+    Mutation(
+        "results: what was missing is forgotten when sources are pinned",
+        "include/days/manifests.py", "incomplete=tuple(incomplete),", "",
+    ),
+    Mutation(
+        "results: a reader that wants a whole day gets a part of it", "include/state/records.py",
+        "return not self.early and not self.incomplete", "return not self.early",
+    ),
+    Mutation(
+        "clean-up: a generation is deleted before it is closed", "include/state/expire.py",
+        "    if not dry_run:\n        close_through(store, report, day, last)\n", "",
+        suite=(_FENCE,),
+    ),
+    Mutation(
+        "clean-up: versions are deleted before the pointer says so", "include/state/expire.py",
+        "if store.put_if_match(key, encode(replace(pointer, swept=pointer.swept + 1)), found.tag):",
+        "if pointer:", suite=(_FENCE,),
+    ),
+    Mutation(
+        "commit: the fence is not read after the put", "include/state/commits.py",
+        "encode(commit))\n    refuse_closed(store, at)\n", "encode(commit))\n", suite=(_FENCE,),
+    ),
+    Mutation(
+        "commit: rows are not compared with what the writers reported", "spark_jobs/stages.py",
+        "    if reported is not None and rows != reported:\n", "    if False:\n",
+        suite=("tests/spark/test_classic.py", "-k", "lost_before_it_is_listed"),
+    ),
+    Mutation(
+        "publish: the pointer moves before the fence is read", "include/days/publishing.py",
+        "    refuse_closed(store, at)\n    if found is None:\n", "    if found is None:\n",
+        suite=(_FENCE,),
+    ),
+    Mutation(
+        "publish: the pointer moves to copies that nobody has compared",
+        "include/days/publishing.py",
+        "_published(store, folder, result)\n\n\ndef", "result.files\n\n\ndef",
+        suite=(_PUBLISHING,),
+    ),
+    Mutation(
+        "publish: what is copied is not what was committed", "include/days/publishing.py",
+        "    verify_partition(store, result)\n", "", suite=(_PUBLISHING,),
+    ),
+    Mutation(
+        "records: a field that nobody knows is taken", "planner/contract/codec.py",
+        "unknown := sorted(set(raw) - set(known))", "unknown := sorted(set(raw) - set(raw))",
+        suite=("tests/planner/contract",),
+    ),
+)  # fmt: skip

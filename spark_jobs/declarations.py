@@ -1,0 +1,147 @@
+"""What a run relies on of its sources beyond their files, checked in the data before any stage.
+
+Footers are not enough: a writer may leave counts of NULLs out (for nested columns all do), and what
+it counts may be wrong. So where an answer depends on a declaration, the run reads the columns
+concerned. A check reads what came since the base run, if the base run has checked the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from include.reports.changes import in_files
+from include.state.records import ManifestSource, PinnedFile
+from planner.contract import SourceInput, decode_plan
+from planner.contract.plan_v1 import WEIGHT_COLUMN
+from planner.errors import ForerunError
+from spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN
+from spark_jobs.engine import Frame, quoted
+from spark_jobs.failures import explained
+from spark_jobs.work import Work
+
+_STAGE = "declarations"
+_DELTA, _ALL = "__forerun_delta", "__forerun_all"
+
+
+class DeclarationError(ForerunError):
+    """The data of a source is not what its report declares, where the plan depends on it."""
+
+    code = "declaration"
+
+
+def check_declarations(work: Work) -> None:
+    """Raise :class:`DeclarationError` if the data breaks a declaration that this run relies on.
+
+    These are NOT NULL, where the planner has used it to rewrite the query, and of a changelog that
+    no row is taken back more often than it came and that each says how often it comes.
+    """
+    with work.engine.working_on(work.label(_STAGE)), explained("checking the declarations"):
+        for name in sorted({view.source for view in work.inputs.sources()} | set(_relied(work))):
+            source = work.inputs.manifest.source(name)
+            _check_nulls(work, source)
+            if source.change == "changelog":
+                _check_weights(work, source)
+
+
+def _relied(work: Work) -> dict[str, tuple[str, ...]]:
+    tables = work.inputs.plan.sources
+    return {table.name: table.relies_not_null for table in tables if table.relies_not_null}
+
+
+def _check_nulls(work: Work, source: ManifestSource) -> None:
+    columns = _relied(work).get(source.name, ())
+    files = _unchecked(work, source.name, columns)
+    if not columns or not files:
+        return
+    counts = _nulls(work, source, files, columns)
+    if not any(counts):
+        return
+    for file in files:
+        for column, count in zip(columns, _nulls(work, source, (file,), columns), strict=True):
+            if count:
+                raise DeclarationError(
+                    f"source {source.name}: {file.uri}, column {column}: {count} NULL values, but "
+                    "the report declares that there are none",
+                    hint=f"Deliver {column} without NULL, or declare it nullable in the report; "
+                    "then clear the day.",
+                )
+
+
+def _unchecked(work: Work, source: str, columns: Sequence[str]) -> tuple[PinnedFile, ...]:
+    """The files in which the base run has not counted the NULLs of all these columns."""
+    inputs = work.inputs
+    version = "snapshot"
+    if inputs.chain:
+        base = decode_plan(work.store.get(inputs.chain[-1].plan))
+        known = {name for t in base.sources if t.name == source for name in t.relies_not_null}
+        version = "delta" if known >= set(columns) else "snapshot"
+    view = SourceInput(view=source, source=source, version=version)  # type: ignore[arg-type]
+    return inputs.files(view)
+
+
+def _nulls(
+    work: Work, source: ManifestSource, files: Sequence[PinnedFile], columns: Sequence[str]
+) -> list[int]:
+    """How many NULLs there are in each of the columns. A sum and no filter: an engine would skip
+    row groups of which the footer says that there is no NULL."""
+    rows = _rows(work, source, files)
+    counts = [
+        f"coalesce(sum(CASE WHEN {quoted(c)} IS NULL THEN 1 ELSE 0 END), 0) AS {quoted(c)}"
+        for c in columns
+    ]
+    return [int(value) for value in rows.selectExpr(*counts).collect()[0]]
+
+
+def _check_weights(work: Work, source: ManifestSource) -> None:
+    """Of the files that are read for their changes, those since the base run; else of all. (What
+    the base run kept of a source comes from changes that it has checked.)"""
+    versions = {v.version for v in work.inputs.sources() if v.source == source.name}
+    version = "delta" if versions == {"delta"} else "snapshot"
+    view = SourceInput(view=source.name, source=source.name, version=version)  # type: ignore[arg-type]
+    files = work.inputs.files(view)
+    if not files:
+        return
+    rows = _rows(work, source, files)
+    weight = quoted(WEIGHT_COLUMN)
+    found = rows.selectExpr(
+        f"coalesce(sum(CASE WHEN {weight} IS NULL THEN 1 ELSE 0 END), 0) AS nulls",
+        f"coalesce(sum(CASE WHEN {weight} < 0 THEN 1 ELSE 0 END), 0) AS back",
+    ).collect()[0]
+    if found["nulls"]:
+        raise DeclarationError(
+            f"source {source.name}: {found['nulls']} rows of {files[0].uri} and the files after it "
+            f"have NULL in {WEIGHT_COLUMN}: they neither come nor go",
+            hint=f"Deliver every row with its {WEIGHT_COLUMN}; then clear the day.",
+        )
+    if found["back"] and _taken_back_too_often(work, source, rows):
+        raise DeclarationError(TAKEN_BACK_TOO_OFTEN.format(source.name), hint=_CHANGELOG_HINT)
+
+
+_CHANGELOG_HINT = (
+    f"Deliver a negative {WEIGHT_COLUMN} only for rows that are there, with the values that they "
+    "came with; then clear the day."
+)
+
+
+def _taken_back_too_often(work: Work, source: ManifestSource, changed: Frame) -> bool:
+    """Whether a row of these changes is now there less than no times. Only rows that go are looked
+    up in what came before: the rest of it is read, but neither shuffled nor grouped."""
+    whole = SourceInput(view=source.name, source=source.name, version="snapshot")
+    engine = work.engine
+    engine.bind_view(_DELTA, changed)
+    engine.bind_view(_ALL, _rows(work, source, work.inputs.files(whole)))
+    columns = ", ".join(quoted(c.name) for c in source.columns)
+    total = f"sum({quoted(WEIGHT_COLUMN)}) < 0"
+    same = " AND ".join(f"a.{quoted(c.name)} <=> g.{quoted(c.name)}" for c in source.columns)
+    found = engine.session.sql(
+        f"SELECT 1 AS found FROM {quoted(_ALL)} a LEFT SEMI JOIN "
+        f"(SELECT {columns} FROM {quoted(_DELTA)} GROUP BY {columns} HAVING {total}) g ON {same} "
+        f"GROUP BY {', '.join(f'a.{quoted(c.name)}' for c in source.columns)} HAVING {total} "
+        "LIMIT 1"
+    )
+    return bool(found.collect())
+
+
+def _rows(work: Work, source: ManifestSource, files: Sequence[PinnedFile]) -> Frame:
+    columns = in_files(source.columns, source.change)
+    return work.engine.read([f.uri for f in files], columns, source.format)

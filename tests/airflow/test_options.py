@@ -1,0 +1,176 @@
+"""Options of Airflow beside a report: handed on to DAG and tasks, refused where they would break
+the day; and how often tasks are tried again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.serialization.serialized_objects import DagSerialization
+
+from forerun_airflow import ProgressiveTaskGroup, progressive_dag, submit
+from forerun_airflow.retries import RETRIES, RETRY_DELAY, retries_of
+from include.reports.run_policy import Retries
+from include.reports.spec import SpecError
+from tests.airflow.reports import sales_report
+from tests.airflow.test_dags import _python
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def alarm(context):
+    """A callback."""
+
+
+def dag_of(**options):
+    dag = progressive_dag(sales_report(), start_date=START, **options)
+    DagSerialization.serialize_dag(dag)
+    return dag
+
+
+def test_what_the_dag_takes_is_the_dag_s():
+    access = {"analysts": {"DAGs": {"can_read"}}}
+    dag = dag_of(
+        max_active_runs=1, catchup=True, on_failure_callback=alarm, access_control=access,
+        end_date=datetime(2027, 1, 1, tzinfo=UTC), max_active_tasks=4, is_paused_upon_creation=True,
+        dagrun_timeout=timedelta(hours=40), description="Mine", owner_links={"forerun": "https://o"},
+    )  # fmt: skip
+    assert (dag.max_active_runs, dag.catchup, dag.max_active_tasks) == (1, True, 4)
+    assert (dag.on_failure_callback, dag.access_control) == (alarm, access)
+    assert (dag.description, dag.is_paused_upon_creation) == ("Mine", True)
+    assert dag.dagrun_timeout == timedelta(hours=40)
+    # The same callback is one of tasks, too: there it is given by default_args.
+    assert not any(task.on_failure_callback for task in dag.tasks)
+
+
+def test_what_tasks_take_is_every_task_s():
+    dag = dag_of(
+        pool="reports", queue="q", priority_weight=7, retries=4, owner="team",
+        default_args={"on_failure_callback": alarm, "retry_delay": 60},
+        execution_timeout=timedelta(hours=1),
+    )  # fmt: skip
+    for task in dag.tasks:
+        assert (task.pool, task.queue, task.priority_weight) == ("reports", "q", 7)
+        assert (task.retries, task.retry_delay) == (4, timedelta(minutes=1))
+        assert (task.owner, task.on_failure_callback) == ("team", [alarm])
+        # A wait lasts as long as the day does.
+        waits = task.task_id.endswith(".wait")
+        assert task.execution_timeout == (None if waits else timedelta(hours=1)), task.task_id
+    assert {task.owner for task in dag_of().tasks} == {"forerun"}
+
+
+def test_what_the_report_has_is_added_to_what_is_given():
+    dag = dag_of(tags=["a"], params={"mine": 1}, doc_md="About it.", default_args=None)
+    assert set(dag.tags) == {"forerun", "a"}
+    assert dag.params.dump() == {"mine": 1, "report_date": None, "mode": "auto", "dry_run": False}
+    assert dag.doc_md.startswith("About it.\n\n")
+    assert "spec " in dag.doc_md
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"depends_on_past": True}, "yesterday would hold up every day"),
+        ({"default_args": {"depends_on_past": True}}, "yesterday would hold up every day"),
+        ({"wait_for_downstream": True}, "yesterday"),
+        ({"trigger_rule": "all_success"}, "must not hold up the runs after it"),
+        ({"default_args": {"trigger_rule": "all_done"}}, "publishing must wait for the checks"),
+        ({"fail_fast": True}, "would end the day"),
+        ({"do_xcom_push": False}, "tell each other by XCom"),
+        ({"outlets": []}, "add a task of your own"),
+        ({"inlets": []}, "sources of the report"),
+        ({"dagrun_timeout": timedelta(hours=29)}, "before the deadline .* 1 day, 6:00:00"),
+        ({"params": {"mode": "x"}}, "field of every report's trigger form"),
+        ({"tags": "sales"}, r"\['sales'\]"),
+        ({"mode": "fast"}, "auto, progressive, batch"),
+        ({"max_active_run": 1}, "Do you mean max_active_runs"),
+        ({"wibble": 1}, "nobody takes the option wibble"),
+    ],
+)
+def test_what_would_break_the_day_is_refused_with_the_reason(options, words):
+    with pytest.raises(SpecError, match=words):
+        dag_of(**options)
+
+
+def test_what_changes_nothing_is_not_refused():
+    assert dag_of(depends_on_past=False, fail_fast=False, do_xcom_push=True)
+
+
+def test_a_group_takes_them_too_and_looks_at_the_dag_it_is_in():
+    with DAG("mine", start_date=START, schedule=None, default_args={"retries": 7}) as dag:
+        ProgressiveTaskGroup(
+            sales_report(), group_id="g", pool="reports", tooltip="it", default_args={"queue": "q"}
+        )
+    tasks = [task for task in dag.tasks if task.task_id.startswith("g.")]
+    assert {(task.pool, task.queue, task.retries) for task in tasks} == {("reports", "q", 7)}
+    assert dag.task_group.children["g"].tooltip == "it"
+    with (
+        DAG("past", start_date=START, schedule=None, default_args={"depends_on_past": True}),
+        pytest.raises(SpecError, match="yesterday"),
+    ):
+        ProgressiveTaskGroup(sales_report())
+    with (
+        DAG("other", start_date=START, schedule=None),
+        pytest.raises(SpecError, match="nobody takes the option catchup"),
+    ):
+        ProgressiveTaskGroup(sales_report(), catchup=True)
+
+
+class TestRetries:
+    def test_every_task_is_tried_again_soon(self):
+        for task in dag_of().tasks:
+            assert (task.retries, task.retry_delay) == (RETRIES, RETRY_DELAY), task.task_id
+
+    def test_what_the_author_says_holds_also_if_it_is_nothing(self):
+        given = (
+            ({"retries": 0}, (0, RETRY_DELAY)),
+            ({"default_args": {"retries": 0, "retry_delay": 5}}, (0, timedelta(seconds=5))),
+            ({"retry_delay": timedelta(minutes=9)}, (RETRIES, timedelta(minutes=9))),
+        )
+        for options, expected in given:
+            assert {(t.retries, t.retry_delay) for t in dag_of(**options).tasks} == {expected}
+
+    @pytest.mark.airflow
+    def test_what_the_deployment_says_holds(self, airflow_home):
+        code = (
+            "from tests.airflow.test_options import dag_of\n"
+            "print({(t.retries, t.retry_delay.total_seconds()) for t in dag_of().tasks})"
+        )
+        set_for_all = {
+            "AIRFLOW__CORE__DEFAULT_TASK_RETRIES": "5",
+            "AIRFLOW__CORE__DEFAULT_TASK_RETRY_DELAY": "77",
+        }
+        assert _python(code, **set_for_all) == "{(5, 77.0)}"
+
+    def test_the_pauses_are_the_longest_that_airflow_may_make(self):
+        def pauses(**options):
+            return retries_of(dag_of(**options).get_task("run_3.wait"), "run_3.run")
+
+        assert pauses() == Retries(count=2, pauses_s=60.0)
+        assert pauses(retries=3, retry_delay=100) == Retries(count=3, pauses_s=300.0)
+        doubling = {"retries": 3, "retry_delay": 100, "retry_exponential_backoff": 2}
+        assert pauses(**doubling).pauses_s == 2 * (100 + 200 + 400)
+        assert (
+            pauses(**doubling, max_retry_delay=timedelta(seconds=300)).pauses_s == 200 + 300 + 300
+        )
+
+    def test_an_early_run_is_not_tried_again_into_the_time_of_the_next(self, monkeypatch):
+        task = dag_of().get_task("run_1.run")
+        opened = {"day": "2026-03-01", "generation": "1", "mode": "auto", "dry_run": False}
+
+        def tried(number, hour, mode="auto", task=task):
+            moment = datetime(2026, 3, 1, hour, tzinfo=UTC)
+            monkeypatch.setattr(submit, "utc_now", lambda: moment)
+            answers = {**opened, "mode": mode}
+            ti = SimpleNamespace(try_number=number, xcom_pull=lambda task_ids: answers)
+            task._refuse_late_try({"ti": ti})
+
+        tried(1, 17)  # late, but the first: whether it starts at all, the wait has decided
+        tried(2, 15)
+        tried(2, 17, mode="progressive")
+        tried(2, 17, task=dag_of().get_task("run_3.run"))
+        with pytest.raises(AirflowFailException, match="the time of run 2 has come"):
+            tried(2, 16)

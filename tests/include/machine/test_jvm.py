@@ -1,0 +1,143 @@
+"""Driver options: what spark-submit gets, and that a real JVM maps the archive."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from include.machine import jvm
+from include.machine.jvm import DriverFiles, JarsMissingError, submit_options
+
+FILES = DriverFiles(jars=Path("/x/jars"), archive=Path("/x/a.jsa"), s3a_archive=Path("/x/s.jsa"))
+BARE = DriverFiles()
+
+
+def test_a_local_store_needs_nothing_but_the_archive():
+    pairs = dict(submit_options("file:///data", files=FILES, environ={}))
+    assert list(pairs) == ["spark.driver.defaultJavaOptions"]
+    assert "-XX:SharedArchiveFile=/x/a.jsa" in pairs["spark.driver.defaultJavaOptions"]
+
+
+def test_without_an_archive_there_is_no_option():
+    assert submit_options("/data", files=BARE, environ={}) == ()
+
+
+def test_tiny_runs_use_the_first_compiler_only():
+    (pair,) = submit_options("/data", tiny=True, files=BARE, environ={})
+    assert pair == ("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1")
+
+
+def test_a_path_with_a_blank_stays_one_option():
+    files = DriverFiles(archive=Path("/a b/c.jsa"))
+    (pair,) = submit_options("/data", files=files, environ={})
+    assert pair[1].endswith('"-XX:SharedArchiveFile=/a b/c.jsa"')
+
+
+def test_s3_takes_its_own_archive_class_path_and_endpoint():
+    environ = {
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9",
+        "AWS_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": "the-key-id",
+        "AWS_SECRET_ACCESS_KEY": "the-secret",
+    }
+    pairs = submit_options("s3://bucket/x", files=FILES, environ=environ)
+    conf = dict(pairs)
+    assert "/x/s.jsa" in conf["spark.driver.defaultJavaOptions"]
+    assert conf["spark.driver.extraClassPath"] == "/x/jars/*"
+    assert conf["spark.hadoop.fs.s3a.endpoint"] == "http://127.0.0.1:9"
+    assert conf["spark.hadoop.fs.s3a.path.style.access"] == "true"
+    assert conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
+    assert conf["spark.hadoop.fs.s3a.endpoint.region"] == "eu-west-1"
+    assert "the-" not in str(pairs), "keys go through the environment, never through options"
+
+
+def test_amazon_keeps_its_own_endpoint():
+    conf = dict(submit_options("s3://bucket/x", files=FILES, environ={}))
+    assert "spark.hadoop.fs.s3a.endpoint" not in conf
+    assert conf["spark.hadoop.fs.s3a.path.style.access"] == "false"
+
+
+def test_s3_without_jars_says_what_to_do():
+    with pytest.raises(JarsMissingError) as error:
+        submit_options("s3://bucket/x", files=BARE, environ={})
+    assert "make jars" in str(error.value)
+
+
+def test_the_home_folder_is_named_by_the_environment(tmp_path):
+    assert jvm.home_folder({"FORERUN_HOME": str(tmp_path)}) == tmp_path
+
+
+def test_a_broken_set_up_leaves_nothing(tmp_path):
+    (tmp_path / "jars/s3a").mkdir(parents=True)
+    (tmp_path / "cds").mkdir()
+    assert jvm.driver_files(tmp_path) == DriverFiles()
+
+
+def test_another_spark_of_the_shell_is_not_used():
+    shell = {
+        "SPARK_HOME": "/opt/spark",
+        "SPARK_REMOTE": "sc://h",
+        "SPARK_CONNECT_MODE_ENABLED": "1",
+    }
+    found = jvm.driver_environment({**shell, "PATH": "/usr/bin", "X": "1"})
+    assert not shell.keys() & found.keys()
+    assert found["PATH"].endswith(":/usr/bin")
+    assert found["X"] == "1"
+
+
+def test_java_home_comes_before_the_path(tmp_path):
+    assert jvm.java_executable({"JAVA_HOME": str(tmp_path), "PATH": os.defpath}) is None
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("uri", ["file:///x", "s3://b/x"])
+def test_a_jvm_maps_the_archive(uri):
+    files = jvm.driver_files()
+    on_s3 = jvm.is_s3(uri)
+    if (files.s3a_archive if on_s3 else files.archive) is None:
+        pytest.skip("no class-data archive here: `make cds`, `make jars`")
+    conf = dict(submit_options(uri))
+    conf["spark.driver.defaultJavaOptions"] += " -Xlog:class+load"
+    command = [str(jvm.spark_submit())]
+    for key, value in conf.items():
+        command += ["--conf", f"{key}={value}"]
+    done = subprocess.run(
+        [*command, "--version"],
+        env=jvm.driver_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Classes of Spark come from the dynamic ("top") layer of the archive; without it, from jars.
+    assert done.stdout.count("shared objects file (top)") > 500
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', "is Java 11"),
+        ('java version "1.8.0_292"', "is Java 8"),
+        ("Segmentation fault", "does not run"),
+    ],
+)
+def test_a_java_that_spark_does_not_run_on_is_refused(tmp_path, said, words):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(jvm.JavaError, match=words) as caught:
+        jvm.require_java({"JAVA_HOME": str(tmp_path)})
+    assert "Install Java 17" in caught.value.hint
+
+
+def test_no_java_at_all_is_an_error_of_its_own(tmp_path):
+    with pytest.raises(jvm.JavaError, match="there is none"):
+        jvm.require_java({"PATH": str(tmp_path)})
+
+
+def test_this_machines_java_will_do():
+    if jvm.java_executable() is not None:
+        jvm.require_java()

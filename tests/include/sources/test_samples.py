@@ -1,0 +1,123 @@
+"""Rows drawn at random from Parquet files: each as likely as any other, and the same again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from include.sources.files import locate
+from include.sources.footers import read_footers
+from include.sources.samples import BLOCKS, draw
+
+
+def pinned(folder: Path):
+    location = locate(str(folder))
+    return read_footers(location, location.files(".parquet"))
+
+
+@pytest.fixture
+def uneven(tmp_path):
+    """Three files of 10, 200 and 790 rows, in row groups of at most 50; ``n`` numbers them."""
+    first = 0
+    for name, rows in (("a", 10), ("b", 200), ("c", 790)):
+        table = pa.table({"n": list(range(first, first + rows)), "t": [name] * rows})
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=50)
+        first += rows
+    return pinned(tmp_path)
+
+
+def test_every_row_is_as_likely(uneven):
+    seen: Counter[int] = Counter()
+    for seed in range(200):
+        ((_, values),) = draw(uneven, ["n"], 80, seed=str(seed))
+        seen.update(int(value) for value in values)
+    total = sum(seen.values())
+    assert 0.95 * 200 * 80 <= total <= 200 * 80  # of the small file there are not as many
+    # By parts of a hundred rows: the rows of a row group are drawn together, so their counts vary
+    # as those of groups do: 1,600 groups are drawn, 160 of each part with a deviation of 12. What
+    # is drawn follows the files' paths and times, so the bound is at nearly five deviations.
+    for start in range(0, 1000, 100):
+        part = sum(seen[n] for n in range(start, start + 100)) / total
+        assert part == pytest.approx(0.1, rel=0.35), start
+    assert len(seen) == 1000
+
+
+def test_rows_stay_together(uneven):
+    drawn = dict(draw(uneven, ["n", "t"], 200))
+    assert len(drawn["n"]) == len(drawn["t"]) > 100
+    for number, text in zip(drawn["n"], drawn["t"], strict=True):
+        assert text == ("a" if number < 10 else "b" if number < 210 else "c")
+
+
+def test_equal_files_give_equal_rows(uneven):
+    assert draw(uneven, ["n"], 80) == draw(uneven, ["n"], 80)
+    assert draw(uneven, ["n"], 80) != draw(uneven, ["n"], 80, seed="other")
+
+
+def test_values_are_as_the_planner_takes_them(tmp_path):
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    columns = {
+        "whole": pa.array([7, None], pa.int16()),
+        "exact": pa.array([Decimal("1.50"), None], pa.decimal128(9, 2)),
+        "near": pa.array([0.5, None]),
+        "text": pa.array(["x", None]),
+        "view": pa.array(["x", None], pa.string_view()),
+        "few": pa.array(["x", None]).dictionary_encode(),
+        "bytes": pa.array([b"x", None]),
+        "truth": pa.array([True, None]),
+        "day": pa.array([date(2026, 3, 1), None]),
+        "at": pa.array([at, None], pa.timestamp("us", tz="UTC")),
+        "list": pa.array([[1], None], pa.list_(pa.int32())),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "one.parquet")
+    drawn = dict(draw(pinned(tmp_path), [*columns, "missing"], BLOCKS))
+    assert {name: values[0] for name, values in drawn.items()} == {
+        "whole": Decimal(7),
+        "exact": Decimal("1.50"),
+        "near": 0.5,
+        "text": "x",
+        "view": "x",
+        "few": "x",
+        "truth": True,
+        "day": date(2026, 3, 1),
+        "at": at.replace(tzinfo=None),
+    }
+    assert all(values[1] is None for values in drawn.values())
+
+
+def test_what_a_changelog_takes_back_is_not_drawn(tmp_path):
+    table = pa.table({"n": list(range(100)), "__w": [1, -1] * 50})
+    pq.write_table(table, tmp_path / "changes.parquet")
+    ((name, values),) = draw(pinned(tmp_path), ["n"], 80, changelog=True)
+    assert name == "n"
+    assert values
+    assert all(value % 2 == 0 for value in values)
+
+
+def test_names_are_found_whatever_their_case(tmp_path):
+    pq.write_table(pa.table({"Total": [1, 2]}), tmp_path / "one.parquet")
+    assert [name for name, _ in draw(pinned(tmp_path), ["total"], 8)] == ["total"]
+
+
+def test_of_files_whose_types_do_not_go_together_there_is_no_sample(tmp_path):
+    for name, values in (("a", [1, 2]), ("b", ["x", "y"])):
+        pq.write_table(pa.table({"n": values}), tmp_path / f"{name}.parquet")
+    assert draw(pinned(tmp_path), ["n"], 80) == ()
+
+
+def test_of_a_part_of_the_files_there_is_no_sample(uneven, tmp_path):
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 not any more")
+    assert draw(uneven, ["n"], 80) == ()
+    (tmp_path / "c.parquet").unlink()
+    assert draw(uneven, ["n"], 80) == ()
+
+
+@pytest.mark.parametrize(("columns", "rows"), [([], 10), (["n"], 0)])
+def test_nothing_asked_for_is_nothing_read(uneven, columns, rows):
+    assert draw(uneven, columns, rows) == ()

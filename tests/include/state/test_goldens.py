@@ -1,0 +1,59 @@
+"""Bytes that older versions have stored are read for ever.
+
+The files in ``tests/goldens/v1`` were written by the last version without checksums, those in
+``v2`` by the first one with them. They are never written again: a change that cannot read one of
+them breaks the stores that people have.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from planner.contract.seal import unseal
+from planner.version import VERSION
+from tests.include.state.stored_kinds import GOLDENS, KINDS, goldens, read, written
+
+SEALED = [(kind, data) for form, kind, data in goldens() if form == "v2"]
+OLD = [(kind, data) for form, kind, data in goldens() if form == "v1"]
+
+
+def test_every_kind_has_its_golden_file():
+    assert sorted(kind for kind, _ in SEALED) == sorted(KINDS)
+    assert len(OLD) == 9
+
+
+@pytest.mark.parametrize(("kind", "data"), OLD, ids=[kind for kind, _ in OLD])
+def test_what_was_written_without_a_checksum_is_read(kind: str, data: bytes):
+    document = read(kind, data)
+    again = written(document)
+    assert read(kind, again) == document
+    # All that was said is said still: nothing is dropped on the way in.
+    now, sealed = unseal(again, kind)
+    assert sealed
+    assert _without_new(now, json.loads(data)) == json.loads(data) | _header(kind)
+    assert document == read(kind, (GOLDENS / "v2" / f"{kind}.json").read_bytes())
+
+
+@pytest.mark.parametrize(("kind", "data"), SEALED, ids=[kind for kind, _ in SEALED])
+def test_what_was_written_with_a_checksum_is_read(kind: str, data: bytes):
+    document = read(kind, data)
+    assert read(kind, written(document)) == document
+    assert json.loads(data)["forerun"] == "0.1.0"
+    assert json.loads(written(document))["forerun"] == VERSION
+
+
+def _header(kind: str) -> dict[str, object]:
+    return {} if kind == "Plan" else {"record_version": 2}
+
+
+def _without_new(now: object, then: object) -> object:
+    """``now`` without the fields, at any depth, that ``then`` did not have."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        return {
+            name: _without_new(value, then[name]) for name, value in now.items() if name in then
+        }
+    if isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
+        return [_without_new(mine, old) for mine, old in zip(now, then, strict=True)]
+    return now

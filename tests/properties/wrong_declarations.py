@@ -1,0 +1,327 @@
+"""Days of which something that the report declares is not so, or what a footer says.
+
+Each ends with the result of the plain query, or with an error that has a name: never with another
+result. The whole path of a run is real: files, pins, manifests, plans, executor, commits, on Sail.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from collections import Counter
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from include.days import prepare as days
+from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.sources.statistics import to_source
+from include.state.opening import open_store
+from include.state.records import Pin
+from planner.algebra.types import parse_type
+from planner.contract import ColumnSpec
+from planner.errors import ForerunError, MethodError
+from planner.request import Method, Settings, Source, TimePoint
+from spark_jobs.engine import Engine
+from spark_jobs.executor import execute
+from tests.oracles.values import Row
+from tests.properties.cases import Case, TableCase
+from tests.properties.data import without_nan
+from tests.properties.engines import SessionEngine, arrow_type
+from tests.properties.execute import RefusedError, check_rows
+from tests.properties.generate import changelog_case, random_case
+from tests.properties.lying_footers import lie
+from tests.spark.days import rows_of
+from tests.spark.stored_days import BYTES, DAY, NOW, ROWS
+
+FOOTERS = ("true", "without", "no-nulls", "no-rows", "ones")
+TAMPERING = ("remove", "rewrite", "same-size", "late")
+METHODS: tuple[Method, ...] = ("progressive", "auto", "im1", "im2", "ojv", "hov", "batch")
+ALWAYS: tuple[Method, ...] = ("progressive", "progressive", "auto")
+"""Methods that apply to every query: they are tried more often than the others."""
+KINDS = ("not_null", "not_null", "key", "static", "type", "tamper", "phantom")
+EQUAL = "equal"
+
+
+@dataclass(frozen=True)
+class Lies:
+    """What is wrong. ``keys`` and ``not_null`` are declared of a table, and need not hold;
+    ``footers``: how they are wrong, one of :data:`FOOTERS`; ``static``: tables that are declared
+    so, and may grow; ``types``: (table, column, type) declared; ``tampered``: (table, run, how),
+    just before a run; ``phantom``: (table, run), of which the delivery takes a row back too often.
+    """
+
+    not_null: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    footers: str = "true"
+    static: tuple[str, ...] = ()
+    types: tuple[tuple[str, str, str], ...] = ()
+    tampered: tuple[tuple[str, int, str], ...] = ()
+    phantom: tuple[tuple[str, int], ...] = ()
+
+
+def wrong_case(seed: int) -> tuple[Case, Lies, Method]:
+    """The case with this seed, what is wrong with it, and the method it is planned by."""
+    rng = random.Random(f"wrong-{seed}")
+    changelog = rng.random() < 0.25
+    kind = rng.choice(("", "", "subquery", "subquery", "values", "grouped", "outer", "null"))
+    case = (
+        changelog_case(seed, for_sail=True)
+        if changelog
+        else random_case(seed, "" if kind == "null" else kind, for_sail=True)
+    )
+    if kind == "null":
+        case = _with_null_tests(rng, case)
+    tables = {name: without_nan(table) for name, table in case.tables.items()}
+    return replace(case, tables=tables), _lies(rng, case), rng.choice(METHODS + ALWAYS)
+
+
+def _with_null_tests(rng: random.Random, case: Case) -> Case:
+    """Where NOT NULL would matter most: in tests for NULL, and NOT IN."""
+    select = case.query.selects[0]
+    other = rng.choice(sorted(case.tables))
+    column = rng.choice(("k", "g", "n", "m", "d"))
+    test = rng.choice(
+        (
+            f"a.{column} IS NULL",
+            f"a.{column} NOT IN (SELECT z.{column} FROM {other} z)",
+            f"NOT (a.{column} IS NOT NULL)",
+        )
+    )
+    selects = (replace(select, where=(*select.where, test)), *case.query.selects[1:])
+    return replace(case, query=replace(case.query, selects=selects))
+
+
+def _lies(rng: random.Random, case: Case) -> Lies:
+    names = sorted(case.tables)
+    found = Lies(footers=rng.choice(("true", "without", "without", *FOOTERS)))
+    for lie_ in rng.sample(KINDS, 2):
+        name = rng.choice(names)
+        table = case.tables[name]
+        columns = [c for c, _ in table.columns]
+        if lie_ == "not_null":
+            some = {n: tuple(rng.sample(columns, rng.randint(1, len(columns)))) for n in names}
+            found = replace(found, not_null=some)
+        elif lie_ == "key":
+            keys = {n: tuple(rng.sample(("k", "n", "g"), rng.choice((1, 1, 2)))) for n in names}
+            found = replace(found, keys=keys)
+        elif lie_ == "static":
+            found = replace(found, static=(name,))
+        elif lie_ == "type" and rng.random() < 0.3:
+            found = replace(
+                found, types=((name, "n", rng.choice(("BIGINT", "STRING", "SMALLINT"))),)
+            )
+        elif lie_ == "tamper":
+            run = rng.randint(2, case.runs)
+            found = replace(found, tampered=((name, run, rng.choice(TAMPERING)),))
+        elif lie_ == "phantom" and table.withdrawn:
+            found = replace(found, phantom=((name, rng.randint(1, case.runs)),))
+    return found
+
+
+@dataclass
+class WrongDay:
+    """One day. ``contents``: the rows of each file as it is now; of changelogs, with weights."""
+
+    case: Case
+    lies: Lies
+    method: Method
+    folder: Path
+    engine: Engine
+    plain: SessionEngine
+    contents: dict[str, dict[str, tuple[Row, ...]]] = field(default_factory=dict)
+
+    def check(self) -> str:
+        """Run the day; ``equal``, or the code of the error that it ends with. Raises an
+        AssertionError if it ends with another result than the plain query's."""
+        uri = str(self.folder / "store")
+        try:
+            days.open_generation(uri, self._spec(), DAY, trigger="first", now=NOW)
+            for run in range(1, self.case.runs + 1):
+                self._deliver(run)
+                self._tamper(run)
+                rows = self._do(uri, run)
+        except MethodError:  # it does not apply: another one does
+            shutil.rmtree(self.folder)
+            self.contents.clear()
+            return replace(self, method="progressive").check()
+        except ForerunError as error:
+            return error.code
+        self._compare(rows)
+        return EQUAL
+
+    def _compare(self, rows: list[Row]) -> None:
+        """With the plain query over what is in the files; or, if footers lie, with the plain query
+        as the engine runs it over these files: it skips rows by what footers say."""
+        try:
+            check_rows(self.case, self._expected(), rows)
+        except AssertionError:
+            if self.lies.footers not in ("no-nulls", "no-rows", "ones") or self.method == "batch":
+                raise
+            check_rows(self.case, self._batch(), rows)
+
+    def _batch(self) -> list[Row]:
+        uri = str(self.folder / "batch")
+        alone = replace(self, method="batch")
+        days.open_generation(uri, self._spec(), DAY, trigger="first", now=NOW)
+        return alone._do(uri, self.case.runs)
+
+    def _do(self, uri: str, run: int) -> list[Row]:
+        runs = self.case.runs
+        points = tuple(
+            TimePoint(weight=0.2 + i / runs, arrived=(i + 1) / runs) for i in range(runs)
+        )
+        settings = Settings(
+            temporal="early" if self.case.early else "cost", buckets=2, tries=2, compare=0
+        )
+        with mock.patch.object(days, "to_source", _pretended):
+            prepared = days.prepare_run(
+                uri, self._spec(), DAY, "1", run,
+                now=NOW, method=self.method, points=points, settings=settings,
+            )  # fmt: skip
+        if prepared.skip_reason or prepared.result is None:
+            return []
+        store, plan = open_store(uri), prepared.result.plan
+        commit = execute(self.engine, store, prepared.at, plan, prepared.plan_key, f"a{run}")
+        return rows_of(store, commit.result) if commit.result else []
+
+    def _expected(self) -> list[Row]:
+        for name, table in self.case.tables.items():
+            self.plain.bind(name, table.columns, self._rows(name, table))
+        try:
+            return self.plain.query(self.case.query.ordered)
+        except Exception as error:
+            raise RefusedError(str(error)) from error
+
+    def _rows(self, name: str, table: TableCase) -> list[Row]:
+        rows = [row for part in self.contents.get(name, {}).values() for row in part]
+        if not table.withdrawn:
+            return rows
+        times: Counter[str] = Counter()
+        first: dict[str, Row] = {}
+        for row in rows:
+            shown = repr(
+                tuple(
+                    0.0 if value == 0 and isinstance(value, float) else value for value in row[:-1]
+                )
+            )
+            times[shown] += int(str(row[-1]))
+            first.setdefault(shown, row[:-1])
+        if any(count < 0 for count in times.values()):
+            raise RefusedError(f"{name} has a row less than no times")
+        return [first[shown] for shown, count in times.items() for _ in range(count)]
+
+    # -- the report ------------------------------------------------------------------------------
+
+    def _spec(self) -> ReportSpec:
+        runs = range(1, self.case.runs + 1)
+        return ReportSpec(
+            name="generated",
+            sources=tuple(self._source(name, table) for name, table in self.case.tables.items()),
+            policy=RunPolicy(runs=tuple(RunTime(at=f"{i:02d}:00", weight=1.0) for i in runs)),
+            sql=self.case.query.sql,
+        )
+
+    def _source(self, name: str, table: TableCase) -> SourceSpec:
+        growing = table.changing and name not in self.lies.static
+        declared = {(t, c): type_ for t, c, type_ in self.lies.types}
+        return SourceSpec(
+            name=name,
+            path=str(self.folder / "in" / name),
+            columns=tuple(
+                ColumnSpec(
+                    name=n,
+                    type=declared.get((name, n), parse_type(type_).sql),
+                    nullable=n not in self.lies.not_null.get(name, ()),
+                )
+                for n, type_ in table.columns
+            ),
+            key=self.lies.keys.get(name, ()),
+            change="changelog" if table.withdrawn else "append_only",
+            arrival="growing" if growing else "static",
+            complete_when=ClockTime() if growing else None,
+            allow_empty=True,
+        )
+
+    # -- the files -------------------------------------------------------------------------------
+
+    def _deliver(self, run: int) -> None:
+        for name, table in self.case.tables.items():
+            if run > len(table.deliveries):
+                continue
+            rows = (
+                tuple(table.delta(run - 1, run)) if table.withdrawn else table.deliveries[run - 1]
+            )
+            if (name, run) in self.lies.phantom:
+                known = [r for part in self.contents.get(name, {}).values() for r in part]
+                rows += tuple((*r[:-1], -3) for r in (known or list(rows))[:1])
+            if rows:
+                self._put(name, f"{run}.parquet", rows)
+
+    def _tamper(self, run: int) -> None:
+        for name, when, how in self.lies.tampered:
+            files = self.contents.get(name, {})
+            if when != run or not files:
+                continue
+            first = min(files)
+            path, rows = self.folder / "in" / name / first, files[first]
+            if how == "remove":
+                path.unlink()
+                del files[first]
+            elif how == "late":
+                self._put(name, f"{run}-late.parquet", rows)
+            else:
+                before = path.stat()
+                changed = tuple((*row[:2], _other(row[2]), *row[3:]) for row in rows)
+                self._put(name, first, changed)
+                if how == "same-size" and path.stat().st_size == before.st_size:
+                    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    def _put(self, name: str, file: str, rows: tuple[Row, ...]) -> None:
+        table, footers = self.case.tables[name], self.lies.footers
+        columns = (*table.columns, ("__w", "BIGINT")) if table.withdrawn else table.columns
+        schema = pa.schema([(n, arrow_type(type_)) for n, type_ in columns])
+        arrays = [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(schema)]
+        # Without bounds of doubles: Arrow leaves -0.0 and NaN out of them.
+        counted = [f.name for f in schema if not pa.types.is_floating(f.type)]
+        if footers == "without":
+            counted = ["__w"]
+        path = self.folder / "in" / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path, write_statistics=counted)
+        lie(
+            path,
+            nulls=footers == "no-nulls",
+            rows=footers == "no-rows",
+            ones="__w" if footers == "ones" else "",
+        )
+        self.contents.setdefault(name, {})[file] = rows
+
+
+def _other(value: object) -> int:
+    return 4 if value is None or value != 4 else 5
+
+
+def _pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
+    """A large source that turns out larger from pin to pin."""
+    much = pin.number**2
+    found = to_source(source, pin, arrived)
+    return replace(found, rows=ROWS * much, bytes=BYTES * much, stats=())
+
+
+def lies_to_json(lies: Lies, method: Method) -> str:
+    """For regressions, beside the case's own JSON."""
+    return json.dumps({"method": method, **asdict(lies)}, indent=1) + "\n"
+
+
+def lies_from_json(text: str) -> tuple[Lies, Method]:
+    raw = json.loads(text)
+    method = raw.pop("method")
+    dicts = {k: {n: tuple(c) for n, c in raw.pop(k).items()} for k in ("not_null", "keys")}
+    lists = {k: tuple(map(tuple, raw.pop(k))) for k in ("types", "tampered", "phantom")}
+    return Lies(**dicts, **lists, footers=raw["footers"], static=tuple(raw["static"])), method

@@ -1,0 +1,130 @@
+"""A Spark standalone cluster on this machine: a master and workers that share no folder.
+
+pyspark has the classes of master and worker, and no scripts that start them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from include.machine.jvm import driver_files, java_options, spark_home
+
+_HOST = "127.0.0.1"
+_START_SECONDS = 90.0
+_MASTER = "org.apache.spark.deploy.master.Master"
+_WORKER = "org.apache.spark.deploy.worker.Worker"
+
+
+def quick_java() -> str:
+    """Options of a JVM that starts with few CPU seconds: shared classes, one compiler, one thread
+    that collects garbage. The archive fits a class path without a folder of configuration."""
+    return " ".join([*java_options(driver_files().archive, tiny=True), "-XX:+UseSerialGC"])
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A running cluster: the master's URL, the port of its pages, and each worker's own folder."""
+
+    url: str
+    pages: int
+    folder: Path
+    workers: tuple[Path, ...]
+
+    def state(self) -> dict[str, Any]:
+        """What the master says of its workers and applications."""
+        with urlopen(f"http://{_HOST}:{self.pages}/json/", timeout=5) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+
+@contextmanager
+def standalone(folder: Path, *, workers: int = 2, memory: str = "600m") -> Iterator[Standalone]:
+    """Run a master and ``workers`` workers with one core and ``memory`` each, for the block.
+
+    Every process has a working folder and a scratch folder of its own, and no configuration. Its
+    environment is the least that Java needs: no credentials, no Python path.
+    """
+    port, pages = _free_ports(2)
+    url = f"spark://{_HOST}:{port}"
+    with ExitStack() as stack:
+        at = _folder(folder, "master")
+        stack.enter_context(_daemon(at, _MASTER, "--host", _HOST, "--port", str(port),
+                                    "--webui-port", str(pages)))  # fmt: skip
+        # A worker that finds no master asks again only after seconds.
+        _wait(lambda: _answers(port), at)
+        places = tuple(_folder(folder, f"worker-{number}") for number in range(workers))
+        for at in places:
+            stack.enter_context(
+                _daemon(at, _WORKER, "--host", _HOST, "--cores", "1", "--memory", memory,
+                        "--webui-port", "0", "--work-dir", str(at / "work"), url)
+            )  # fmt: skip
+        cluster = Standalone(url, pages, folder, places)
+        _wait(lambda: cluster.state()["aliveworkers"] == workers, at)
+        yield cluster
+
+
+@contextmanager
+def _daemon(at: Path, *command: str) -> Iterator[None]:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_LOCAL_DIRS": str(at / "scratch"),
+        "SPARK_DAEMON_JAVA_OPTS": quick_java(),
+        **{name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ},
+    }
+    with (at / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(spark_home() / "bin" / "spark-class"), *command],
+            env=environment, cwd=at, stdout=log, stderr=log,
+        )  # fmt: skip
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _folder(folder: Path, name: str) -> Path:
+    for part in ("scratch", "work"):
+        (folder / name / part).mkdir(parents=True)
+    return folder / name
+
+
+def _wait(done: Any, at: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if done():
+                return
+        except (URLError, OSError):
+            pass
+        time.sleep(0.1)
+    raise AssertionError(f"{at.name} did not start: {(at / 'log').read_text()[-2000:]}")
+
+
+def _answers(port: int) -> bool:
+    with socket.create_connection((_HOST, port), timeout=1):
+        return True
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((_HOST, 0))
+        return [probe.getsockname()[1] for probe in probes]

@@ -1,0 +1,101 @@
+"""Clean-up while a run reads what earlier runs, and other reports, have kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from include.state.borrowed import BorrowedLostError
+from include.state.commits import ArtifactError, read_commit
+from include.state.fence import GenerationClosedError, close_through
+from include.state.layout import Generation
+from include.state.opening import open_store
+from spark_jobs import executor
+from spark_jobs.connect import ConnectEngine
+from tests.spark.places import FIRST, Place
+
+SECOND = FIRST.replace("sum(r.cost)", "max(r.cost)")
+
+
+@pytest.fixture
+def place(tmp_path: Path, sail: ConnectEngine) -> Place:
+    place = Place(tmp_path, sail)
+    place.deliver(1, [(1, "a", 5), (2, "b", 7), (3, "a", 1)], [(1, 10), (2, 20), (9, 1)])
+    return place
+
+
+@pytest.fixture
+def first(place: Place) -> Generation:
+    """A report that has kept something in its early run."""
+    at = place.open("first", FIRST)
+    assert place.run(at, FIRST, 1).artifacts
+    return at
+
+
+def before_the_stages(monkeypatch: pytest.MonkeyPatch, happens) -> None:
+    """Let something happen when the inputs are verified and bound, and not read yet."""
+    run = executor._run_stages
+
+    def stages(work, progress):
+        happens()
+        return run(work, progress)
+
+    monkeypatch.setattr(executor, "_run_stages", stages)
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_run_whose_generation_closes_while_it_reads_is_not_committed(
+    place: Place, first: Generation, monkeypatch, emptied
+) -> None:
+    prepared = place.plan(first, FIRST, 2)
+    store = open_store(place.uri)
+
+    def close() -> None:
+        close_through(store, "first", first.day, int(first.generation))
+        if emptied:  # what Spark then sees of a partition: a folder without rows
+            for family in prepared.result.plan.families:
+                place.engine.open_family(family, store.uri(f"{first.artifacts}/{family.id}"))
+
+    before_the_stages(monkeypatch, close)
+    with pytest.raises(GenerationClosedError):
+        place.do(prepared)
+    assert read_commit(store, first, 2) is None
+
+
+def test_a_partition_that_is_gone_after_it_was_read_fails_the_run(
+    place: Place, first: Generation, monkeypatch
+) -> None:
+    prepared = place.plan(first, FIRST, 2)
+    store = open_store(place.uri)
+    partition = read_commit(store, first, 1).artifacts[0]
+    run = executor._run_stages
+
+    def then_gone(work, progress):
+        records = run(work, progress)
+        store.delete(f"{partition.folder}/{partition.files[0].name}")
+        return records
+
+    monkeypatch.setattr(executor, "_run_stages", then_gone)
+    with pytest.raises(ArtifactError, match="is named by the commit, but is gone"):
+        place.do(prepared)
+    assert read_commit(store, first, 2) is None
+
+
+def test_what_another_report_kept_until_it_was_closed_is_not_committed(
+    place: Place, first: Generation, monkeypatch
+) -> None:
+    at = place.open("second", SECOND)
+    prepared = place.plan(at, SECOND, 2)
+    assert {origin.report for origin in prepared.result.plan.shared} == {"first"}
+    store = open_store(place.uri)
+    before_the_stages(
+        monkeypatch, lambda: close_through(store, "first", first.day, int(first.generation))
+    )
+    with pytest.raises(BorrowedLostError, match="was closed by clean-up"):
+        place.do(prepared)
+    assert read_commit(store, at, 2) is None
+    monkeypatch.undo()
+    again = place.plan(at, SECOND, 2)
+    assert again.result.plan.shared == ()
+    place.check(place.do(again, "a2"), SECOND)
