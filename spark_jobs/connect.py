@@ -33,6 +33,11 @@ _ALL_ROWS = 2**31 - 1
 _OTHER_TYPES = {("bigint", "INT"), ("timestamp_ntz", "TIMESTAMP")}
 """What Sail gives where Spark gives another type: numbers of days (``datediff``), and what is cut
 to a unit (``date_trunc``). The values are the same; sessions are in UTC."""
+_BELIEVED = (
+    "SAIL_EXECUTION__COLLECT_STATISTICS",
+    "SAIL_PARQUET__PRUNING",
+    "SAIL_PARQUET__ENABLE_PAGE_INDEX",
+)
 _SAFE = "/:@!$&'()+,;=~-._"
 
 
@@ -159,10 +164,11 @@ def start_sail(*, master: str | None = None, name: str = "") -> ConnectEngine:  
         ) from None
     from pyspark.sql.connect.session import SparkSession
 
-    # Sail plans as if the counts of footers were exact (no NULL, no row), and leaves out filters by
-    # them. A source's footers are a declaration, and the parts of a day would believe it otherwise
-    # than the plain query does.
-    os.environ["SAIL_EXECUTION__COLLECT_STATISTICS"] = "false"
+    # Sail takes the counts and bounds of footers for facts: it leaves out filters by them when it
+    # plans, and rows when it reads. A source's footers are a declaration, and the parts of a day
+    # would believe it otherwise than the plain query does.
+    for believed in _BELIEVED:
+        os.environ[believed] = "false"
     if s3_settings().endpoint.startswith("http://"):
         # An S3 server of one's own without TLS: boto3 and S3A take it, Sail wants to be told.
         os.environ.setdefault("AWS_ALLOW_HTTP", "true")

@@ -49,7 +49,7 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
             meta, schema = parquet.metadata, parquet.schema_arrow
             _check_names(uri, schema.names)
             columns = tuple(_column(uri, meta, field) for field in schema)
-            rows = int(meta.num_rows)
+            rows = _rows(uri, meta)
     except MissingKeyError:
         raise SourceFileError(
             f"{uri} vanished while it was being pinned",
@@ -68,6 +68,19 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
         rows=rows,
         columns=columns,
     )
+
+
+def _rows(uri: str, meta: Any) -> int:
+    """How many rows the file has. Engines count by the file's own number or by that of its row
+    groups: where the two differ, a query and its runs could see other rows."""
+    rows = int(meta.num_rows)
+    in_groups = sum(meta.row_group(group).num_rows for group in range(meta.num_row_groups))
+    if rows != in_groups:
+        raise SourceFileError(
+            f"the footer of {uri} says {rows} rows, and {in_groups} in its row groups",
+            hint="Its writer is broken, or somebody changed it: deliver it again.",
+        )
+    return rows
 
 
 def _check_names(uri: str, names: Sequence[str]) -> None:

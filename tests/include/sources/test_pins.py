@@ -25,6 +25,7 @@ from include.state.records import Pin, decode, encode
 from planner.contract import ColumnSpec
 from planner.errors import ContractError
 from tests.include.days.day_cases import COLUMNS, DAY, NOW, table
+from tests.properties.lying_footers import lie
 
 
 class Lake:
@@ -229,6 +230,13 @@ def test_types_are_compared_as_spark_reads_them(store, local):
     wrong = (ColumnSpec(name="d", type="DECIMAL(12,3)"), *columns[1:])
     with pytest.raises(SchemaDriftError, match=r"expected DECIMAL\(12,3\), found DECIMAL\(12,2\)"):
         pin(store, local, columns=wrong)
+
+
+def test_a_file_whose_footer_has_two_numbers_of_rows_is_named(store, local):
+    uri = local.deliver("1.parquet", table((1, 2)))
+    lie(Path(uri.removeprefix("file://")), rows=True)
+    with pytest.raises(SourceFileError, match="says 0 rows, and 1 in its row groups"):
+        pin(store, local)
 
 
 @pytest.mark.parametrize("cut", [0, 3, 100, -1, -8])
