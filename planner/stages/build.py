@@ -258,7 +258,8 @@ def _number(scalar: Scalar, this: Literal) -> Scalar:
         return this
     if not isinstance(scalar, Call):
         return scalar
-    return replace(scalar, args=tuple(_number(arg, this) for arg in scalar.args))
+    args = tuple(_number(arg, this) for arg in scalar.args)
+    return scalar if args == scalar.args else replace(scalar, args=args)
 
 
 def _inputs(relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:

@@ -7,7 +7,7 @@ of the algebra and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,9 +81,10 @@ class Inputs:
     run: int = 1
 
 
-def evaluate(relation: Relation, inputs: Inputs) -> Rows:
-    """The rows of a relation. Raises :class:`EvaluationError` where Spark would fail."""
-    done: dict[int, Rows] = {}
+def evaluate(relation: Relation, inputs: Inputs, known: Mapping[int, Rows] | None = None) -> Rows:
+    """The rows of a relation. ``known``: rows of nodes in it, by their identity, whatever the nodes
+    are. Raises :class:`EvaluationError` where Spark would fail."""
+    done: dict[int, Rows] = dict(known or {})
 
     def visit(node: Relation) -> Rows:
         if id(node) not in done:

@@ -69,7 +69,8 @@ def group_key(value: Value) -> Hashable:
 
 
 def row_key(row: Row) -> tuple[Hashable, ...]:
-    return tuple(group_key(value) for value in row)
+    keyed = (float, tuple)  # all others are their own key
+    return tuple([group_key(value) if isinstance(value, keyed) else value for value in row])
 
 
 def order_key(value: Value) -> tuple[Any, ...]:
