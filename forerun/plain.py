@@ -63,12 +63,11 @@ class PlainQuery:
         spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql, policy=once)
         now, final = spec.points(self.day)[-1], spec.runs
         trigger = uuid.uuid4().hex
-        name = open_generation(spec.store, spec, self.day, trigger=trigger, now=now)
-        at = Generation(spec.name, self.day.isoformat(), name)
-        prepared = prepare_run(spec.store, spec, self.day, name, final, method="batch", now=now)
+        day = open_generation(spec.store, spec, self.day, trigger=trigger, now=now)
+        prepared = prepare_run(day, final, method="batch", now=now)
         used = self.runner.run(prepared.plan_uri, final, tiny=prepared.tiny)
-        batch = accounts.read_batch(open_store(spec.store), at)
-        return at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
+        batch = accounts.read_batch(day.store, day.at)
+        return day.at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
 
     def _read(self, sql: str) -> Query:
         return read_query(

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES, EngineSpec, engine_spec
 from include.machine.cpu_meter import run_measured
 from include.machine.job_archive import job_archive
 from include.machine.jvm import driver_environment, require_java, spark_submit, submit_options
 from include.state.layout import generation_of
-from include.state.opening import open_store, split_uri
+from include.state.opening import split_uri
 from include.state.records import ArtifactFile, ArtifactPartition
 from include.state.store import Store
-from planner.contract import decode_plan
 from planner.errors import ForerunError
 
 if TYPE_CHECKING:
@@ -106,14 +106,12 @@ class InProcessRunner:
     def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:  # noqa: ARG002
         from spark_jobs.executor import execute
 
-        root, key = split_uri(plan_uri)
-        store = open_store(root)
-        plan = decode_plan(store.get(key))
-        attempt = f"t1-{uuid.uuid4().hex[:8]}"
-        execute(self._started, store, generation_of(key), plan, key, attempt, progress=_quiet)
-        if plan.current != index:
+        stored = StoredPlan.read(plan_uri)
+        execute(self._started, stored, f"t1-{uuid.uuid4().hex[:8]}", progress=_quiet)
+        if stored.plan.current != index:
             raise RunFailedError(
-                f"the plan is of run {plan.current}, not of run {index}", hint="Plan it again."
+                f"the plan is of run {stored.plan.current}, not of run {index}",
+                hint="Plan it again.",
             )
         return Used()
 

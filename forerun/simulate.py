@@ -21,6 +21,7 @@ from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, read_rows
 from forerun.tables import Table
+from include.days.handle import Day
 from include.days.prepare import open_generation, prepare_run, publish_result
 from include.days.publishing import published_folder
 from include.engines import EngineSpec
@@ -244,19 +245,16 @@ def _run_day(
     what: Simulation, plain: PlainQuery, store: Store, say: Say
 ) -> tuple[Generation, tuple[RunAccount, ...]]:
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
-    spec, day, runner = plain.spec, plain.day, plain.runner
-    at, measured, took, early = _generation(what, spec, day), {}, {}, {}
+    runner, moments = plain.runner, plain.spec.points(plain.day)
+    opened = _opened(what, plain)
+    at, measured, took, early = opened.at, {}, {}, {}
     settings = replace(what.settings, run_cost=runner.engine.opening_cost)
-    moments = spec.points(day)
     for run, moment in enumerate(moments, 1):
         _arrive(what, run)
         say(f"run {run} of {len(moments)}")
         started = time.perf_counter()
         prepared = prepare_run(
-            what.store,
-            spec,
-            day,
-            at.generation,
+            opened,
             run,
             now=moment,
             method=what.method,
@@ -269,7 +267,7 @@ def _run_day(
         if prepared.result is not None and prepared.result.plan.run.early_result:
             say(f"the plain query at run {run}")
             early[run] = _early_result(plain, store, at, run)
-    publish_result(what.store, spec, day, at.generation, now=moments[-1])
+    publish_result(opened, now=moments[-1])
     points = tuple((point.weight, point.arrived) for point in what.points)
     runs = accounts.read_runs(store, at, points)
     return at, tuple(
@@ -297,10 +295,9 @@ def _early_result(plain: PlainQuery, store: Store, at: Generation, run: int) -> 
     )
 
 
-def _generation(what: Simulation, spec: ReportSpec, day: date) -> Generation:
-    now = spec.points(day)[0]
-    name = open_generation(what.store, spec, day, trigger=uuid.uuid4().hex, now=now)
-    return Generation(spec.name, day.isoformat(), name)
+def _opened(what: Simulation, plain: PlainQuery) -> Day:
+    now, trigger = plain.spec.points(plain.day)[0], uuid.uuid4().hex
+    return open_generation(what.store, plain.spec, plain.day, trigger=trigger, now=now)
 
 
 # -- the account ---------------------------------------------------------------------------------

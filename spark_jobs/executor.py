@@ -7,14 +7,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from include.days.stored_plan import StoredPlan
 from include.machine.cpu_meter import Meter
 from include.machine.wall_clock import utc_now
 from include.state.borrowed import write_borrowable
 from include.state.commits import commit_run, read_commit
-from include.state.layout import RESULT_FAMILY, Generation
+from include.state.layout import RESULT_FAMILY
 from include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
-from include.state.store import Store
-from planner.contract import Plan
 from planner.errors import ContractError, ForerunError
 from spark_jobs.checks import check_deliveries, check_result
 from spark_jobs.declarations import check_declarations
@@ -39,21 +38,19 @@ Progress = Callable[[str], None]
 
 def execute(
     engine: Engine,
-    store: Store,
-    at: Generation,
-    plan: Plan,
-    plan_key: str,
+    stored: StoredPlan,
     attempt: str,
     progress: Progress = _LOG.info,
     meter: Meter | None = None,
 ) -> RunCommit:
-    """Do run ``plan.current`` and commit it; return the commit that counts.
+    """Do the run that a stored plan is of, and commit it; return the commit that counts.
 
     Compare its ``attempt`` to know whether this attempt won: another one may have committed first,
     then nothing is changed. A retry takes over the stages that earlier attempts have finished.
     ``meter`` measures the run; without one, from the start of this call.
     Raises a ``ForerunError`` for everything that a person can act on, with nothing committed.
     """
+    store, at, plan = stored.store, stored.at, stored.plan
     meter = meter or Meter()
     if (winner := read_commit(store, at, plan.current)) is not None:
         return winner
@@ -76,7 +73,7 @@ def execute(
         run=plan.current,
         base=inputs.manifest.base,
         attempt=attempt,
-        plan=plan_key,
+        plan=stored.key,
         committed_at=utc_now().isoformat(timespec="seconds"),
         artifacts=tuple(o for o in outputs if o.family != RESULT_FAMILY),
         result=result,

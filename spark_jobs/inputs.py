@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from include.days.manifests import read_manifest
 from include.reports.changes import in_files
 from include.sources.changelog import only_adds
 from include.sources.delivery import delivery, read_pin, verify_pin
@@ -21,7 +22,6 @@ from include.state.records import (
     Pin,
     PinnedFile,
     RunCommit,
-    decode,
 )
 from include.state.store import StoreReader
 from planner.contract import (
@@ -81,7 +81,7 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
     fit together."""
     _check_plan(plan)
     run = plan.run
-    manifest = decode(Manifest, store.get(at.manifest(run.index)), at.manifest(run.index))
+    manifest = read_manifest(store, at, run.index)
     if manifest.base != run.base:
         raise ContractError(
             f"the plan goes on from run {run.base}, the manifest from run {manifest.base}",

@@ -12,12 +12,11 @@ import json
 import sys
 from collections.abc import Sequence
 
+from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES
 from include.machine.cpu_meter import Meter
-from include.state.layout import generation_of
-from include.state.opening import open_store, split_uri
 from include.state.records import RunCommit
-from planner.contract import Plan, decode_plan
+from planner.contract import Plan
 from planner.errors import ContractError, ForerunError
 from spark_jobs.engine import Engine, start_engine
 from spark_jobs.executor import Progress, execute
@@ -52,9 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace, progress: Progress, meter: Meter) -> RunCommit:
     """Read the plan, start the engine, execute. The engine is stopped whatever happens."""
-    root, key = split_uri(options.plan)
-    store = open_store(root)
-    plan = decode_plan(store.get(key))
+    stored = StoredPlan.read(options.plan)
+    plan = stored.plan
     if plan.current != options.run:
         raise ContractError(
             f"{options.plan} plans run {plan.current}, not run {options.run}",
@@ -66,9 +64,8 @@ def run(options: argparse.Namespace, progress: Progress, meter: Meter) -> RunCom
         progress(
             f"run {plan.current} of {plan.report}: {len(plan.run.stages)} stages, {engine.name}"
         )
-        at = generation_of(key)
         with explained(f"run {plan.current}"):
-            return execute(engine, store, at, plan, key, options.attempt, progress, meter)
+            return execute(engine, stored, options.attempt, progress, meter)
     finally:
         _stop(engine, progress)
 

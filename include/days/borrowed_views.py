@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import date
 
 from include.days.generations import latest_generation
+from include.days.stored_plan import StoredPlan
 from include.state.borrowed import (
     BorrowedLostError,
     borrowed_partitions,
@@ -20,11 +21,9 @@ from include.state.borrowed import (
     lost,
 )
 from include.state.commits import ArtifactError, read_commit, verify_partition
-from include.state.layout import Generation, borrowable_folder, generation_of, source_of_pin
-from include.state.opening import open_store, split_uri
+from include.state.layout import Generation, borrowable_folder, source_of_pin
 from include.state.records import BorrowableView, BorrowableViews, Manifest, decode
 from include.state.store import MissingKeyError, StoreReader
-from planner.contract import decode_plan
 from planner.contract.plan_v1 import BorrowedFrom
 from planner.errors import ContractError
 from planner.request import BorrowedView
@@ -130,12 +129,11 @@ def _order(found: BorrowedView) -> tuple[int, int, str, int]:
 
 def find_lost(plan_uri: str) -> BorrowedLostError | None:
     """What of other reports a stored plan reads and that is not there any more; None if all is."""
-    root, key = split_uri(plan_uri)
-    store = open_store(root)
-    plan = decode_plan(store.get(key))
+    stored = StoredPlan.read(plan_uri)
+    store, plan = stored.store, stored.plan
     origins = {origin.family: origin for origin in plan.shared}
     try:
-        for family, parts in borrowed_partitions(store, generation_of(key), plan).items():
+        for family, parts in borrowed_partitions(store, stored.at, plan).items():
             for partition in parts:
                 try:
                     verify_partition(store, partition)

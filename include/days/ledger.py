@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from include.days.handle import Day
+from include.days.manifests import read_manifest
 from include.sources.delivery import read_pin
-from include.state.layout import Generation, history_folder, history_key, history_order
-from include.state.records import LedgerEntry, Manifest, RunCommit, decode, encode
-from include.state.store import MissingKeyError, Store, StoreReader
+from include.state.layout import history_folder, history_key, history_order
+from include.state.records import LedgerEntry, RunCommit, decode, encode
+from include.state.store import MissingKeyError, StoreReader
 from planner.contract import decode_plan
 from planner.errors import ContractError
 
@@ -18,12 +20,12 @@ _ENTRIES = 200
 """How many of the newest entries are read: a fortnight of days with up to 14 runs."""
 
 
-def record_history(store: Store, at: Generation, chain: Sequence[RunCommit]) -> None:
+def record_history(day: Day, chain: Sequence[RunCommit]) -> None:
     """Enter the runs of a chain that are not entered yet. An entry never changes."""
     for commit in chain:
-        key = history_key(at, commit.run)
-        if store.find(key) is None:
-            store.put_if_absent(key, encode(_entry(store, at, commit)))
+        key = history_key(day.at, commit.run)
+        if day.store.find(key) is None:
+            day.store.put_if_absent(key, encode(_entry(day, commit)))
 
 
 def read_history(
@@ -47,13 +49,14 @@ def _read(store: StoreReader, key: str) -> LedgerEntry | None:
         return None
 
 
-def _entry(store: StoreReader, at: Generation, commit: RunCommit) -> LedgerEntry:
+def _entry(day: Day, commit: RunCommit) -> LedgerEntry:
+    store = day.store
     planned = decode_plan(store.get(commit.plan))
-    manifest = decode(Manifest, store.get(at.manifest(commit.run)), at.manifest(commit.run))
+    manifest = read_manifest(store, day.at, commit.run)
     return LedgerEntry(
-        report=at.report,
-        day=at.day,
-        generation=at.generation,
+        report=day.at.report,
+        day=day.at.day,
+        generation=day.at.generation,
         run=commit.run,
         weight=planned.run.weight,
         estimated_cost=planned.run.estimated_cost,

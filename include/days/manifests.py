@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
+from include.days.handle import Day
 from include.reports.spec import ReportSpec, SourceSpec
 from include.sources.delivery import delivery, read_pin, verify_pin
 from include.sources.pins import pin_source
-from include.state.commits import read_chain
 from include.state.layout import Generation
 from include.state.records import Manifest, ManifestSource, Pin, decode, encode
 from include.state.store import Store, StoreReader, put_or_get
@@ -22,20 +22,14 @@ class DayClosedError(ForerunError):
 
 
 def manifest_of(
-    store: Store,
-    spec: ReportSpec,
-    day: date,
-    at: Generation,
-    run: int,
-    now: datetime,
-    *,
-    incomplete: Sequence[tuple[str, str]] = (),
+    day: Day, run: int, now: datetime, *, incomplete: Sequence[tuple[str, str]] = ()
 ) -> tuple[Manifest, dict[str, Pin]]:
     """The manifest of the run and its pins by source; a retry gets those of the first try.
 
     ``incomplete`` says which sources were known not to be complete just before they are pinned
     here. It stays with the pins: what is published from them lacks that, whatever comes later.
     """
+    store, spec, at = day.store, day.spec, day.at
     key = at.manifest(run)
     found = store.find(key)
     if found is not None:
@@ -45,19 +39,19 @@ def manifest_of(
         for pin in pins.values():
             verify_pin(pin)
         return manifest, pins
-    chain = read_chain(store, at)
+    chain = day.chain()
     base = chain[-1].run if chain else 0
     if base > run:  # committed since the caller looked
         raise day_closed(at, run, base)
     before = pins_of(store, at, base)
-    sources = tuple(_pinned(store, source, day, now, before) for source in spec.sources)
+    sources = tuple(_pinned(store, source, day.date, now, before) for source in spec.sources)
     manifest = Manifest(
         report=at.report,
         day=at.day,
         generation=at.generation,
         run=run,
         base=base,
-        final=run == spec.runs,
+        final=day.is_final(run),
         created_at=now.astimezone(UTC).isoformat(),
         sources=sources,
         expectations=spec.expectations,
@@ -87,12 +81,17 @@ def _check_sources(spec: ReportSpec, manifest: Manifest) -> None:
         )
 
 
+def read_manifest(store: StoreReader, at: Generation, run: int) -> Manifest:
+    """The manifest of a run that was prepared."""
+    key = at.manifest(run)
+    return decode(Manifest, store.get(key), key)
+
+
 def pins_of(store: StoreReader, at: Generation, run: int) -> dict[str, str]:
-    """The keys of the pins that a committed run has read."""
+    """The keys of the pins that a committed run has read; none for run 0, before all of them."""
     if not run:
         return {}
-    manifest = decode(Manifest, store.get(at.manifest(run)), at.manifest(run))
-    return {source.name: source.pin for source in manifest.sources}
+    return {source.name: source.pin for source in read_manifest(store, at, run).sources}
 
 
 def _pinned(

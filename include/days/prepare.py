@@ -15,6 +15,7 @@ from pathlib import Path
 
 from include.days.borrowed_views import find_borrowed_views
 from include.days.generations import claim_name, generations, latest_generation
+from include.days.handle import Day
 from include.days.ledger import read_history, record_history
 from include.days.manifests import DayClosedError, day_closed, manifest_of, pins_of
 from include.days.observed import observed
@@ -34,8 +35,7 @@ from include.sources.delivery import read_pin
 from include.sources.samples import draw
 from include.sources.statistics import forecast, time_points, to_source
 from include.state.backoff import Backoff
-from include.state.commits import read_chain, read_commit
-from include.state.fence import closed_through, is_closed, refuse_closed
+from include.state.fence import closed_through
 from include.state.layout import Generation, day_folder
 from include.state.opening import open_store
 from include.state.probe import probe
@@ -45,7 +45,7 @@ from include.state.records import (
     RunCommit,
     encode,
 )
-from include.state.store import Store, StoreReader
+from include.state.store import StoreReader
 from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
 from planner.errors import RequestError
@@ -100,8 +100,8 @@ class PreparedRun:
 
 def open_generation(
     store_uri: str, spec: ReportSpec, day: date, *, trigger: str, now: datetime, holder: str = ""
-) -> str:
-    """Open a generation of a day, or find the one that ``trigger`` has opened; return its name.
+) -> Day:
+    """Open a generation of a day, or find the one that ``trigger`` has opened.
 
     ``trigger`` is equal for all tasks and retries of one attempt at the day and new after a clear.
     ``holder`` names who runs the report, such as its DAG; empty for one who makes no claim.
@@ -118,7 +118,7 @@ def open_generation(
         known = generations(store, spec.name, day)
         for at, record in known:
             if record.trigger == trigger:
-                return at.generation
+                return Day(store, spec, at)
         pointer = read_pointer(store, spec.name, day)
         newest = known[0][1].number if known else 0
         # Also above what is published or closed: its state may have been cleaned up.
@@ -130,17 +130,14 @@ def open_generation(
             started_at=now.astimezone(UTC).isoformat(),
             spec=spec.digest,
         )
-        at = Generation(spec.name, day.isoformat(), str(number))
-        if store.put_if_absent(at.record, encode(record)) and not is_closed(store, at):
-            return at.generation
+        opened = Day(store, spec, Generation(spec.name, day.isoformat(), str(number)))
+        if store.put_if_absent(opened.at.record, encode(record)) and not opened.is_closed():
+            return opened
         backoff.wait()
 
 
-def prepare_run(  # noqa: PLR0913 - the last three are for simulations
-    store_uri: str,
-    spec: ReportSpec,
-    day: date,
-    generation: str,
+def prepare_run(
+    day: Day,
     run: int,
     *,
     now: datetime,
@@ -158,13 +155,12 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
     pinning and planning raise; and :class:`include.state.fence.GenerationClosedError` for a
     generation that clean-up has closed.
     """
-    store = open_store(store_uri)
-    at = Generation(spec.name, day.isoformat(), generation)
+    store, spec, at = day.store, day.spec, day.at
     if not 1 <= run <= spec.runs:
         hint = f"Its runs are 1 to {spec.runs}."
         raise RequestError(f"report {spec.name} has no run {run}", hint=hint)
-    refuse_closed(store, at)
-    done = _committed_before(store, at, run)
+    day.refuse_closed()
+    done = _committed_before(day, run)
     if done is not None:
         return PreparedRun(
             at=at,
@@ -173,15 +169,15 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
             plan_uri=f"{store.root}/{done.plan}",
             skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
         )
-    manifest, pins = manifest_of(store, spec, day, at, run, now, incomplete=incomplete)
-    chain = read_chain(store, at, tip=manifest.base)
-    record_history(store, at, chain)
-    times = tuple(points) if points is not None else _forecast(store, spec, day)
+    manifest, pins = manifest_of(day, run, now, incomplete=incomplete)
+    chain = day.chain(tip=manifest.base)
+    record_history(day, chain)
+    times = tuple(points) if points is not None else _forecast(day)
     request = PlanRequest(
         report=spec.name,
         sql=_sql(spec),
-        sources=_sources(spec, day, pins, times[run - 1]),
-        first_sources=_first_sources(store, spec, at, chain, times, pins),
+        sources=_sources(day, pins, times[run - 1]),
+        first_sources=_first_sources(day, chain, times, pins),
         points=times,
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
@@ -190,27 +186,27 @@ def prepare_run(  # noqa: PLR0913 - the last three are for simulations
         method=method,
         settings=_settings_of(spec, settings or Settings()),
         problem=_problem(spec.policy),
-        parameters=spec.parameters_on(day),
+        parameters=day.parameters,
     )
     tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
-    return _planned(store, at, request, tiny=tiny)
+    return _planned(day, request, tiny=tiny)
 
 
-def _planned(store: Store, at: Generation, request: PlanRequest, *, tiny: bool) -> PreparedRun:
+def _planned(day: Day, request: PlanRequest, *, tiny: bool) -> PreparedRun:
     """Plan, and store the plan under a key of its own: two planners of one run do not meet."""
     started = time.perf_counter()
     result = plan(request)
     planning_s = time.perf_counter() - started
-    refuse_closed(store, at)  # a chain that clean-up was taking apart would have looked shorter
+    day.refuse_closed()  # a chain that clean-up was taking apart would have looked shorter
     run = request.current
-    key = at.plan(run, uuid.uuid4().hex[:12])
-    store.put(key, encode_plan(result.plan))
+    key = day.at.plan(run, uuid.uuid4().hex[:12])
+    day.store.put(key, encode_plan(result.plan))
     idle = not result.plan.run.opened or not result.plan.run.stages
     return PreparedRun(
-        at=at,
+        at=day.at,
         run=run,
         plan_key=key,
-        plan_uri=f"{store.root}/{key}",
+        plan_uri=f"{day.store.root}/{key}",
         skip_reason="the plan gives this run nothing to do" if idle else "",
         tiny=tiny,
         result=result,
@@ -218,10 +214,9 @@ def _planned(store: Store, at: Generation, request: PlanRequest, *, tiny: bool) 
     )
 
 
-def _sources(
-    spec: ReportSpec, day: date, pins: Mapping[str, Pin], point: TimePoint
-) -> tuple[Source, ...]:
+def _sources(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
     """The sources as they are pinned at a time point, with a sample where one is asked for."""
+    spec = day.spec
     found = tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
     if not any(source.sample for source in spec.sources):
         return found
@@ -229,7 +224,7 @@ def _sources(
         _sql(spec),
         found,
         allowed_functions=allowed_functions(),
-        parameters=spec.parameters_on(day),
+        parameters=day.parameters,
     )
     samples = [
         draw(
@@ -245,9 +240,7 @@ def _sources(
 
 
 def _first_sources(
-    store: Store,
-    spec: ReportSpec,
-    at: Generation,
+    day: Day,
     chain: Sequence[RunCommit],
     times: Sequence[TimePoint],
     pins: Mapping[str, Pin],
@@ -257,24 +250,25 @@ def _first_sources(
     if not chain:
         return ()
     first = chain[0].run
-    then = {name: read_pin(store, key) for name, key in pins_of(store, at, first).items()}
-    day = date.fromisoformat(at.day)
-    return _sources(spec, day, {**pins, **then}, times[first - 1])
+    read = pins_of(day.store, day.at, first)
+    then = {name: read_pin(day.store, key) for name, key in read.items()}
+    return _sources(day, {**pins, **then}, times[first - 1])
 
 
-def _committed_before(store: Store, at: Generation, run: int) -> RunCommit | None:
+def _committed_before(day: Day, run: int) -> RunCommit | None:
     """The commit of ``run``, if it has one. Raises if a later run is committed and this is not."""
-    done = read_commit(store, at, run)
-    chain = read_chain(store, at)
+    done = day.commit(run)
+    chain = day.chain()
     if done is None and chain and chain[-1].run > run:
-        raise day_closed(at, run, chain[-1].run)
+        raise day_closed(day.at, run, chain[-1].run)
     return done
 
 
-def _forecast(store: StoreReader, spec: ReportSpec, day: date) -> tuple[TimePoint, ...]:
-    midnight = parse_time("00:00", "the start of the day").on(day, spec.zone)
+def _forecast(day: Day) -> tuple[TimePoint, ...]:
+    spec = day.spec
+    midnight = parse_time("00:00", "the start of the day").on(day.date, spec.zone)
     growing = [source.name for source in spec.sources if source.arrival == "growing"]
-    fractions = forecast(spec.points(day), midnight, growing, read_history(store, spec.name))
+    fractions = forecast(day.points, midnight, growing, read_history(day.store, spec.name))
     return time_points(spec.weights, fractions)
 
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
+from include.days.handle import Day
 from include.days.ledger import record_history
+from include.days.manifests import read_manifest
 from include.days.partition_sink import (
     NotPublishedError as NotPublishedError,  # noqa: PLC0414 - this module offers it too
 )
@@ -24,10 +26,8 @@ from include.days.results import read_pointer
 from include.reports.spec import PartitionFolder, ReportSpec
 from include.sources.delivery import read_pin
 from include.state.backoff import Backoff
-from include.state.commits import read_chain, read_commit, verify_partition
-from include.state.fence import is_closed, refuse_closed
+from include.state.commits import verify_partition
 from include.state.layout import Generation, pointer_key, version_folder
-from include.state.opening import open_store
 from include.state.records import (
     ArtifactFile,
     ArtifactPartition,
@@ -58,23 +58,19 @@ class FailedCheck:
     text: str
 
 
-def read_findings(
-    store_uri: str, spec: ReportSpec, day: date, generation: str, run: int | None = None
-) -> tuple[FailedCheck, ...]:
+def read_findings(day: Day, run: int | None = None) -> tuple[FailedCheck, ...]:
     """Every expectation that did not hold in any committed run of the day up to ``run``, by default
     the final one; oldest run first.
 
     Raises :class:`NotPublishedError` if that run is not committed: then nothing is known.
     """
-    store = open_store(store_uri)
-    at = Generation(spec.name, day.isoformat(), generation)
-    chain, _ = _with_result(store, spec, at, run or spec.runs)
+    chain, _ = _with_result(day, run or day.spec.runs)
     return tuple(
         finding
         for commit in chain
         for check in commit.checks
         if check.critical or check.warnings
-        for finding in _failed(store, commit.run, check.target, check.key)
+        for finding in _failed(day.store, commit.run, check.target, check.key)
     )
 
 
@@ -102,15 +98,7 @@ def _line(run: int, target: str, finding: dict[str, Any]) -> str:
     return text
 
 
-def publish_result(
-    store_uri: str,
-    spec: ReportSpec,
-    day: date,
-    generation: str,
-    *,
-    now: datetime,
-    run: int | None = None,
-) -> Pointer:
+def publish_result(day: Day, *, now: datetime, run: int | None = None) -> Pointer:
     """Publish the result of ``run``, by default the final one; return the pointer.
 
     The pointer moves only to files that have been compared with the commit. Repeating it looks
@@ -122,31 +110,24 @@ def publish_result(
     of a later run, or of the whole day; and
     :class:`include.state.fence.GenerationClosedError` if clean-up has closed the generation.
     """
-    store = open_store(store_uri)
-    at = Generation(spec.name, day.isoformat(), generation)
-    run = run or spec.runs
-    there = read_pointer(store, spec.name, day)
+    at, run = day.at, run or day.spec.runs
+    there = read_pointer(day.store, at.report, day.date)
     if there is not None and (there.generation, there.run) == (at.number, run):
-        lost = _lost_files(store, there, spec)
-        if is_closed(store, at) or read_commit(store, at, run) is None:
+        lost = _lost_files(day.store, there, day.spec)
+        if day.is_closed() or day.commit(run) is None:
             return _without_state(there, lost)
-    refuse_closed(store, at)
-    chain, result = _with_result(store, spec, at, run)
-    _refuse_critical(spec, chain)
-    backoff = Backoff(pointer_key(spec.name, day.isoformat()))
-    while (moved := _try_to_publish(store, spec, at, chain, result, now)) is None:
+    day.refuse_closed()
+    chain, result = _with_result(day, run)
+    _refuse_critical(day.spec, chain)
+    backoff = Backoff(pointer_key(at.report, at.day))
+    while (moved := _try_to_publish(day, chain, result, now)) is None:
         backoff.wait()
-    record_history(store, at, chain)  # also if the pointer was there: a kill may have come between
+    record_history(day, chain)  # also if the pointer was there: a kill may have come between
     return moved
 
 
 def _try_to_publish(
-    store: Store,
-    spec: ReportSpec,
-    at: Generation,
-    chain: list[RunCommit],
-    result: ArtifactPartition,
-    now: datetime,
+    day: Day, chain: list[RunCommit], result: ArtifactPartition, now: datetime
 ) -> Pointer | None:
     """Bring the result to where readers find it and move the pointer; None if the pointer has
     changed since this began.
@@ -156,16 +137,17 @@ def _try_to_publish(
     fence of the day is read, then the pointer is replaced if it is still the one that was read.
     Clean-up changes the pointer before it deletes a version.
     """
+    store, spec, at = day.store, day.spec, day.at
     key, run = pointer_key(at.report, at.day), chain[-1].run
     version = f"{at.generation}-{run}-{chain[-1].attempt}"
     found = store.find(key)
     there = decode(Pointer, found.data, key) if found else None
     if there is not None and there.version == version and not _lost_files(store, there, spec):
         return there
-    early = run < spec.runs
+    early = not day.is_final(run)
     _refuse_older(there, at.number, run, early=early)
     verify_partition(store, result)
-    manifest = decode(Manifest, store.get(at.manifest(run)), at.manifest(run))
+    manifest = read_manifest(store, at, run)
     if isinstance(spec.sink, PartitionFolder):
         stamp = Stamp(
             report=at.report,
@@ -192,7 +174,7 @@ def _try_to_publish(
     )
     if early:
         pointer = _as_early(store, manifest, chain[-1], pointer)
-    refuse_closed(store, at)
+    day.refuse_closed()
     if found is None:
         won = store.put_if_absent(key, encode(pointer))
     else:
@@ -239,13 +221,11 @@ def _without_state(pointer: Pointer, lost: list[str]) -> Pointer:
     return pointer
 
 
-def _with_result(
-    store: StoreReader, spec: ReportSpec, at: Generation, run: int
-) -> tuple[list[RunCommit], ArtifactPartition]:
+def _with_result(day: Day, run: int) -> tuple[list[RunCommit], ArtifactPartition]:
     """The chain that ends in a run, and the result that the run has made."""
-    final = run == spec.runs
-    if final or read_commit(store, at, run) is not None:
-        chain = read_chain(store, at, tip=None if final else run)
+    at, final = day.at, day.is_final(run)
+    if final or day.commit(run) is not None:
+        chain = day.chain(tip=None if final else run)
         if chain and chain[-1].run == run and chain[-1].result is not None:
             return chain, chain[-1].result
     raise NotPublishedError(

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from include.days.handle import Day
 from include.days.ledger import read_history
 from include.reports.run_policy import Retries, RunPolicy
 from include.reports.spec import ReportSpec
-from include.state.commits import read_chain
 from include.state.layout import Generation
 from include.state.records import LedgerEntry
 from include.state.store import StoreReader
@@ -62,14 +62,12 @@ class SafeStart:
     why: str
 
 
-def read_safe_start(
-    store: StoreReader, spec: ReportSpec, at: Generation, retries: Retries
-) -> SafeStart:
-    """The latest safe start of the day of ``at``, from its plans and the ledger as they are now.
-    ``retries`` are those that the final run's task really has."""
-    cost = _remaining_cost(store, at, spec.runs)
-    history = read_history(store, spec.name, newest=_NEWEST * spec.runs)
-    return safe_start(spec, date.fromisoformat(at.day), cost, history, retries)
+def read_safe_start(day: Day, retries: Retries) -> SafeStart:
+    """The latest safe start of a day, from its plans and the ledger as they are now. ``retries``
+    are those that the final run's task really has."""
+    spec = day.spec
+    history = read_history(day.store, spec.name, newest=_NEWEST * spec.runs)
+    return safe_start(spec, day.date, _remaining_cost(day), history, retries)
 
 
 def safe_start(
@@ -142,16 +140,16 @@ def _minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def _remaining_cost(store: StoreReader, at: Generation, runs: int) -> float | None:
+def _remaining_cost(day: Day) -> float | None:
     """Estimated CPU seconds of all that the newest plan of the day has and that is not committed.
 
     A run that was planned and not committed has failed, or still runs: its work is then the final
     run's, which never has to do more than batch.
     """
-    planned = _newest_plan(store, at, runs)
+    planned = _newest_plan(day.store, day.at, day.spec.runs)
     if planned is None:
         return None
-    chain = read_chain(store, at)
+    chain = day.chain()
     done = chain[-1].run if chain else 0
     to_do = sum(run.estimated_cost for run in planned.runs if run.index > done)
     return min(to_do, max(planned.batch_cost, planned.runs[-1].estimated_cost)) / 1e6

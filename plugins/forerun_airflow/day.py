@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
@@ -20,6 +20,9 @@ from include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the
 from include.reports.clock import parse_day
 from include.reports.spec import ReportSpec
 from planner.errors import ForerunError, RequestError
+
+if TYPE_CHECKING:
+    from include.days.handle import Day
 
 MODES = ("auto", "progressive", "batch")
 
@@ -41,6 +44,12 @@ class OpenedDay:
     @property
     def date(self) -> date:
         return parse_day(self.day)
+
+    def of(self, spec: ReportSpec) -> Day:
+        """The handle of the day, in the report's store."""
+        from include.days.handle import Day
+
+        return Day.of(store_uri(spec), spec, self.date, self.generation)
 
 
 def store_uri(spec: ReportSpec) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
+from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
 from forerun_airflow.retries import RepeatableOperator
 from include.reports.spec import ReportSpec
 
@@ -35,9 +35,7 @@ class CheckResult(RepeatableOperator):
             raise AirflowSkipException("a dry run has no result")
         with explained():
             self._skip_without_result(opened)
-            findings = read_findings(
-                store_uri(self.spec), self.spec, opened.date, opened.generation, self.run
-            )
+            findings = read_findings(opened.of(self.spec), self.run)
         warnings = [finding.text for finding in findings if finding.severity == "warning"]
         for text in warnings:
             self.log.warning("expectation does not hold (warning): %s", text)
@@ -51,13 +49,7 @@ class CheckResult(RepeatableOperator):
 
     def _skip_without_result(self, opened: OpenedDay) -> None:
         """An early run may have been skipped; the final one must be there."""
-        from include.state.commits import read_commit
-        from include.state.layout import Generation
-        from include.state.opening import open_store
-
-        at = Generation(self.spec.name, opened.day, opened.generation)
-        store = open_store(store_uri(self.spec))
-        if self.run < self.spec.runs and read_commit(store, at, self.run) is None:
+        if self.run < self.spec.runs and opened.of(self.spec).commit(self.run) is None:
             raise AirflowSkipException(f"run {self.run} was skipped: there is no early result")
 
 
@@ -83,14 +75,7 @@ class PublishReport(RepeatableOperator):
         opened = opened_day(context, self.day_task)
         with explained():
             try:
-                pointer = publish_result(
-                    store_uri(self.spec),
-                    self.spec,
-                    opened.date,
-                    opened.generation,
-                    now=utc_now(),
-                    run=self.run,
-                )
+                pointer = publish_result(opened.of(self.spec), now=utc_now(), run=self.run)
             except OvertakenError as error:
                 raise AirflowSkipException(error.message) from None
         for source, what in pointer.incomplete:

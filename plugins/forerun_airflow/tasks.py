@@ -42,10 +42,7 @@ def prepared_run(
     from include.days.prepare import prepare_run
 
     return prepare_run(
-        store_uri(spec),
-        spec,
-        opened.date,
-        opened.generation,
+        opened.of(spec),
         run,
         method=_METHODS.get(opened.mode, "auto"),
         now=utc_now(),
@@ -76,7 +73,7 @@ class OpenDay(RepeatableOperator):
             mode = choose_mode(
                 params.get("mode") or "auto", context["dag_run"].run_type, self.spec, day, now
             )
-            generation = open_generation(
+            handle = open_generation(
                 store_uri(self.spec),
                 self.spec,
                 day,
@@ -86,11 +83,11 @@ class OpenDay(RepeatableOperator):
             )
         opened = OpenedDay(
             day=day.isoformat(),
-            generation=generation,
+            generation=handle.at.generation,
             mode=mode,
             dry_run=bool(params.get("dry_run")),
         )
-        self.log.info("day %s, generation %s, mode %s", day, generation, mode)
+        self.log.info("day %s, generation %s, mode %s", day, opened.generation, mode)
         return as_xcom(opened)
 
 
@@ -125,14 +122,13 @@ class PlanRun(RepeatableOperator):
 
     def execute(self, context: Any) -> dict[str, object]:
         from include.days.safe_start import read_safe_start
-        from include.state.opening import open_store
 
         opened = opened_day(context, self.day_task)
         with explained():
             incomplete = self._incomplete(context, opened)
             prepared = prepared_run(self.spec, opened, self.run, incomplete=incomplete)
-            store, retries = open_store(store_uri(self.spec)), retries_of(self, self.final_task)
-            safe = read_safe_start(store, self.spec, prepared.at, retries)
+            retries = retries_of(self, self.final_task)
+            safe = read_safe_start(opened.of(self.spec), retries)
         self.plan_uri = prepared.plan_uri
         why = "a dry run computes nothing" if opened.dry_run else prepared.skip_reason
         self.log.info("plan %s%s", prepared.plan_uri, f"; not submitted: {why}" if why else "")

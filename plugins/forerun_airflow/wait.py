@@ -9,7 +9,7 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.assets import awaited_assets, days_published
-from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
+from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.triggers import SourcesTrigger
 from include.reports.spec import ReportSpec, encode_report
@@ -125,12 +125,8 @@ class WaitForRun(RepeatableOperator):
     def _safe_start(self, opened: OpenedDay) -> datetime:
         """Asked for at every look: it moves with what early runs have taken and left to do."""
         from include.days.safe_start import read_safe_start
-        from include.state.layout import Generation
-        from include.state.opening import open_store
 
-        at = Generation(self.spec.name, opened.day, opened.generation)
-        retries = retries_of(self, self.final_task)
-        safe = read_safe_start(open_store(store_uri(self.spec)), self.spec, at, retries)
+        safe = read_safe_start(opened.of(self.spec), retries_of(self, self.final_task))
         self.log.info("latest safe start: %s (%s)", safe.at, safe.why)
         if safe.late_s:
             self.log.warning(

@@ -40,7 +40,7 @@ STORE = (
     ),
     Mutation(
         "publish: the pointer moves before the fence is read", "include/days/publishing.py",
-        "    refuse_closed(store, at)\n    if found is None:\n", "    if found is None:\n",
+        "    day.refuse_closed()\n    if found is None:\n", "    if found is None:\n",
         suite=(_FENCE,),
     ),
     Mutation(

@@ -20,6 +20,7 @@ from forerun_airflow import progressive_dag, triggers, wait
 from forerun_airflow.day import choose_mode, report_date, trigger_of
 from forerun_airflow.retries import retries_of
 from forerun_airflow.triggers import SourcesTrigger
+from include.days.handle import Day
 from include.days.safe_start import read_safe_start
 from include.reports.clock import parse_day
 from include.reports.run_policy import Retries
@@ -212,7 +213,8 @@ def test_long_final_runs_in_the_ledger_move_the_latest_safe_start(clock, tmp_pat
         task = waiting(3, failing, **options)
         assert (
             read_safe_start(
-                store, failing, Generation("revenue", DAY, "1"), retries_of(task, task.final_task)
+                Day(store, failing, Generation("revenue", DAY, "1")),
+                retries_of(task, task.final_task),
             ).at
             == safe
         )

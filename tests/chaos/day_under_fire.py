@@ -55,7 +55,7 @@ def do_the_day(case: DayCase) -> None:
         prepared = case.prepare(generation, run)
         if not prepared.skip_reason:
             case.commit(prepared, attempt=f"a{os.getpid()}")
-    publish_result(case.store_uri, case.spec, DAY, generation, now=NOW)
+    publish_result(case.day(generation), now=NOW)
 
 
 def outcome(case: DayCase) -> str:

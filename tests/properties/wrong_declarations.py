@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.days import prepare as days
+from include.days.handle import Day
+from include.days.stored_plan import StoredPlan
 from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.sources.statistics import to_source
-from include.state.opening import open_store
 from include.state.records import Pin
 from planner.algebra.types import parse_type
 from planner.contract import ColumnSpec
@@ -165,14 +166,14 @@ class WrongDay:
         )
         with mock.patch.object(days, "to_source", _pretended):
             prepared = days.prepare_run(
-                uri, self._spec(), DAY, "1", run,
+                Day.of(uri, self._spec(), DAY, "1"), run,
                 now=NOW, method=self.method, points=points, settings=settings,
             )  # fmt: skip
         if prepared.skip_reason or prepared.result is None:
             return []
-        store, plan = open_store(uri), prepared.result.plan
-        commit = execute(self.engine, store, prepared.at, plan, prepared.plan_key, f"a{run}")
-        return rows_of(store, commit.result) if commit.result else []
+        stored = StoredPlan.read(prepared.plan_uri)
+        commit = execute(self.engine, stored, f"a{run}")
+        return rows_of(stored.store, commit.result) if commit.result else []
 
     def _expected(self) -> list[Row]:
         for name, table in self.case.tables.items():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from include.days import handle
 from include.days.prepare import (
     PreparedRun,
     open_generation,
@@ -19,15 +20,13 @@ from include.days.prepare import (
     read_findings,
     read_pointer,
 )
+from include.days.stored_plan import StoredPlan
 from include.reports.spec import ReportSpec
 from include.sources.completeness import find_missing
 from include.state.borrowed import BorrowedLostError
 from include.state.commits import ArtifactError
 from include.state.expire import Retention, expire
-from include.state.layout import generation_of
-from include.state.opening import split_uri
 from include.state.store import MissingKeyError, StoreDownError
-from planner.contract import decode_plan
 from planner.errors import ForerunError
 from spark_jobs.executor import execute
 from spark_jobs.failures import StageError
@@ -107,7 +106,13 @@ class Day:
         return "killed" if isinstance(ended, KilledError) else said
 
     def open(self, cast: Cast) -> str:
-        return open_generation(STORE_URI, self.spec, self.day, trigger=self.trigger, now=cast.now())
+        opened = open_generation(
+            STORE_URI, self.spec, self.day, trigger=self.trigger, now=cast.now()
+        )
+        return opened.at.generation
+
+    def handle(self, generation: str) -> handle.Day:
+        return handle.Day.of(STORE_URI, self.spec, self.day, generation)
 
     def _complete(self, cast: Cast) -> bool:
         for _ in range(POLLS):
@@ -125,9 +130,7 @@ class Day:
         return cast.task(f"run {run}", lambda: self.submit(cast, ready), self.tries)
 
     def plan(self, cast: Cast, generation: str, run: int, *, share: bool = True) -> PreparedRun:
-        ready = prepare_run(
-            STORE_URI, self.spec, self.day, generation, run, now=cast.now(), share=share
-        )
+        ready = prepare_run(self.handle(generation), run, now=cast.now(), share=share)
         cast.watch.planned(ready)
         return ready
 
@@ -141,23 +144,20 @@ class Day:
 
     def publish(self, cast: Cast, generation: str, run: int) -> Any:
         if run == self.spec.runs:
-            read_findings(STORE_URI, self.spec, self.day, generation, run)
-        return publish_result(STORE_URI, self.spec, self.day, generation, now=cast.now(), run=run)
+            read_findings(self.handle(generation), run)
+        return publish_result(self.handle(generation), now=cast.now(), run=run)
 
 
 def do_run(cast: Cast, plan_uri: str) -> Any:
     """What ``spark_jobs/run.py`` does, on the tiny engine."""
-    root, key = split_uri(plan_uri)
-    store = doors.open_sim(root)
-    plan = decode_plan(store.get(key))
+    stored = StoredPlan.read(plan_uri)
     cast.attempts += 1
     whole = doors.locate_sim("s3://sim/").store
     attempt = f"a{cast.attempts}"
-    engine = TinyEngine(whole, key_of, attempt, buckets=bool(plan.families[0].buckets))
+    engine = TinyEngine(whole, key_of, attempt, buckets=bool(stored.plan.families[0].buckets))
     meter = SimpleNamespace(cpu_s=0.0, wall_s=0.0)
-    at = generation_of(key)
-    commit = execute(engine, store, at, plan, key, attempt, _quiet, meter)  # type: ignore[arg-type]
-    cast.watch.committed(at, commit)
+    commit = execute(engine, stored, attempt, _quiet, meter)  # type: ignore[arg-type]
+    cast.watch.committed(stored.at, commit)
     return commit
 
 

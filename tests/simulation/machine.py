@@ -164,10 +164,8 @@ def _repair(cast: Cast, scenario: Scenario) -> None:
         if pointer is None or not cast.watch.damaged.intersection(pointed(pointer)):
             continue
         try:
-            publish_result(
-                STORE_URI, day.spec, day.day, str(pointer.generation), now=cast.now(),
-                run=pointer.run,
-            )  # fmt: skip
+            handle = day.handle(str(pointer.generation))
+            publish_result(handle, now=cast.now(), run=pointer.run)
         except ForerunError:
             continue
         if cast.watch.damaged.intersection(pointed(cast.watch.pointers[key])):

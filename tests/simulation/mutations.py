@@ -102,12 +102,12 @@ MUTATIONS = (
     ),
     _one(
         "a generation is opened whether it is there or not", prepare.open_generation,
-        ("store.put_if_absent(at.record, encode(record))",
-         "(store.put(at.record, encode(record)) or True)"),
+        ("store.put_if_absent(opened.at.record, encode(record))",
+         "(store.put(opened.at.record, encode(record)) or True)"),
     ),
     _one(
         "closed numbers of generations are given out again", prepare.open_generation,
-        ("max(newest, closed, ", "max(newest, "), (" and not is_closed(store, at)", ""),
+        ("max(newest, closed, ", "max(newest, "), (" and not opened.is_closed()", ""),
     ),
     _one(
         "an older generation replaces a newer one", publishing._refuse_older,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.days.stored_plan import StoredPlan
 from include.reports.expectations import Expectation
 from include.state.layout import Generation, pin_key
 from include.state.opening import open_store
@@ -189,7 +190,8 @@ class Day:
     def do(self, engine: Engine, attempt: str = "a1", **kwargs: object) -> RunCommit:
         """Execute the run that was planned last."""
         key = self.at.plan(self.plan.current, "p1")
-        return execute(engine, self.store, self.at, self.plan, key, attempt, **kwargs)
+        stored = StoredPlan(self.store, self.at, key, self.plan)
+        return execute(engine, stored, attempt, **kwargs)
 
     def rows(self, commit: RunCommit) -> list[Row]:
         """The result's rows, in the order in which its files give them."""

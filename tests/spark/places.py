@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.days import prepare as days
+from include.days.handle import Day
+from include.days.stored_plan import StoredPlan
 from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.sources.statistics import to_source
 from include.state.layout import Generation
@@ -94,8 +96,7 @@ class Place:
 
     def open(self, name: str, sql: str, trigger: str = "first") -> Generation:
         spec = self.spec(name, sql)
-        number = days.open_generation(self.uri, spec, DAY, trigger=trigger, now=NOW)
-        return Generation(name, DAY.isoformat(), number)
+        return days.open_generation(self.uri, spec, DAY, trigger=trigger, now=NOW).at
 
     def plan(self, at: Generation, sql: str, run: int, **more: object) -> days.PreparedRun:
         points = tuple(
@@ -104,15 +105,12 @@ class Place:
         )
         with mock.patch.object(days, "to_source", _pretended):
             return days.prepare_run(
-                self.uri, self.spec(at.report, sql), DAY, at.generation, run,
+                Day(open_store(self.uri), self.spec(at.report, sql), at), run,
                 now=NOW, points=points, settings=Settings(buckets=2), **more,
             )  # fmt: skip
 
     def do(self, prepared: days.PreparedRun, attempt: str = "a1") -> RunCommit:
-        plan = prepared.result.plan
-        return execute(
-            self.engine, open_store(self.uri), prepared.at, plan, prepared.plan_key, attempt
-        )
+        return execute(self.engine, StoredPlan.read(prepared.plan_uri), attempt)
 
     def run(self, at: Generation, sql: str, run: int, **more: object) -> RunCommit:
         return self.do(self.plan(at, sql, run, **more))

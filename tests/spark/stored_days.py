@@ -16,8 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from include.days import prepare as days
+from include.days.handle import Day
+from include.days.stored_plan import StoredPlan
 from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.sources.statistics import to_source
+from include.state.commits import read_chain
 from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.records import Pin, RunCommit
@@ -109,10 +112,10 @@ class StoredDay:
         return read
 
     def _open(self, store_uri: str) -> None:
-        name = days.open_generation(
+        opened = days.open_generation(
             store_uri, self._spec(self.case.runs), DAY, trigger="first", now=NOW
         )
-        assert name == "1"
+        assert opened.at.generation == "1"
 
     def _check_as_the_last(self, run: int, expected: list[Row]) -> None:
         """The same day, had it ended here: in a copy of the store."""
@@ -129,13 +132,12 @@ class StoredDay:
         settings = Settings(temporal="early" if self.case.early else "cost", buckets=2)
         with mock.patch.object(days, "to_source", _pretended):
             prepared = days.prepare_run(
-                store_uri, self._spec(runs), DAY, "1", run,
+                Day.of(store_uri, self._spec(runs), DAY, "1"), run,
                 now=NOW, method="progressive", points=points, settings=settings,
             )  # fmt: skip
         if prepared.skip_reason:
             return prepared, None
-        plan, store = prepared.result.plan, open_store(store_uri)
-        commit = execute(self.engine, store, prepared.at, plan, prepared.plan_key, f"a{run}")
+        commit = execute(self.engine, StoredPlan.read(prepared.plan_uri), f"a{run}")
         assert commit.attempt == f"a{run}"
         return prepared, commit
 
@@ -143,7 +145,7 @@ class StoredDay:
         self, store: Store, at: Generation, run: int
     ) -> dict[str, list[tuple[int, Row]]]:
         held: dict[str, list[tuple[int, Row]]] = {}
-        for commit in days.read_chain(store, at, tip=run):
+        for commit in read_chain(store, at, tip=run):
             for artifact in commit.artifacts:
                 stamped = [(commit.run, row) for row in rows_of(store, artifact)]
                 held.setdefault(artifact.family, []).extend(stamped)

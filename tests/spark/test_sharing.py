@@ -14,6 +14,7 @@ from include.days import borrowed_views as sharing
 from include.days import prepare as days
 from include.days.borrowed_views import find_lost
 from include.state.borrowed import BorrowedLostError
+from include.state.commits import read_commit
 from include.state.expire import Retention, expire
 from include.state.layout import Generation
 from include.state.opening import open_store
@@ -234,7 +235,7 @@ def test_what_is_gone_or_broken_by_then_is_noticed_and_the_run_planned_without(
     with pytest.raises(BorrowedLostError, match=f"what report first keeps .*{why}") as caught:
         place.do(prepared)
     assert "Plan the run again without it" in str(caught.value)
-    assert days.read_commit(open_store(place.uri), at, 2) is None
+    assert read_commit(open_store(place.uri), at, 2) is None
     found = find_lost(uri)
     assert found is not None
     assert found.message == caught.value.message

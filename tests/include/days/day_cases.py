@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from include.days.handle import Day
 from include.days.prepare import PreparedRun, open_generation, prepare_run
 from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.state import Store, expire, open_store
@@ -82,10 +83,14 @@ class DayCase:
         return path
 
     def open(self, trigger: str = "first") -> str:
-        return open_generation(self.store_uri, self.spec, DAY, trigger=trigger, now=NOW)
+        opened = open_generation(self.store_uri, self.spec, DAY, trigger=trigger, now=NOW)
+        return opened.at.generation
+
+    def day(self, generation: str, spec: ReportSpec | None = None) -> Day:
+        return Day.of(self.store_uri, spec or self.spec, DAY, generation)
 
     def prepare(self, generation: str, run: int) -> PreparedRun:
-        return prepare_run(self.store_uri, self.spec, DAY, generation, run, now=NOW, settings=EARLY)
+        return prepare_run(self.day(generation), run, now=NOW, settings=EARLY)
 
     def manifest(self, prepared: PreparedRun) -> Manifest:
         key = prepared.at.manifest(prepared.run)

@@ -24,7 +24,7 @@ def case(tmp_path) -> DayCase:
 
 
 def publish(case: DayCase, generation: str, run: int | None = None):
-    return publish_result(case.store_uri, case.spec, DAY, generation, now=NOW, run=run)
+    return publish_result(case.day(generation), now=NOW, run=run)
 
 
 def do(case: DayCase, generation: str, run: int, **commit) -> None:
@@ -141,7 +141,7 @@ def test_a_bad_delivery_of_an_earlier_run_stops_an_early_result(case):
     case.store.put(key, finding)
     do(case, generation, 1, checks=(CheckRecord(target="orders", key=key, critical=1),))
     do(case, generation, 2)
-    (found,) = read_findings(case.store_uri, case.spec, DAY, generation, 2)
+    (found,) = read_findings(case.day(generation), 2)
     assert found.text == "run 1, orders: no k"
     with pytest.raises(NotPublishedError, match="1 critical expectations of totals did not hold"):
         publish(case, generation, 2)

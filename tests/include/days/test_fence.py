@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from include.days import publishing
+from include.days import handle, publishing
 from include.days.prepare import NotPublishedError, latest_generation, publish_result, read_pointer
 from include.days.publishing import published_folder
 from include.state import commits, expire
@@ -28,7 +28,7 @@ def case(tmp_path) -> DayCase:
 
 
 def publish(case: DayCase, generation: str):
-    return publish_result(case.store_uri, case.spec, DAY, generation, now=NOW)
+    return publish_result(case.day(generation), now=NOW)
 
 
 def whole_day(case: DayCase, trigger: str = "first") -> str:
@@ -149,7 +149,7 @@ def test_clean_up_that_takes_a_copy_away_makes_the_publisher_copy_again(case, mo
     publish(case, whole_day(case))
     generation = whole_day(case, "cleared")
     monkeypatch.setattr(expire, "FLOOR", timedelta(days=-1))
-    look, calls = publishing.refuse_closed, []
+    look, calls = handle.refuse_closed, []
 
     def clean_up_then_look(store, at):
         look(store, at)
@@ -158,7 +158,7 @@ def test_clean_up_that_takes_a_copy_away_makes_the_publisher_copy_again(case, mo
             keep = Retention(versions=1, orphan_hours=-24)
             assert expire.expire(case.store, "totals", keep).files > 0
 
-    monkeypatch.setattr(publishing, "refuse_closed", clean_up_then_look)
+    monkeypatch.setattr(handle, "refuse_closed", clean_up_then_look)
     pointer = publish(case, generation)
     assert len(calls) == 3
     assert pointer == read_pointer(case.store, "totals", DAY)

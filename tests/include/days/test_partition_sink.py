@@ -42,7 +42,7 @@ def whole_day(case: DayCase, trigger: str) -> str:
 
 
 def publish(case: DayCase, generation: str):
-    return publish_result(case.store_uri, case.spec, DAY, generation, now=NOW)
+    return publish_result(case.day(generation), now=NOW)
 
 
 def visible(store: Store) -> list[str]:

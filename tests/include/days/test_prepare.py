@@ -120,9 +120,7 @@ def test_batch_goes_straight_to_the_final_run_with_the_users_text(case):
     case.deliver("1", (1, 2))
     generation = case.open()
     for run, idle in ((1, True), (2, False)):
-        prepared = prepare_run(
-            case.store_uri, case.spec, DAY, generation, run, now=NOW, method="batch"
-        )
+        prepared = prepare_run(case.day(generation), run, now=NOW, method="batch")
         assert bool(prepared.skip_reason) == idle
     (stage,) = prepared.result.plan.run.stages
     assert stage.sql == case.spec.sql
@@ -133,7 +131,7 @@ def test_a_batch_final_run_after_an_early_one_goes_on_from_it(case):
     case.deliver("1", (1, 2))
     generation = case.open()
     case.commit(case.prepare(generation, 1))
-    final = prepare_run(case.store_uri, case.spec, DAY, generation, 2, now=NOW, method="batch")
+    final = prepare_run(case.day(generation), 2, now=NOW, method="batch")
     assert final.result.plan.run.base == case.manifest(final).base == 1
 
 
@@ -145,11 +143,11 @@ def test_a_run_is_planned_with_a_sample_of_what_it_pins(case):
         sources=(replace(orders, sample=40),),
         sql="SELECT k, sum(v) AS total FROM orders WHERE v % 7 < 3 AND v < 3 GROUP BY k",
     )
-    generation = open_generation(case.store_uri, spec, DAY, trigger="t", now=NOW)
-    prepared = prepare_run(case.store_uri, spec, DAY, generation, 1, now=NOW, settings=EARLY)
+    day = open_generation(case.store_uri, spec, DAY, trigger="t", now=NOW)
+    prepared = prepare_run(day, 1, now=NOW, settings=EARLY)
     case.commit(prepared)
     case.deliver("2", *((i, 100) for i in range(100)))
-    last = prepare_run(case.store_uri, spec, DAY, generation, 2, now=NOW, settings=EARLY)
+    last = prepare_run(day, 2, now=NOW, settings=EARLY)
     (first,), (then,) = prepared.result.request.sources, last.result.request.sources
     assert [(name, len(values)) for name, values in first.sample] == [("v", 40)]
     assert max(first.sample[0][1]) < 7 < max(then.sample[0][1])
@@ -160,9 +158,7 @@ def test_a_run_is_planned_with_a_sample_of_what_it_pins(case):
 def test_time_points_of_the_caller_replace_the_forecast(case):
     case.deliver("1", *[(1, 2)] * 10)
     points = [TimePoint(weight=0.25, arrived=0.5), TimePoint(weight=1.0)]
-    prepared = prepare_run(
-        case.store_uri, case.spec, DAY, case.open(), 1, now=NOW, points=points, settings=EARLY
-    )
+    prepared = prepare_run(case.day(case.open()), 1, now=NOW, points=points, settings=EARLY)
     assert [run.arrived for run in prepared.result.plan.runs] == [0.5, 1.0]
 
 
@@ -241,7 +237,7 @@ def test_sources_edited_after_pinning_are_refused(case):
     spec = case.spec
     edited = replace(spec.sources[0], columns=spec.sources[0].columns[:1])
     with pytest.raises(RequestError, match="were edited after run 1 was pinned"):
-        prepare_run(case.store_uri, replace(spec, sources=(edited,)), DAY, generation, 1, now=NOW)
+        prepare_run(case.day(generation, replace(spec, sources=(edited,))), 1, now=NOW)
 
 
 def test_a_source_that_the_report_gains_during_the_day_is_delivered_whole(case):
@@ -252,7 +248,7 @@ def test_a_source_that_the_report_gains_during_the_day_is_delivered_whole(case):
     more = replace(spec.sources[0], name="more")
     sql = "SELECT o.k, o.v FROM orders o JOIN more m ON o.k = m.k"
     edited = replace(spec, sql=sql, sources=(*spec.sources, more))
-    prepared = prepare_run(case.store_uri, edited, DAY, generation, 2, now=NOW, settings=EARLY)
+    prepared = prepare_run(case.day(generation, edited), 2, now=NOW, settings=EARLY)
     base_pins = {s.name: bool(s.base_pin) for s in case.manifest(prepared).sources}
     assert base_pins == {"orders": True, "more": False}
     assert prepared.skip_reason == ""
@@ -263,9 +259,9 @@ def test_sql_from_a_file(case):
     path = case.folder / "totals.sql"
     spec = replace(case.spec, sql="", sql_file=str(path))
     with pytest.raises(RequestError, match="the SQL of report totals cannot be read"):
-        prepare_run(case.store_uri, spec, DAY, case.open(), 1, now=NOW)
+        prepare_run(case.day(case.open(), spec), 1, now=NOW)
     path.write_text(case.spec.sql)
-    prepared = prepare_run(case.store_uri, spec, DAY, case.open(), 1, now=NOW)
+    prepared = prepare_run(case.day(case.open(), spec), 1, now=NOW)
     assert prepared.result.plan.sql == case.spec.sql
 
 
@@ -288,7 +284,8 @@ def test_a_report_name_belongs_to_the_dag_that_first_runs_it(tmp_path, store_uri
     case = DayCase(tmp_path, store_uri)
 
     def opened(holder: str, spec=case.spec, trigger: str = "t") -> str:
-        return open_generation(case.store_uri, spec, DAY, trigger=trigger, now=NOW, holder=holder)
+        day = open_generation(case.store_uri, spec, DAY, trigger=trigger, now=NOW, holder=holder)
+        return day.at.generation
 
     assert opened("DAG first") == "1"
     with pytest.raises(NameTakenError, match="totals belongs to DAG first in this store") as caught:

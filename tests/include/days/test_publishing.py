@@ -32,7 +32,7 @@ def case(tmp_path) -> DayCase:
 
 
 def publish(case: DayCase, generation: str):
-    return publish_result(case.store_uri, case.spec, DAY, generation, now=NOW)
+    return publish_result(case.day(generation), now=NOW)
 
 
 def whole_day(case: DayCase, trigger: str = "first", **commit) -> str:
@@ -85,7 +85,7 @@ def test_nothing_is_published_before_the_final_commit(case):
     with pytest.raises(NotPublishedError, match="has not made a result"):
         publish(case, generation)
     with pytest.raises(NotPublishedError):
-        read_findings(case.store_uri, case.spec, DAY, generation)
+        read_findings(case.day(generation))
     assert read_pointer(case.store, "totals", DAY) is None
 
 
@@ -146,7 +146,7 @@ def test_a_critical_expectation_stops_publishing_and_says_what_it_saw(case):
     generation = whole_day(case, checks=(failing(case, "critical"),))
     with pytest.raises(NotPublishedError, match="1 critical expectations of totals did not hold"):
         publish(case, generation)
-    (found,) = read_findings(case.store_uri, case.spec, DAY, generation)
+    (found,) = read_findings(case.day(generation))
     assert (found.severity, found.text) == (
         "critical", 'run 2, result: v is too large; such as {"k": 1}',
     )  # fmt: skip
@@ -156,7 +156,7 @@ def test_a_critical_expectation_stops_publishing_and_says_what_it_saw(case):
 def test_a_warning_publishes_and_says_so(case):
     generation = whole_day(case, checks=(failing(case, "warning"),))
     assert publish(case, generation).rows == 1
-    (found,) = read_findings(case.store_uri, case.spec, DAY, generation)
+    (found,) = read_findings(case.day(generation))
     assert found.severity == "warning"
 
 

@@ -27,11 +27,10 @@ def publish(
     case.commit(case.prepare(generation, 1))
     case.commit(
         prepare_run(
-            case.store_uri, case.spec, DAY, generation, 2,
-            now=NOW, settings=EARLY, incomplete=incomplete,
+            case.day(generation), 2, now=NOW, settings=EARLY, incomplete=incomplete
         )
     )  # fmt: skip
-    return publish_result(case.store_uri, case.spec, DAY, generation, now=NOW)
+    return publish_result(case.day(generation), now=NOW)
 
 
 @pytest.fixture
@@ -52,9 +51,9 @@ def test_what_was_missing_stays_with_the_result(case: DayCase) -> None:
         read_result(case.store_uri, "totals", DAY)
     assert read_result(case.store_uri, "totals", DAY, require_complete=False) == pointer
     # Planned again after it has become complete, but over the pins of then; and published again.
-    again = prepare_run(case.store_uri, case.spec, DAY, "1", 2, now=NOW, incomplete=())
+    again = prepare_run(case.day("1"), 2, now=NOW, incomplete=())
     assert again.skip_reason.startswith("run 2 is committed already")
-    assert publish_result(case.store_uri, case.spec, DAY, "1", now=NOW) == pointer
+    assert publish_result(case.day("1"), now=NOW) == pointer
     assert publish(case, trigger="cleared").complete
     assert read_result(case.store_uri, "totals", DAY).generation == 2
 
@@ -64,12 +63,11 @@ def test_a_plan_that_is_made_again_over_the_same_pins_lacks_the_same(case: DayCa
     generation = case.open()
     for incomplete in (LACKS, ()):
         planned = prepare_run(
-            case.store_uri, case.spec, DAY, generation, 2,
-            now=NOW, settings=EARLY, incomplete=incomplete,
+            case.day(generation), 2, now=NOW, settings=EARLY, incomplete=incomplete
         )  # fmt: skip
         assert case.manifest(planned).incomplete == LACKS
     case.commit(planned)
-    assert not publish_result(case.store_uri, case.spec, DAY, generation, now=NOW).complete
+    assert not publish_result(case.day(generation), now=NOW).complete
 
 
 def test_an_early_result_is_not_complete(tmp_path: Path) -> None:
@@ -77,7 +75,7 @@ def test_an_early_result_is_not_complete(tmp_path: Path) -> None:
     case.deliver("1", (1, 2))
     generation = case.open()
     case.commit(case.prepare(generation, 1))
-    publish_result(case.store_uri, case.spec, DAY, generation, now=NOW, run=1)
+    publish_result(case.day(generation), now=NOW, run=1)
     with pytest.raises(NotCompleteError, match="the early result of run 1"):
         read_result(case.store_uri, "totals", DAY)
 

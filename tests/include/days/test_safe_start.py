@@ -19,7 +19,6 @@ from include.days.safe_start import (
 )
 from include.reports.run_policy import Retries
 from include.reports.spec import RunPolicy, RunTime
-from include.state.commits import read_chain
 from include.state.records import LedgerEntry
 from planner.contract import decode_plan
 from tests.airflow.reports import sales_report
@@ -124,21 +123,21 @@ def test_it_follows_the_plans_and_the_ledger_of_a_day(tmp_path, store_uri) -> No
     case = DayCase(tmp_path, store_uri)
     case.deliver("1", *((k % 5, k) for k in range(2000)))
     generation = case.open()
-    first = case.prepare(generation, 1)
+    day, first = case.day(generation), case.prepare(generation, 1)
     planned = decode_plan(case.store.get(first.plan_key))
     assert [run.opened for run in planned.runs] == [True, True]
     # Nothing is committed: what the early run would have done is the final run's.
-    before = read_safe_start(case.store, case.spec, first.at, ONCE)
+    before = read_safe_start(day, ONCE)
     whole = min(sum(run.estimated_cost for run in planned.runs), planned.batch_cost) / 1e6
     assert before.wall_s == START_S + SAFETY * whole / case.spec.policy.cores
     case.commit(first)
-    after = read_safe_start(case.store, case.spec, first.at, ONCE)
+    after = read_safe_start(day, ONCE)
     rest = planned.runs[-1].estimated_cost / 1e6
     assert after.wall_s == START_S + SAFETY * rest / case.spec.policy.cores < before.wall_s
     second = case.prepare(generation, 2)  # enters run 1 in the ledger
     case.commit(second)
-    record_history(case.store, second.at, read_chain(case.store, second.at))
-    known = read_safe_start(case.store, case.spec, second.at, ONCE)
+    record_history(day, day.chain())
+    known = read_safe_start(day, ONCE)
     assert "from the last run in the ledger" in known.why
 
 
