@@ -20,6 +20,7 @@ from planner.algebra.relational import (
     Relation,
     Scan,
     UnionAll,
+    Window,
 )
 from planner.cost import operators
 from planner.cost.operators import Size
@@ -35,6 +36,7 @@ from planner.temporal.space import (
     branch_keys,
     join_keys,
     key_below,
+    window_key,
 )
 
 
@@ -215,6 +217,8 @@ class AlternativeEnumerator:
             return _join(node, plain, self._keys[expression.id], key, self.prices)
         if isinstance(node, Aggregate) and node.keys:
             return _aggregate(node, requirements, sizes, output, own, self.prices)
+        if isinstance(node, Window) and (together := window_key(node)):
+            return [PhysicalAlternative(own, (requirements[0]._replace(key=together),), together)]
         if isinstance(node, Filter | Project) and key:
             below = key_below(node, key)
             if below is not None:

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Aggregate, Filter, Join, Project, Relation, UnionAll, Version
+from planner.algebra.relational import (
+    Aggregate,
+    Filter,
+    Join,
+    Project,
+    Relation,
+    UnionAll,
+    Version,
+    Window,
+)
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column, ColumnId, DataType
 from planner.memo.memo import Expression, GroupId, Memo, Tvr, View
@@ -25,8 +34,9 @@ class Slot:
     appends. ``whole`` is the group that the first partition of a chain holds: the TVR's own rows,
     or their partial states. It differs from ``snapshot`` only where the stored rows carry weights:
     reading such a chain as ``whole`` consolidates the weights, reading it as ``snapshot`` keeps
-    them. ``singles`` is the delta as states of single rows, not grouped yet. ``index`` is the
-    position of the slot in :attr:`Space.slots`.
+    them. ``singles`` is the delta as states of single rows, not grouped yet; ``sorts`` says that
+    whoever merges the states looks at each group by a window, which sorts the rows. ``index`` is
+    the position of the slot in :attr:`Space.slots`.
     """
 
     index: int
@@ -36,6 +46,7 @@ class Slot:
     delta: GroupId
     whole: GroupId
     singles: GroupId | None = None
+    sorts: bool = False
 
     @property
     def weighted(self) -> bool:
@@ -181,6 +192,8 @@ class Space:
                 yield self.memo.leader(given.group), key
         elif isinstance(node, Aggregate):
             yield self.memo.leader(inputs[0].group), aggregate_key(node)
+        elif isinstance(node, Window):
+            yield self.memo.leader(inputs[0].group), window_key(node)
         elif isinstance(node, UnionAll) and self._placed_unions:
             for key in keys:
                 for given, placed in zip(inputs, branch_keys(node, key), strict=True):
@@ -201,6 +214,12 @@ def join_keys(join: Join) -> tuple[Key, Key]:
 def aggregate_key(node: Aggregate) -> Key:
     """Return the grouping columns as a key."""
     return tuple(sorted(key.id for key in node.keys))
+
+
+def window_key(node: Window) -> Key:
+    """Return the columns that every call partitions by as a key; empty if the calls differ."""
+    keys = {tuple(sorted(column.id for column in call.partition)) for _, call in node.calls}
+    return keys.pop() if len(keys) == 1 else ()
 
 
 def branch_keys(union: UnionAll, key: Key) -> tuple[Key, ...]:
@@ -237,6 +256,7 @@ def _stamped(memo: Memo) -> Iterator[tuple[GroupId, tuple[tuple[Expression, Grou
 
 def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
     count = 0
+    sorted_groups = frozenset(_sorted(memo))
     for tvr in memo.tvrs:
         if not tvr.changing or memo.leader(tvr.new) != tvr.new:
             continue
@@ -255,8 +275,17 @@ def _slots(memo: Memo, keeps: frozenset[View] | None) -> Iterator[Slot]:
                 singles = None
                 if view is View.STATES and (Version.DELTA, View.SINGLES) in tvr.edges:
                     singles = memo.leader(tvr.edges[Version.DELTA, View.SINGLES])
-                yield Slot(count, tvr, kept, snapshot, memo.leader(delta), whole, singles)
+                sorts = snapshot in sorted_groups
+                yield Slot(count, tvr, kept, snapshot, memo.leader(delta), whole, singles, sorts)
                 count += 1
+
+
+def _sorted(memo: Memo) -> Iterator[GroupId]:
+    """Yield the groups whose rows a window sorts."""
+    for group in memo.live_groups():
+        for expression in memo.alternatives(group.id):
+            if isinstance(expression.node, Window):
+                yield memo.leader(expression.inputs[0].group)
 
 
 def is_distributable(type_: DataType) -> bool:

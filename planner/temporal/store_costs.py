@@ -91,6 +91,7 @@ class StoreCosts:
         return round(
             operators.group(more.rows, 0.0, (), 1, self._prices)
             + operators.exchange(more, self._prices)
+            + (more.rows * self._prices.sort_row if slot.sorts else 0.0)
         )
 
     def _stored(self, slot: Slot, until: int) -> Size:

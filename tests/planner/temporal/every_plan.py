@@ -243,4 +243,5 @@ class EveryPlan:
         return round(
             operators.group(more.rows, 0.0, (), 1, self._prices)
             + operators.exchange(more, self._prices)
+            + (more.rows * self._prices.sort_row if slot.sorts else 0.0)
         )
