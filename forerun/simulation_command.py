@@ -19,7 +19,7 @@ from forerun.simulate import Advance, Say, Simulation, report_name, simulate
 from forerun.tables import list_tables
 from include.machine.jvm import home_folder
 from planner.errors import ForerunError, RequestError
-from planner.explain.found import reason_text
+from planner.explain.reasons import reason_text
 from planner.request import Method
 
 DIFFERS = 1

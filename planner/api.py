@@ -7,7 +7,7 @@ that is still to come.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from planner.algebra.describe import label
 from planner.algebra.relational import Relation, sources, walk
@@ -28,7 +28,7 @@ from planner.errors import MethodError, Reason
 from planner.gc_pause import seldom_collecting
 from planner.materialize import portfolio
 from planner.materialize.artifacts import ArtifactFamilies
-from planner.materialize.opening import Candidate, Decision
+from planner.materialize.opening import Candidate
 from planner.materialize.portfolio import (
     Compared,
     MethodPlan,
@@ -40,37 +40,16 @@ from planner.memo.memo import Memo
 from planner.memo.tree import groups_of
 from planner.nesting import room_for_nesting
 from planner.request import PlanRequest
+from planner.result import PlanResult as PlanResult  # noqa: PLC0414 - what the door gives
+from planner.result import Reading
 from planner.rules.incremental.memo_rules import reason
 from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import AppliedRewrite, normalize
-from planner.search.engine import Trace
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import StageBuilder, StageContext
 from planner.stats.containment import with_contained_keys
-from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
-
-
-@dataclass(frozen=True, slots=True)
-class PlanResult:
-    """The plan, and what explain shows of how it was found. ``relation``: the normalized query.
-    ``request``: as it was planned, with what the query says of its sources. ``compared``: the
-    methods that were planned apart, and which one the plan is of. ``ids``: where those of the memo
-    go on from. ``rewrites``: how the query came into normal form, step by step."""
-
-    plan: Plan
-    query: Query
-    relation: Relation
-    space: Space
-    group_sizes: GroupSizes
-    families: ArtifactFamilies
-    decision: Decision
-    trace: Trace
-    request: PlanRequest
-    compared: Compared
-    ids: ColumnIds
-    rewrites: tuple[AppliedRewrite, ...]
 
 
 @seldom_collecting()
@@ -92,7 +71,7 @@ def plan(request: PlanRequest) -> PlanResult:
     return _or_batch(read, Compared(alone, spent=alone.spent))
 
 
-def _or_batch(read: _Read, compared: Compared) -> PlanResult:
+def _or_batch(read: Reading, compared: Compared) -> PlanResult:
     """What was found, or for ``auto`` batch where that is cheaper in the best join order by now.
     What is kept is of use only in the order that joins had when it was planned; the user's own text
     is bound to none."""
@@ -117,23 +96,10 @@ def _or_batch(read: _Read, compared: Compared) -> PlanResult:
 @room_for_nesting()
 def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
     """What each method alone gives for a request that has been planned, as :func:`plan` would."""
-    return portfolio.plans_by_method(found.relation, found.request, found.ids)
+    return portfolio.plans_by_method(found.relation, found.request, found.reading.ids)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """The query of a request, in normal form; the request with what the query tells; and the
-    (source, column) pairs whose declared NOT NULL the normal form depends on."""
-
-    request: PlanRequest
-    query: Query
-    relation: Relation
-    ids: ColumnIds
-    rewrites: tuple[AppliedRewrite, ...]
-    relied: frozenset[tuple[str, str]]
-
-
-def _read(request: PlanRequest) -> _Read:
+def _read(request: PlanRequest) -> Reading:
     check(request)
     if request.settings.state_budget == 0 and not request.committed:
         request = replace(request, method="batch")  # nothing can be kept, so there is only batch
@@ -155,10 +121,10 @@ def _read(request: PlanRequest) -> _Read:
     sources_then = request.first_sources or request.sources
     relied: set[tuple[str, str]] = set()
     relation = normalize(query.relation, sources_then, ids, observe, off, relied)
-    return _Read(request, query, relation, ids, tuple(rewrites), frozenset(relied))
+    return Reading(request, query, relation, ids, tuple(rewrites), frozenset(relied))
 
 
-def _result(read: _Read, compared: Compared) -> PlanResult:
+def _result(read: Reading, compared: Compared) -> PlanResult:
     """The contract of what was chosen, and all that explain may want to show of it."""
     request, relation, best = read.request, read.relation, compared.best
     decision, memo = best.decision, best.explored.memo
@@ -190,20 +156,7 @@ def _result(read: _Read, compared: Compared) -> PlanResult:
             if one.view.id in {family.id for family in used}
         ),
     )
-    return PlanResult(
-        result,
-        read.query,
-        relation,
-        best.space,
-        best.group_sizes,
-        best.families,
-        decision,
-        best.explored.trace,
-        request,
-        compared,
-        read.ids,
-        read.rewrites,
-    )
+    return PlanResult(result, read, compared)
 
 
 def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
@@ -303,7 +256,7 @@ def _batch_runs(
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
 
 
-def _source_tables(read: _Read, relied: frozenset[tuple[str, str]]) -> tuple[SourceTable, ...]:
+def _source_tables(read: Reading, relied: frozenset[tuple[str, str]]) -> tuple[SourceTable, ...]:
     used = sources(read.relation) | {source for source, _ in relied}
     return tuple(
         SourceTable(

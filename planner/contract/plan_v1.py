@@ -208,4 +208,7 @@ class Plan:
         return self.runs[self.current - 1]
 
     def family(self, family_id: str) -> Family:
-        return next(family for family in self.families if family.id == family_id)
+        for family in self.families:
+            if family.id == family_id:
+                return family
+        raise LookupError(f"the plan has no family {family_id}")

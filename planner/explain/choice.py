@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.explain.found import MICRO, Found
-from planner.materialize.objective import OBJECTIVES, Objective
+from planner.materialize.objective import MICRO, OBJECTIVES, Objective
 from planner.materialize.opening import Candidate
+from planner.result import PlanResult
 
 
-def why_batch(found: Found) -> Iterator[str]:
+def why_batch(found: PlanResult) -> Iterator[str]:
     """The best early work that was looked at, and what speaks against it; nothing if the plan works
     early, or batch was asked for."""
     decision = found.decision
@@ -37,14 +37,14 @@ def why_batch(found: Found) -> Iterator[str]:
     yield f"  no early work: at best ({_runs(best)}) {cost}, {against}"
 
 
-def budgets_spent(found: Found) -> Iterator[str]:
+def budgets_spent(found: PlanResult) -> Iterator[str]:
     """The budgets that ended a search, by their names in the settings; nothing if none did."""
     if found.compared.spent:
         names = ", ".join(found.compared.spent)
         yield f"  the best plan found within the budgets of the search; spent: {names}"
 
 
-def compared(found: Found) -> Iterator[str]:
+def compared(found: PlanResult) -> Iterator[str]:
     """Say what decided, where plans are not compared by their weighted cost."""
     objective = OBJECTIVES[found.plan.objective]
     if not objective.is_weighted_cost:
@@ -63,7 +63,7 @@ def _shown(objective: Objective, one: Candidate) -> str:
     return ", ".join(f"{cost / MICRO:.2f}" for cost in objective.shown(one.by_run))
 
 
-def kept_of_budget(found: Found) -> Iterator[str]:
+def kept_of_budget(found: PlanResult) -> Iterator[str]:
     """The bytes that lie in the store after each run, beside the budget; nothing without one."""
     decision = found.decision
     if decision.budget is None:

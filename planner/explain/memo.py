@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.algebra.describe import label
-from planner.explain.found import Found
 from planner.memo.memo import Expression, Memo, Tvr
 from planner.memo.reference import Reference, Stamped
+from planner.result import PlanResult
 
 
-def render(found: Found) -> str:
+def render(found: PlanResult) -> str:
     """The whole memo of a plan, and what the search did to make it."""
     trace = found.trace
     tried, made = sum(trace.tried.values()), sum(trace.found.values())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.explain.found import MICRO, Found
+from planner.materialize.objective import MICRO
 from planner.materialize.opening import Candidate
 from planner.materialize.portfolio import MethodPlan
+from planner.result import PlanResult
 
 
-def lines(found: Found, plans_by_method: Sequence[MethodPlan]) -> Iterator[str]:
+def lines(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> Iterator[str]:
     """A line per method: its cost, or the reason why it does not apply."""
     decision, compared = found.decision, found.compared
     name = "batch" if decision.chosen.is_batch else compared.best.method.name
@@ -27,7 +28,7 @@ def lines(found: Found, plans_by_method: Sequence[MethodPlan]) -> Iterator[str]:
         )
 
 
-def why_not(found: Found, plans_by_method: Sequence[MethodPlan]) -> str:
+def why_not(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> str:
     """What was not chosen, and by how much it is dearer: each method alone, other runs opened, and
     batch. A method's cost is that of its own plan, as it is handed out when it is asked for."""
     decision = found.decision
@@ -44,7 +45,7 @@ def why_not(found: Found, plans_by_method: Sequence[MethodPlan]) -> str:
     return "\n".join(out)
 
 
-def as_json(found: Found, plans_by_method: Sequence[MethodPlan]) -> list[dict[str, object]]:
+def as_json(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> list[dict[str, object]]:
     """Each method with its cost in millionths of a CPU second, None where it does not apply."""
     return [
         {
@@ -71,7 +72,7 @@ def _cost(one: Candidate, batch: Candidate) -> str:
     return f"{one.total / MICRO:.2f}, {share:.2f} of batch, {how}"
 
 
-def _against(one: Candidate, found: Found) -> Iterator[str]:
+def _against(one: Candidate, found: PlanResult) -> Iterator[str]:
     """What it costs beside the plan that was chosen, over all and run by run."""
     chosen = found.decision.chosen
     yield f"  {_cost(one, found.decision.batch)}: {_difference(one.total - chosen.total)}"

@@ -7,15 +7,15 @@ from dataclasses import asdict
 
 from planner.contract.codec import to_json
 from planner.explain import methods, steps
-from planner.explain.found import Found
 from planner.explain.tree import lines
 from planner.materialize.opening import Candidate
 from planner.materialize.portfolio import MethodPlan
+from planner.result import PlanResult
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 
-def as_json(found: Found, plans_by_method: Sequence[MethodPlan] = ()) -> dict[str, object]:
+def as_json(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> dict[str, object]:
     """``plan`` is the contract; ``operators`` the tree; ``state`` the estimated bytes in the store
     after each early run; ``candidates`` all that was costed, the chosen one first; ``methods`` the
     best plan of each alone, if that is at hand; ``search`` the work that was done, counted; and
@@ -39,7 +39,7 @@ def as_json(found: Found, plans_by_method: Sequence[MethodPlan] = ()) -> dict[st
     }
 
 
-def _search(found: Found) -> dict[str, object]:
+def _search(found: PlanResult) -> dict[str, object]:
     """Work, counted. Of the memo that the plan is from; ``evaluations`` of ways over all memos."""
     memo, trace = found.space.memo, found.trace
     return {

@@ -8,15 +8,15 @@ from difflib import ndiff
 
 from planner.algebra.relational import Relation
 from planner.algebra.text import format_relation
-from planner.explain.found import Found
 from planner.explain.memo import expression_text
+from planner.result import PlanResult
 from planner.rules.normalize.driver import AppliedRewrite
 
 _WIDTH = 120
 """Of a line of an operator with many columns."""
 
 
-def render(found: Found) -> str:
+def render(found: PlanResult) -> str:
     """All steps, numbered, in the order in which they were taken."""
     memo, trace = found.space.memo, found.trace
     method = found.compared.best.method
@@ -40,7 +40,7 @@ def render(found: Found) -> str:
     return "\n".join(out) + "\n"
 
 
-def as_json(found: Found) -> dict[str, list[str]]:
+def as_json(found: PlanResult) -> dict[str, list[str]]:
     """The names alone, in order: of the normal form, and of the memo."""
     return {
         "normal_form": [rewrite.rule for rewrite in found.rewrites],

@@ -12,11 +12,13 @@ from planner.algebra.describe import label
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
 from planner.explain import methods
 from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch
-from planner.explain.found import MICRO, Found, reason_text
+from planner.explain.reasons import reason_text
+from planner.materialize.objective import MICRO
 from planner.materialize.portfolio import MethodPlan
 from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows
 from planner.memo.tree import groups_of
+from planner.result import PlanResult
 from planner.temporal.extraction import ExtractedPlan, chain, inputs_of, start_of
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 
@@ -40,7 +42,7 @@ class Line:
     again: bool = False
 
 
-def lines(found: Found) -> tuple[Line, ...]:
+def lines(found: PlanResult) -> tuple[Line, ...]:
     """The operators of a plan, parents before inputs."""
     chosen = found.decision.chosen.extracted
     if chosen is None:
@@ -48,7 +50,7 @@ def lines(found: Found) -> tuple[Line, ...]:
     return _lines_of_result(found, chosen, chosen.results[-1])
 
 
-def _lines_of_result(found: Found, chosen: ExtractedPlan, index: int) -> tuple[Line, ...]:
+def _lines_of_result(found: PlanResult, chosen: ExtractedPlan, index: int) -> tuple[Line, ...]:
     """The operators of the result that the ``index``-th opened run gives."""
     walk = _Walk(found, chosen)
     walk.add(index, chosen.root, chosen.entry(index, chosen.root), 0)
@@ -58,7 +60,7 @@ def _lines_of_result(found: Found, chosen: ExtractedPlan, index: int) -> tuple[L
     )
 
 
-def render(found: Found, plans_by_method: Sequence[MethodPlan] = ()) -> str:
+def render(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> str:
     """The tree as text, with the runs above it and what is not incremental below it; what each
     method alone would give, if that is at hand."""
     plan = found.plan
@@ -88,7 +90,7 @@ def render(found: Found, plans_by_method: Sequence[MethodPlan] = ()) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _early_results(found: Found) -> Iterator[str]:
+def _early_results(found: PlanResult) -> Iterator[str]:
     chosen = found.decision.chosen.extracted
     if chosen is None:
         return
@@ -166,7 +168,7 @@ def _reasons(plan: Plan) -> dict[str, str]:
     return {item.operator: item.reason for item in reversed(plan.not_incremental)}
 
 
-def _batch_lines(found: Found) -> Iterator[Line]:
+def _batch_lines(found: PlanResult) -> Iterator[Line]:
     """List the operators of the query as it was written, parents before inputs."""
     memo, groups = found.space.memo, groups_of(found.space.memo, found.relation)
     reasons, last = _reasons(found.plan), len(found.plan.runs)
@@ -189,7 +191,7 @@ def _batch_lines(found: Found) -> Iterator[Line]:
 class _Walk:
     """Lists the cells of a chosen plan."""
 
-    found: Found
+    found: PlanResult
     chosen: ExtractedPlan
     found_lines: list[Line] = field(default_factory=list)
     seen: set[ChainId] = field(default_factory=set)

@@ -151,7 +151,10 @@ class ArtifactFamilies:
 
     def borrowed_family(self, view: str) -> Family:
         """Return a family that another report keeps, by its id in this plan."""
-        return next(one.view for one in self._request.borrowed if one.view.id == view)
+        for one in self._request.borrowed:
+            if one.view.id == view:
+                return one.view
+        raise LookupError(f"no other report was found to keep {view}")
 
     def _title(self, slot: Slot, key: tuple[Column, ...]) -> str:
         """Describe for people what is kept. Titles are not unique."""

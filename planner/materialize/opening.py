@@ -207,7 +207,7 @@ class RunOpening:
         better = self._candidate(first.opened, improved, *improved.by_run)
         chosen = better if improved.keeps and self._is_worth_it(better, batch) else first
         rejected = (decision.chosen, *decision.rejected)
-        return Decision(chosen, batch, rejected, self.evaluations, open=True)
+        return replace(decision, chosen=chosen, rejected=rejected, evaluations=self.evaluations)
 
     def _candidates(self, forced: bool, batch: Candidate | None) -> list[Candidate]:
         """Return the best plan for each set of opened runs, if it keeps anything; the best of them

@@ -12,7 +12,7 @@ from planner.algebra.types import BIGINT, STRING
 from planner.contract.plan_v1 import ArtifactOutput
 from planner.errors import Reason
 from planner.explain import flow, record, sql, tree
-from planner.explain.found import REASONS, reason_text
+from planner.explain.reasons import REASONS, reason_text
 from planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
 
 COLUMNS = (

@@ -11,7 +11,7 @@ import pytest
 from planner import api
 from planner.algebra.types import BIGINT
 from planner.explain import methods, record, steps, tree
-from planner.explain.found import MICRO
+from planner.materialize.objective import MICRO
 from planner.request import PlanRequest, Source, SourceColumn, TimePoint
 from planner.rules.methods.catalog import METHODS, SINGLE
 from tests.datadriven import Block, run_file

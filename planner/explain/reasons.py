@@ -1,44 +1,8 @@
-"""What explain is given: the plan, and how it was found. It reads these and nothing else."""
+"""What the reason codes of a plan mean, in words."""
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from planner.algebra.relational import Relation
-from planner.contract.plan_v1 import Plan
 from planner.errors import Reason
-from planner.materialize.artifacts import ArtifactFamilies
-from planner.materialize.objective import MICRO as MICRO  # noqa: PLC0414 - all of explain uses it
-from planner.materialize.opening import Decision
-from planner.materialize.portfolio import Compared
-from planner.rules.normalize.driver import AppliedRewrite
-from planner.search.engine import Trace
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.space import Space
-
-
-class Found(Protocol):
-    """A planning result, see :class:`planner.api.PlanResult`."""
-
-    @property
-    def plan(self) -> Plan: ...
-    @property
-    def relation(self) -> Relation: ...
-    @property
-    def space(self) -> Space: ...
-    @property
-    def group_sizes(self) -> GroupSizes: ...
-    @property
-    def families(self) -> ArtifactFamilies: ...
-    @property
-    def decision(self) -> Decision: ...
-    @property
-    def trace(self) -> Trace: ...
-    @property
-    def compared(self) -> Compared: ...
-    @property
-    def rewrites(self) -> tuple[AppliedRewrite, ...]: ...
-
 
 REASONS = {
     Reason.OPERATOR: "there is no delta rule for this operator",

@@ -1,0 +1,82 @@
+"""What planning gives: the plan, the query as it was read, and what the plan was compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.algebra.relational import Relation
+from planner.contract.plan_v1 import Plan
+from planner.materialize.artifacts import ArtifactFamilies
+from planner.materialize.opening import Decision
+from planner.materialize.portfolio import Compared
+from planner.request import PlanRequest
+from planner.rules.normalize.driver import AppliedRewrite
+from planner.search.engine import Trace
+from planner.sql.frontend import Query
+from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.space import Space
+from planner.tvr.signed import ColumnIds
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The query of a request, read and in normal form.
+
+    ``request`` has what the query itself tells of its sources. ``relation`` is the normalized
+    query, and ``rewrites`` how it came about, step by step. ``ids`` are where the column ids of a
+    memo go on from. ``relied`` has the (source, column) pairs whose declared NOT NULL the normal
+    form depends on.
+    """
+
+    request: PlanRequest
+    query: Query
+    relation: Relation
+    ids: ColumnIds
+    rewrites: tuple[AppliedRewrite, ...]
+    relied: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """A plan, and what explain shows of how it was found: the reading of the query, and the methods
+    that were compared. The search space is that of the best method."""
+
+    plan: Plan
+    reading: Reading
+    compared: Compared
+
+    @property
+    def request(self) -> PlanRequest:
+        return self.reading.request
+
+    @property
+    def query(self) -> Query:
+        return self.reading.query
+
+    @property
+    def relation(self) -> Relation:
+        return self.reading.relation
+
+    @property
+    def rewrites(self) -> tuple[AppliedRewrite, ...]:
+        return self.reading.rewrites
+
+    @property
+    def space(self) -> Space:
+        return self.compared.best.space
+
+    @property
+    def group_sizes(self) -> GroupSizes:
+        return self.compared.best.group_sizes
+
+    @property
+    def families(self) -> ArtifactFamilies:
+        return self.compared.best.families
+
+    @property
+    def decision(self) -> Decision:
+        return self.compared.best.decision
+
+    @property
+    def trace(self) -> Trace:
+        return self.compared.best.explored.trace
