@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import io
 import json
+import zlib
 from dataclasses import asdict, dataclass
 from datetime import date
 
@@ -24,7 +25,7 @@ from include.reports.spec import PartitionFolder
 from include.sources.files import Location, locate
 from include.state.backoff import Backoff
 from include.state.records import ArtifactFile, ArtifactPartition, Pointer
-from include.state.store import Store, StoreReader, is_hidden
+from include.state.store import Store, StoreReader, checksum_text, is_hidden
 from planner.contract.codec import from_json
 from planner.contract.plan_v1 import later
 from planner.errors import ContractError, ForerunError
@@ -66,7 +67,9 @@ def publish_partition(
     _refuse_strangers(target, name)
     data = _one_file(store, result, stamp)
     _replace(target.store, f"{target.key}/{name}", data, stamp)
-    return target.store.uri(target.key), (ArtifactFile(name=name, size=len(data)),)
+    return target.store.uri(target.key), (
+        ArtifactFile(name=name, size=len(data), checksum=_checksum(data)),
+    )
 
 
 def lost_partition(pointer: Pointer, sink: PartitionFolder) -> list[str]:
@@ -75,8 +78,16 @@ def lost_partition(pointer: Pointer, sink: PartitionFolder) -> list[str]:
     name = f"{pointer.report}.parquet"
     found = target.store.find(f"{target.key}/{name}")
     stamp = read_stamp(found.data) if found else None
-    whole = found is not None and all(len(found.data) == file.size for file in pointer.files)
+    whole = found is not None and all(_is_whole(found.data, file) for file in pointer.files)
     return [] if stamp and stamp.version == pointer.version and whole else [name]
+
+
+def _is_whole(data: bytes, file: ArtifactFile) -> bool:
+    return len(data) == file.size and file.checksum in ("", _checksum(data))
+
+
+def _checksum(data: bytes) -> str:
+    return checksum_text(zlib.crc32(data))
 
 
 def _target(sink: PartitionFolder, day: date) -> Location:
@@ -152,15 +163,14 @@ def _writer(sink: io.BytesIO, first: pq.ParquetFile, stamp: Stamp) -> pq.Parquet
 
 
 def _replace(store: Store, key: str, data: bytes, stamp: Stamp) -> None:
-    """Put the file unless this version, or a newer one, is there."""
+    """Put the file unless the same bytes, or a newer version, are there."""
     backoff = Backoff(key)
     while not store.put_if_absent(key, data):
         found = store.find(key)
         if found is not None:
-            there = read_stamp(found.data)
-            if there == stamp and len(found.data) == len(data):
+            if found.data == data:
                 return
-            _refuse_to_replace(there, key, stamp)
+            _refuse_to_replace(read_stamp(found.data), key, stamp)
             if store.put_if_match(key, data, found.tag):
                 return
         backoff.wait()

@@ -34,6 +34,7 @@ from include.state.store import (
     StoreFullError,
     Tagged,
     check_key,
+    checksum_text,
 )
 
 ACCESS = {"private": (0o700, 0o600), "group": (0o770, 0o660)}
@@ -125,7 +126,7 @@ class FileStore:
                         value = zlib.crc32(chunk, value)
             except FileNotFoundError:
                 raise missing(key, self.root) from None
-        return f"crc32:{value:08x}"
+        return checksum_text(value)
 
     def put(self, key: str, data: bytes) -> None:
         path = self.path(key)

@@ -149,6 +149,11 @@ def is_hidden(key: str) -> bool:
     return any(part.startswith((".", "_")) for part in key.split("/") if part)
 
 
+def checksum_text(crc: int) -> str:
+    """A CRC-32 as it is written down as the checksum of a file."""
+    return f"crc32:{crc:08x}"
+
+
 def check_key(key: str) -> str:
     """The key, if it stays below the root. Raises :class:`StoreError` for ``..`` and the like."""
     parts = key.split("/")

@@ -54,6 +54,16 @@ STORE = (
         "    verify_partition(store, result)\n", "", suite=(_PUBLISHING,),
     ),
     Mutation(
+        "publish: nobody looks whether the file in a partition folder is still whole",
+        "include/days/partition_sink.py", 'file.checksum in ("", _checksum(data))', "True",
+        suite=("tests/include/days/test_partition_sink.py", "-k", "repairs_it and not s3"),
+    ),
+    Mutation(
+        "publish: what is published is not looked at again", "include/days/publishing.py",
+        "there.version == version and not _lost_files(store, there, spec):",
+        "there.version == version:", suite=(_PUBLISHING, "-k", "not s3"),
+    ),
+    Mutation(
         "records: a field that nobody knows is taken", "planner/contract/codec.py",
         "unknown := sorted(set(raw) - set(known))", "unknown := sorted(set(raw) - set(raw))",
         suite=("tests/planner/contract",),

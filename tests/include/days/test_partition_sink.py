@@ -19,6 +19,7 @@ from include.days.prepare import NotPublishedError, latest_generation, publish_r
 from include.reports.spec import PartitionFolder
 from include.sources.files import locate
 from include.state.commits import read_commit
+from include.state.fence import close_through
 from include.state.file_store import FileStore
 from include.state.records import ArtifactFile, ArtifactPartition
 from include.state.store import Store, is_hidden
@@ -69,6 +70,61 @@ def test_a_day_is_one_file_and_a_cleared_day_replaces_it(tmp_path, store_uri):
     before = case.store.find(KEY)
     assert publish(case, generation) == second
     assert case.store.find(KEY) == before
+
+
+def _gone(case: DayCase) -> None:
+    case.store.delete(KEY)
+
+
+def _changed(case: DayCase) -> None:
+    """One bit of a value, in a file that is as long as before and says the same of itself."""
+    data = bytearray(case.store.get(KEY))
+    data[8] ^= 1
+    assert read_stamp(bytes(data)) == read_stamp(case.store.get(KEY))
+    case.store.put(KEY, bytes(data))
+
+
+def _longer(case: DayCase) -> None:
+    """Rows written anew by somebody who has kept what the file says of itself."""
+    table = pq.read_table(io.BytesIO(case.store.get(KEY)))
+    rows = io.BytesIO()
+    pq.write_table(pa.concat_tables([table] * 9), rows)
+    case.store.put(KEY, rows.getvalue())
+
+
+@pytest.mark.parametrize("damage", [_gone, _changed, _longer])
+def test_publishing_again_looks_at_the_folder_and_repairs_it(tmp_path, store_uri, damage):
+    case = case_in(tmp_path, store_uri)
+    generation = whole_day(case, "first")
+    first = publish(case, generation)
+    whole = case.store.get(KEY)
+    damage(case)
+    assert publish(case, generation).version == first.version
+    assert case.store.get(KEY) == whole
+
+
+def test_what_cannot_be_repaired_any_more_is_named(tmp_path, store_uri):
+    """The state that it was published from is gone, too."""
+    case = case_in(tmp_path, store_uri)
+    generation = whole_day(case, "first")
+    publish(case, generation)
+    close_through(case.store, "totals", "2026-03-01", int(generation))
+    assert publish(case, generation).generation == int(generation)
+    _changed(case)
+    with pytest.raises(NotPublishedError, match="published, but gone or changed"):
+        publish(case, generation)
+
+
+def test_what_is_cut_short_says_nothing_of_itself_and_is_not_overwritten(tmp_path, store_uri):
+    case = case_in(tmp_path, store_uri)
+    generation = whole_day(case, "first")
+    publish(case, generation)
+    case.store.put(KEY, case.store.get(KEY)[:-9])
+    with pytest.raises(NotPublishedError, match="move the file away"):
+        publish(case, generation)
+    case.store.delete(KEY)
+    publish(case, generation)
+    assert visible(case.store) == ["totals.parquet"]
 
 
 def result_of(case: DayCase) -> ArtifactPartition:
