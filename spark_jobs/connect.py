@@ -93,7 +93,7 @@ class ConnectEngine:
         self.bind_view(family.id, bound)
 
     @contextmanager
-    def plan_for(self, family: Family | None) -> Iterator[None]:  # noqa: ARG002 - no buckets here
+    def shuffling_into(self, partitions: int) -> Iterator[None]:  # noqa: ARG002 - no buckets here
         yield
 
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:

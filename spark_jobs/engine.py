@@ -80,8 +80,8 @@ class Engine(Protocol):
         """Make the rows of one run visible in the family's table."""
         ...
 
-    def plan_for(self, family: Family | None) -> AbstractContextManager[None]:
-        """While in it, SQL is planned so that its output fits the family without a shuffle."""
+    def shuffling_into(self, partitions: int) -> AbstractContextManager[None]:
+        """While in it, rows are shuffled into this many partitions; 0: as the session has it."""
         ...
 
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:

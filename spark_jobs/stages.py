@@ -36,6 +36,9 @@ from spark_jobs.inputs import check_family
 from spark_jobs.metrics import stage_metrics
 from spark_jobs.work import Work
 
+_PARTITION_BYTES = 256 * 2**20
+"""How much of a stage's source files may come to one of its partitions."""
+
 
 def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> StageRecord:
     """Do a stage, or take over what an earlier attempt has done, verified.
@@ -109,7 +112,7 @@ def _frame(work: Work, stage: Stage) -> Frame:
 
 
 def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
-    with work.engine.plan_for(family):
+    with work.engine.shuffling_into(_partitions(work, stage)):
         frame = work.engine.conform(_frame(work, stage), family.columns)
         _check_schema(work, stage, frame, family)
         folder = _folder(work, family.id)
@@ -139,8 +142,32 @@ def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPart
     }
     frame = frame.withColumns(casts) if casts else frame
     folder = _folder(work, RESULT_FAMILY)
-    rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
+    with work.engine.shuffling_into(_partitions(work, stage)):
+        rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
     return _described(work, RESULT_FAMILY, folder, describe_schema(frame), None, rows)
+
+
+def _partitions(work: Work, stage: Stage) -> int:
+    """Return how many partitions a stage shuffles into: the buckets of the families that it reads
+    and writes, the most if they differ; 0 where it has none.
+
+    Spark shuffles a bucketed table once more if the other side of a join has more partitions, and
+    drops the shuffle in front of a bucketed write if an aggregate has as many. Where a stage reads
+    much more than the buckets are made for, memory is dearer than a shuffle of what is kept: then
+    only what is written counts.
+    """
+    inputs = work.inputs
+    read, size = [], 0
+    for item in stage.inputs:
+        if isinstance(item, SourceInput):
+            size += sum(file.size for file in inputs.files(item))
+        else:
+            read.append(inputs.plan.family(item.family).buckets)
+    written = 0
+    if isinstance(stage.output, ArtifactOutput):
+        written = inputs.plan.family(stage.output.family).buckets
+    most = max((written, *read))
+    return most if size <= most * _PARTITION_BYTES else written
 
 
 def _folder(work: Work, family: str) -> str:

@@ -147,7 +147,7 @@ def test_an_aggregate_is_saved_without_a_second_shuffle(
     """The shuffle of the aggregate is the one that the buckets need."""
     _, engine = kept
     family = replace(WIDE, columns=SALES[:1], buckets=4)
-    with engine.plan_for(family):
+    with engine.shuffling_into(family.buckets):
         rows = engine.session.sql("SELECT `id` FROM `sales__delta` GROUP BY `id`")
         plan = _plan(rows.repartition(4, rows["id"]))
     assert plan.count("Exchange ") == 1
