@@ -32,6 +32,7 @@ from planner.materialize.opening import Candidate
 from planner.materialize.portfolio import (
     Compared,
     MethodPlan,
+    Planned,
     growing_sources,
     plan_alone,
     plan_best,
@@ -47,6 +48,7 @@ from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import AppliedRewrite, normalize
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import StageBuilder, StageContext
+from planner.stages.exact_sums import ExactSums
 from planner.stats.containment import with_contained_keys
 from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
@@ -133,7 +135,7 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
     if chosen.is_batch:
         runs = _batch_runs(chosen, relation, read.query, request)
     else:
-        runs, used = _runs(chosen, read.query, request, best.families, best.space, best.ids)
+        runs, used = _runs(read, best)
     in_use = frozenset(best.method.rule_names) - frozenset(request.settings.rules_off)
     result = Plan(
         version=CONTRACT_VERSION,
@@ -168,25 +170,27 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
     )
 
 
-def _runs(
-    candidate: Candidate,
-    query: Query,
-    request: PlanRequest,
-    families: ArtifactFamilies,
-    space: Space,
-    ids: ColumnIds,
-) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
+def _runs(read: _Read, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
     """All runs of the day; the opened ones with their stages."""
+    request, candidate = read.request, best.decision.chosen
     if candidate.extracted is None:
         raise ValueError("batch has no choice")
     used: dict[str, Family] = {}
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
     last = len(request.points)
-    context = StageContext(space, candidate.extracted, families, ids)
+    context = StageContext(
+        best.space,
+        candidate.extracted,
+        best.families,
+        best.group_sizes,
+        best.ids,
+        ExactSums(read.relation, request.sources, best.ids),
+        request.current if request.settings.exact_sums else 0,
+    )
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
         builder = StageBuilder(context, index)
-        stages = builder.build(query)
+        stages = builder.build(read.query)
         used.update(builder.used)
         point = request.points[run - 1]
         built[run] = Run(

@@ -131,6 +131,7 @@ class Settings:
     that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
     is planned alone to compare it with all together.
+    ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
     ``prices`` are what work costs. ``allowed_functions``: functions that the deployment allows to
     reports although they are refused by default
     (:mod:`planner.algebra.spark_functions`).
@@ -144,6 +145,7 @@ class Settings:
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
     compare: int = 100_000
+    exact_sums: bool = True
     prices: Prices = SPARK
     allowed_functions: tuple[str, ...] = ()
     session: tuple[tuple[str, str], ...] = (

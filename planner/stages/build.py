@@ -35,7 +35,9 @@ from planner.memo.reference import BorrowedRows, Stamped
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
+from planner.stages.exact_sums import ExactSums
 from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
+from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 from planner.temporal.space import Slot, Space
 from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
@@ -52,7 +54,11 @@ class StageContext:
     space: Space
     chosen: ExtractedPlan
     families: ArtifactFamilies
+    group_sizes: GroupSizes
     ids: ColumnIds
+    sums: ExactSums
+    sums_in: int
+    """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
 
 
 class StageBuilder:
@@ -63,6 +69,7 @@ class StageBuilder:
         self._chosen = context.chosen
         self._families = context.families
         self._ids = context.ids
+        self._context = context
         self._index = index
         self._run = context.chosen.solution.spans[index].run
         self._hints: dict[Relation, str] = {}
@@ -149,7 +156,7 @@ class StageBuilder:
         if entry.moved is not None:
             return self._relation((group, (), before), entry.moved)
         if entry.how is How.EXPRESSION:
-            return self._computed(entry)
+            return self._computed(place, entry)
         if entry.how is How.SPLIT:
             parts = (entry.added, (), False)
             return self._relation(parts, self._chosen.entry(self._index, parts))
@@ -175,19 +182,28 @@ class StageBuilder:
             return consolidate(Signed(rows, weight), self._ids)
         return rows
 
-    def _computed(self, entry: DpEntry) -> Relation:
+    def _computed(self, place: EntryKey, entry: DpEntry) -> Relation:
         if entry.expression is None or entry.alternative is None:
             raise ValueError("an expression has a way")
         if isinstance(entry.expression.node, BorrowedRows):
             return self._borrowed(entry.expression.node)
-        inputs = []
-        for requirement in entry.alternative.requirements:
-            place = (requirement.group, requirement.key, requirement.before)
-            inputs.append(self._relation(place, self._chosen.entry(self._index, place)))
+        below = [(r.group, r.key, r.before) for r in entry.alternative.requirements]
+        inputs = [self._relation(at, self._chosen.entry(self._index, at)) for at in below]
         if entry.hashed and entry.alternative.hashed_input is not None:
             self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = entry.expression.node
-        return in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
+        node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
+        if isinstance(node, Aggregate) and self._run == self._context.sums_in:
+            rows, groups = self._rows(below[0]), self._rows(place)
+            return self._context.sums.rewritten(node, rows, groups)
+        return node
+
+    def _rows(self, place: EntryKey) -> float:
+        group, _, before = place
+        span = self._chosen.solution.spans[self._index]
+        of_step = group in self._space.steps
+        as_of = span.step() if of_step else span.instant(before=before)
+        return self._context.group_sizes.at(group, as_of).rows
 
     def _added(self, slot: Slot, old: Relation, change: Relation) -> Relation:
         columns = self._families.columns(slot)
