@@ -23,11 +23,11 @@ from planner.contract.plan_v1 import (
     SourceInput,
     SourceTable,
     Stage,
+    stated_cost,
 )
 from planner.errors import MethodError, Reason
 from planner.gc_pause import seldom_collecting
 from planner.materialize import portfolio
-from planner.materialize.artifacts import ArtifactFamilies
 from planner.materialize.opening import Candidate
 from planner.materialize.portfolio import (
     Compared,
@@ -50,7 +50,6 @@ from planner.sql.frontend import Query, read_query
 from planner.stages.build import StageBuilder, StageContext
 from planner.stages.exact_sums import ExactSums
 from planner.stats.containment import with_contained_keys
-from planner.temporal.space import Space
 from planner.tvr.signed import ColumnIds
 
 
@@ -148,8 +147,8 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
         families=used,
         runs=runs,
         session=request.settings.session,
-        estimated_cost=round(chosen.total),
-        batch_cost=round(decision.batch.total),
+        estimated_cost=stated_cost(chosen.total),
+        batch_cost=stated_cost(decision.batch.total),
         not_incremental=_not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
         shared=tuple(
@@ -170,7 +169,7 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
     )
 
 
-def _runs(read: _Read, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
+def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
     """All runs of the day; the opened ones with their stages."""
     request, candidate = read.request, best.decision.chosen
     if candidate.extracted is None:
@@ -199,7 +198,7 @@ def _runs(read: _Read, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, ..
             opened=True,
             base=base,
             stages=stages,
-            estimated_cost=round(cost),
+            estimated_cost=stated_cost(cost),
             arrived=point.arrived,
             early_result=run != last and index in candidate.extracted.results,
         )
@@ -244,7 +243,7 @@ def _batch_runs(
             inputs=inputs,
             output=ResultOutput(columns=query.names, ordered=query.ordered),
             parameters=query.parameters,
-            estimated_cost=round(cost),
+            estimated_cost=stated_cost(cost),
         )
         built[run] = Run(
             index=run,
@@ -252,7 +251,7 @@ def _batch_runs(
             opened=True,
             base=base,
             stages=(stage,),
-            estimated_cost=round(cost),
+            estimated_cost=stated_cost(cost),
             arrived=point.arrived,
             early_result=early,
         )

@@ -17,12 +17,11 @@ import typing
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
-from planner.contract.plan_v1 import CONTRACT_VERSION, LATER, Plan
+from planner.contract.plan_v1 import CONTRACT_VERSION, LARGEST, LATER, Plan
 from planner.contract.seal import seal, shown, unseal
 from planner.errors import ContractError
 
 _TAG = "kind_of"
-_LARGEST = 2**63 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -101,8 +100,8 @@ def from_json(kind: Any, raw: Any, path: str, *, defaults: bool = False) -> Any:
 def _scalar(kind: Any, raw: Any, path: str, *, least: int | None) -> Any:
     """A text, a truth value, or a number from ``least`` (if any) to what 64 bits hold."""
     if kind in (int, float) and type(raw) is int:
-        if least is not None and not least <= raw <= _LARGEST:
-            raise _wrong(path, f"a number from {least} to {_LARGEST}", raw)
+        if least is not None and not least <= raw <= LARGEST:
+            raise _wrong(path, f"a number from {least} to {LARGEST}", raw)
         try:
             return kind(raw)
         except OverflowError:
@@ -137,7 +136,7 @@ def _first_fit(kinds: list[Any], raw: Any, path: str, defaults: bool) -> Any:
     for kind in kinds:
         try:
             if kind in (int, float):
-                return _scalar(kind, raw, path, least=-_LARGEST - 1)
+                return _scalar(kind, raw, path, least=-LARGEST - 1)
             return from_json(kind, raw, path, defaults=defaults)
         except ContractError:
             continue

@@ -27,6 +27,16 @@ LATER = "later"
 """Key in the metadata of a dataclass field: stored documents may lack the field."""
 
 
+LARGEST = 2**63 - 1
+"""The largest number that a stored document may have."""
+
+
+def stated_cost(cost: float) -> int:
+    """An estimated cost as plans state it: whole, and no more than a document may have. Joins of
+    many to many can be estimated beyond that; they are too dear either way."""
+    return min(round(cost), LARGEST)
+
+
 def later(default: Any) -> Any:
     """A field that was added to a stored shape after the first documents of it had been written.
     Reading one that lacks it gives ``default``; any other missing field is an error."""

@@ -29,6 +29,7 @@ from planner.contract.plan_v1 import (
     ResultOutput,
     SourceInput,
     Stage,
+    stated_cost,
 )
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.memo.reference import BorrowedRows, Stamped
@@ -92,7 +93,7 @@ class StageBuilder:
                     sql=self._sql(relation, query.names),
                     inputs=_inputs(relation),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
-                    estimated_cost=chosen.result_costs.get(self._index, 0),
+                    estimated_cost=stated_cost(chosen.result_costs.get(self._index, 0)),
                 )
             )
         return tuple(stages)
@@ -135,7 +136,7 @@ class StageBuilder:
             sql=self._sql(rows, tuple(column.name for column in family.columns)),
             inputs=_inputs(rows),
             output=ArtifactOutput(family=family.id),
-            estimated_cost=self._chosen.partition_costs[kept, self._index],
+            estimated_cost=stated_cost(self._chosen.partition_costs[kept, self._index]),
         )
 
     def _with_weight(self, rows: Relation, slot: Slot) -> Relation:

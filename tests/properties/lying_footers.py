@@ -19,9 +19,12 @@ Found = tuple[tuple[int, ...], int, int]
 """The path of field ids and list places to a value, and the first and last + 1 of its bytes."""
 
 
-def lie(path: Path, *, nulls: bool = False, rows: bool = False, ones: str = "") -> None:
+def lie(
+    path: Path, *, nulls: bool = False, rows: bool = False, ones: str = "", small: str = ""
+) -> None:
     """Let the footer say that no column has a NULL (``nulls``), that the file has no rows
-    (``rows``), or that every value of the BIGINT column ``ones`` is 1."""
+    (``rows``), that every value of the BIGINT column ``ones`` is 1, or that every value of the
+    DECIMAL column ``small`` is the smallest above 0."""
     data = bytearray(path.read_bytes())
     size = int.from_bytes(data[-8:-4], "little")
     start = len(data) - 8 - size
@@ -35,6 +38,8 @@ def lie(path: Path, *, nulls: bool = False, rows: bool = False, ones: str = "") 
         is_bound = any(_in_column(path_, (_STATISTICS, bound)) for bound in _BOUNDS)
         if ones and is_bound and names.get(path_[:4]) == ones:
             data[first:end] = (1).to_bytes(8, "little")
+        if small and is_bound and names.get(path_[:4]) == small:
+            data[first:end] = (1).to_bytes(end - first, "big")
     path.write_bytes(bytes(data))
 
 

@@ -125,8 +125,8 @@ def casts(nodes: list[Aggregate]) -> int:
 def test_on_sail(start: int):
     engine = SessionEngine(sail_session())
     found = [check(seed, engine) for seed in range(start, start + 100)]
-    assert sum(narrowed for narrowed, _ in found) >= 10
-    assert sum(regrouped for _, regrouped in found) >= 10
+    assert sum(narrowed for narrowed, _ in found) >= 5
+    assert sum(regrouped for _, regrouped in found) >= 5
 
 
 @pytest.mark.spark

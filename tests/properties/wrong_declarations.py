@@ -27,7 +27,7 @@ from include.state.records import Pin
 from planner.algebra.types import parse_type
 from planner.contract import ColumnSpec
 from planner.errors import ForerunError, MethodError
-from planner.request import Method, Settings, Source, TimePoint
+from planner.request import ColumnStats, Method, Settings, Source, TimePoint
 from spark_jobs.engine import Engine
 from spark_jobs.executor import execute
 from tests.oracles.values import Row
@@ -40,7 +40,7 @@ from tests.properties.lying_footers import lie
 from tests.spark.days import rows_of
 from tests.spark.stored_days import BYTES, DAY, NOW, ROWS
 
-FOOTERS = ("true", "without", "no-nulls", "no-rows", "ones")
+FOOTERS = ("true", "without", "no-nulls", "no-rows", "ones", "small")
 TAMPERING = ("remove", "rewrite", "same-size", "late")
 METHODS: tuple[Method, ...] = ("progressive", "auto", "im1", "im2", "ojv", "hov", "batch")
 ALWAYS: tuple[Method, ...] = ("progressive", "progressive", "auto")
@@ -284,6 +284,7 @@ class WrongDay:
             nulls=footers == "no-nulls",
             rows=footers == "no-rows",
             ones="__w" if footers == "ones" else "",
+            small="m" if footers == "small" else "",
         )
         self.contents.setdefault(name, {})[file] = rows
 
@@ -293,10 +294,13 @@ def _other(value: object) -> int:
 
 
 def _pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
-    """A large source that turns out larger from pin to pin."""
+    """A large source that turns out larger from pin to pin, of which bounds alone are known."""
     much = pin.number**2
     found = to_source(source, pin, arrived)
-    return replace(found, rows=ROWS * much, bytes=BYTES * much, stats=())
+    bounds = tuple(
+        (name, ColumnStats(minimum=one.minimum, maximum=one.maximum)) for name, one in found.stats
+    )
+    return replace(found, rows=ROWS * much, bytes=BYTES * much, stats=bounds)
 
 
 def lies_to_json(lies: Lies, method: Method) -> str:
