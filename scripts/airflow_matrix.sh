@@ -30,7 +30,7 @@ for name in dict.fromkeys(re.match(r"[A-Za-z0-9._-]+", text)[0] for text in text
         print(f"{name}=={sys.argv[1]}")
         if not sys.argv[1].startswith("3.3"):
             # Airflow 3.2 sets no upper bounds, and newer ones refuse its models.
-            print("cadwyn<7.2", "fastapi<0.138", "pydantic<2.14", sep="\n")
+            print("cadwyn<7.2", "fastapi<0.138", "pydantic<2.14", "svcs<26.2", sep="\n")
     elif name in ("sqlalchemy", "apache-airflow-providers-standard"):
         print(name)
     else:

@@ -33,16 +33,12 @@ def check_place(uri: str, what: str, *, root: bool = False) -> None:
     ``what`` names it in the error, such as ``source orders: the path``. ``root``: a whole bucket
     will do. The place itself is not looked at.
     """
+    if not uri.isprintable():
+        raise _unsupported(f"{what} {uri!r} has a control character")
     scheme, mark, rest = uri.partition("://")
     if not mark and not uri.startswith("file:"):
-        if uri.startswith("/"):
-            if not uri.strip("/"):
-                raise _unsupported(f"{what} {uri!r} is the root of the machine")
-            return
-        why = "is neither an absolute path nor a URI"
-        if "/" not in uri and "." in uri:
-            why = "looks like a table of a catalog, which Forerun does not read"
-        raise _unsupported(f"{what} {uri!r} {why}")
+        _check_path(uri, what)
+        return
     parts = urlsplit(uri)
     if "@" in rest.partition("/")[0]:
         raise SpecError(
@@ -62,6 +58,18 @@ def check_place(uri: str, what: str, *, root: bool = False) -> None:
         raise _unsupported(f"{what} {uri!r} names no bucket")
     if parts.scheme != "file" and not root and not parts.path.strip("/"):
         raise _unsupported(f"{what} {uri!r} names a bucket and no folder in it")
+
+
+def _check_path(path: str, what: str) -> None:
+    if path.startswith("//"):  # a host, and maybe a password: it is not shown
+        raise _unsupported(f"{what} begins with //, which is no folder of this machine")
+    if path == "/":
+        raise _unsupported(f"{what} {path!r} is the root of the machine")
+    if not path.startswith("/"):
+        why = "is neither an absolute path nor a URI"
+        if "/" not in path and "." in path:
+            why = "looks like a table of a catalog, which Forerun does not read"
+        raise _unsupported(f"{what} {path!r} {why}")
 
 
 def _unsupported(message: str) -> SpecError:

@@ -14,6 +14,7 @@ from datetime import date, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from include.reports.asset_keys import report_key
 from include.reports.clock import parse_time, parse_zone
 from include.reports.complete_when import (
     AssetEvent,
@@ -32,6 +33,7 @@ from include.reports.run_policy import RunPolicy, RunTime
 from include.reports.sizes import parse_bytes
 from include.reports.source import MOST_SAMPLED, SourceSpec
 from planner.contract.codec import from_json, to_json
+from planner.contract.seal import unseal
 from planner.errors import ContractError
 
 __all__ = [
@@ -187,10 +189,10 @@ def encode_report(spec: ReportSpec) -> bytes:
 def decode_report(data: bytes | str) -> ReportSpec:
     """Read a spec. Raises :class:`SpecError` for anything unknown, missing or of another type."""
     try:
-        raw = json.loads(data)
-    except ValueError as error:
-        raise SpecError(f"the report is not JSON: {error}", hint="Correct the text.") from None
-    version = raw.pop("version", None) if isinstance(raw, dict) else None
+        raw, _ = unseal(_bytes(data), "the report")
+    except ContractError as error:
+        raise SpecError(error.message, hint="Correct the text.") from None
+    version = raw.pop("version", None)
     if version != SPEC_VERSION:
         raise SpecError(
             f"the report has spec version {version!r}, this program reads {SPEC_VERSION}",
@@ -200,6 +202,11 @@ def decode_report(data: bytes | str) -> ReportSpec:
         return typing.cast(ReportSpec, from_json(ReportSpec, raw, "report", defaults=True))
     except ContractError as error:
         raise SpecError(error.message, hint="docs/reports.md lists the fields.") from None
+
+
+def _bytes(text: bytes | str) -> bytes:
+    # What is no Unicode is refused with the bytes, not here.
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
 
 
 def _check_report(spec: ReportSpec) -> None:
@@ -222,6 +229,14 @@ def _check_report(spec: ReportSpec) -> None:
             f"report {spec.name}: the deadline {spec.deadline} is before the last run at {last.at}",
             hint="Move the deadline, or the final run; hours go on past 24:00.",
         )
+    own = report_key(spec.name).uri
+    for source in spec.sources:
+        if isinstance(source.complete_when, AssetEvent) and source.complete_when.uri == own:
+            raise SpecError(
+                f"report {spec.name}: source {source.name} waits for the report itself",
+                hint="Say how its day is complete by a marker, a count or the clock; or name the "
+                "asset of another report.",
+            )
     if spec.store:
         check_place(spec.store, f"report {spec.name}: the store", root=True)
     _ = spec.state_bytes

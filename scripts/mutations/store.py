@@ -25,6 +25,11 @@ STORE = (
         suite=(_FENCE,),
     ),
     Mutation(
+        "clean-up: an option deletes what is younger than a day", "include/state/expire.py",
+        "min(floor, now - timedelta(hours=keep.orphan_hours).total_seconds())",
+        "now - timedelta(hours=keep.orphan_hours).total_seconds()", suite=(_FENCE,),
+    ),
+    Mutation(
         "clean-up: versions are deleted before the pointer says so", "include/state/expire.py",
         "if store.put_if_match(key, encode(replace(pointer, swept=pointer.swept + 1)), found.tag):",
         "if pointer:", suite=(_FENCE,),

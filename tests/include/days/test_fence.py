@@ -51,6 +51,7 @@ def all_there(case: DayCase, pointer) -> bool:
 
 def test_no_option_deletes_what_is_younger_than_a_day(case):
     publish(case, whole_day(case))
+    case.store.put(f"{AT.artifact('f_x', 1, 'lost')}/part-0.parquet", b"rows")
     before = {file.key for file in case.store.list("reports")}
     assert expire.expire(case.store, "totals", NOTHING).files == 0
     assert {file.key for file in case.store.list("reports")} == before

@@ -29,6 +29,10 @@ WRONG = [
     ("/", "the root"),
     ("s3://lake/orders?version=1", "a [?] or a #"),
     ("s3://lake/orders#1", "a [?] or a #"),
+    ("//host/orders", "begins with //"),
+    ("///", "begins with //"),
+    ("/lake/orders\n", "a control character"),
+    ("s3://lake/\x00", "a control character"),
 ]
 
 
@@ -47,9 +51,10 @@ def test_a_place_that_cannot_be_read_is_refused_with_a_list_of_those_that_can(
             sales_report(store=uri)
 
 
-def test_credentials_are_refused_and_not_shown() -> None:
-    with pytest.raises(SpecError, match="credentials") as caught:
-        sales_source("/d", path="s3://AKIA:" + "hidden-value@lake/orders")
+@pytest.mark.parametrize("start", ["s3://", "//"])
+def test_credentials_are_refused_and_not_shown(start: str) -> None:
+    with pytest.raises(SpecError, match=r"credentials|begins with //") as caught:
+        sales_source("/d", path=f"{start}AKIA:" + "hidden-value@lake/orders")
     assert "hidden-value" not in str(caught.value)
     assert "AKIA:" not in str(caught.value)
 

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from include.reports.asset_keys import report_key
 from include.reports.clock import TimeError
 from include.reports.expectations import ExpectationError, expect
 from include.reports.sizes import SizeError
@@ -64,8 +65,26 @@ def test_reading_json_is_strict(edit, part):
 def test_reading_what_is_no_json():
     with pytest.raises(SpecError, match="not JSON"):
         decode_report("{")
-    with pytest.raises(SpecError, match="version"):
+    with pytest.raises(SpecError, match="should be a JSON object"):
         decode_report("[]")
+    with pytest.raises(SpecError, match="nested too deeply"):
+        decode_report("[" * 200_000)
+    with pytest.raises(SpecError, match="version None"):
+        decode_report("{}")
+
+
+def test_a_field_that_is_there_twice_is_refused():
+    text = encode_report(sales_report()).decode()
+    with pytest.raises(SpecError, match="the field 'owner' twice"):
+        decode_report(text.replace('"owner"', '"owner": "me", "owner"'))
+
+
+def test_a_report_does_not_wait_for_itself():
+    waiting = AssetEvent(uri=report_key("sales").uri)
+    source = sales_source("/d", complete_when=waiting)
+    assert sales_report(name="other", sources=(source,)).name == "other"
+    with pytest.raises(SpecError, match="waits for the report itself"):
+        sales_report(name="sales", sources=(source,))
 
 
 def _changelog(*columns):
@@ -129,7 +148,7 @@ def test_which_early_runs_publish(policy, early):
         (lambda: sales_source("/d", name="a\n"), "named"),
         (lambda: sales_report(on_incomplete="x"), "on_incomplete"),
         (lambda: sales_report(state_budget="x"), "state_budget"),
-        (lambda: sales_report(sources=(sales_source("/"), sales_source("/"))), "given twice"),
+        (lambda: sales_report(sources=(sales_source("/d"), sales_source("/d"))), "given twice"),
         (lambda: sales_source("/d", format="csv"), "there is no format"),
         (lambda: sales_source("/d", change="upserts"), "one of append_only, changelog"),
         (lambda: _changelog(ColumnSpec(name="__W", type="BIGINT")), "__w is given twice"),
