@@ -185,6 +185,8 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
         best.group_sizes,
         best.ids,
         ExactSums(read.relation, request.sources, best.ids),
+        request.settings.prices,
+        request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
     )
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from planner.contract.plan_v1 import SIDE
 from planner.errors import RequestError
 from planner.materialize.objective import OBJECTIVES
 from planner.request import PlanRequest
@@ -90,6 +91,11 @@ def _check_parameters(request: PlanRequest) -> None:
 
 def _check_sources(request: PlanRequest) -> None:
     for source in request.sources:
+        if source.name.lower().startswith(SIDE):
+            raise RequestError(
+                f"source {source.name} has a name that runs need for views of their own",
+                hint=f"Give it a name that does not begin with {SIDE}.",
+            )
         if not 0 <= source.retracted < math.inf:
             raise RequestError(
                 f"{source.retracted:g} of the rows of source {source.name} are taken back",

@@ -126,6 +126,18 @@ class ClassicEngine:
         finally:
             self.session.conf.set(_SHUFFLES, before)
 
+    @contextmanager
+    def computed_first(self, view: str, frame: Frame) -> Iterator[None]:
+        # Once they are in memory, Spark knows how many bytes they are, and joins by that.
+        held = frame.persist()
+        try:
+            held.count()
+            self.bind_view(view, held)
+            yield
+        finally:
+            self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
+            held.unpersist()
+
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:  # noqa: ARG002
         return frame  # the declared types are this engine's own
 

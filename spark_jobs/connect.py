@@ -96,6 +96,11 @@ class ConnectEngine:
     def shuffling_into(self, partitions: int) -> Iterator[None]:  # noqa: ARG002 - no buckets here
         yield
 
+    @contextmanager
+    def computed_first(self, view: str, frame: Frame) -> Iterator[None]:
+        self.bind_view(view, frame)  # Sail plans without sizes, so there is nothing to count for
+        yield
+
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:
         from pyspark.sql.connect.functions import col
 

@@ -84,6 +84,11 @@ class Engine(Protocol):
         """While in it, rows are shuffled into this many partitions; 0: as the session has it."""
         ...
 
+    def computed_first(self, view: str, frame: Frame) -> AbstractContextManager[None]:
+        """While in it, the rows can be read as a view; an engine that plans joins by sizes has
+        computed them and knows theirs."""
+        ...
+
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:
         """The frame with the declared types where this engine is known to give a value another type
         than Spark. All other types stay, for whoever checks them."""

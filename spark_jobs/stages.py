@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from include.sources.row_counts import count_rows
@@ -70,6 +72,8 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
     """A hash of the SQL, the output's definition, the session and every input file."""
     inputs = work.inputs
     parts: list[object] = [work.engine.name, stage.sql, stage.output, inputs.plan.session]
+    if stage.small_sides:
+        parts.append(stage.small_sides)
     if stage.parameters:
         parts.append(stage.parameters)
     if isinstance(stage.output, ArtifactOutput):
@@ -90,10 +94,11 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
     what = f"stage {stage.id} ({stage.title})"
     with work.engine.working_on(work.label(stage.id)), explained(what):
         output = stage.output
-        if isinstance(output, ArtifactOutput):
-            partition = _save(work, stage, work.inputs.plan.family(output.family))
-        else:
-            partition = _publishable(work, stage, output)
+        with _small_sides(work, stage):
+            if isinstance(output, ArtifactOutput):
+                partition = _save(work, stage, work.inputs.plan.family(output.family))
+            else:
+                partition = _publishable(work, stage, output)
     return StageRecord(
         run=work.inputs.plan.run.index,
         stage=stage.id,
@@ -102,6 +107,16 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
         output=partition,
         metrics=stage_metrics(work, stage, partition, done, time.monotonic() - started),
     )
+
+
+@contextmanager
+def _small_sides(work: Work, stage: Stage) -> Iterator[None]:
+    """While in it, the views of a stage's small sides can be read."""
+    with ExitStack() as held:
+        for side in stage.small_sides:
+            rows = work.engine.session.sql(side.sql)
+            held.enter_context(work.engine.computed_first(side.view, rows))
+        yield
 
 
 def _frame(work: Work, stage: Stage) -> Frame:

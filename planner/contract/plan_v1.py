@@ -27,6 +27,8 @@ LATER = "later"
 """Key in the metadata of a dataclass field: stored documents may lack the field."""
 
 
+SIDE = "__side_"
+"""How the names of the views of small sides begin."""
 LARGEST = 2**63 - 1
 """The largest number that a stored document may have."""
 
@@ -148,8 +150,19 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SmallSide:
+    """The side of a join that is computed before the stage that joins it, and read there as
+    ``view``: so the engine knows how many rows it has when it plans the join."""
+
+    view: str
+    sql: str
+    columns: tuple[ColumnSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One SELECT. ``sql`` is Spark SQL over the inputs' names; stages run in the order given.
+    """One SELECT. ``sql`` is Spark SQL over the names of the inputs and of the ``small_sides``,
+    which are computed first, in order; stages run in the order given.
     ``parameters`` are those that the text has, which only the user's own has: the engine binds
     them, so that no value is ever put into a text."""
 
@@ -159,6 +172,7 @@ class Stage:
     inputs: tuple[SourceInput | FamilyInput, ...]
     output: ArtifactOutput | ResultOutput
     parameters: tuple[Parameter, ...] = later(())
+    small_sides: tuple[SmallSide, ...] = later(())
     estimated_rows: int = 0
     estimated_cost: int = 0
 

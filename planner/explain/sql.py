@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.contract.plan_v1 import FamilyInput, Plan, Run, Stage
 from planner.explain.tree import stage_target
 from planner.materialize.objective import MICRO
+from planner.sql.names import quote
 
 
 def render(plan: Plan) -> str:
@@ -30,9 +31,13 @@ def _stage(plan: Plan, stage: Stage) -> str:
         for given in stage.inputs
     )
     bound = "".join(f"-- :{p.name} is {p.type} {p.value!r}\n" for p in stage.parameters)
+    first = "".join(
+        f"CREATE OR REPLACE TEMPORARY VIEW {quote(side.view)} AS\n{side.sql};\n"
+        for side in stage.small_sides
+    )
     return (
         f"-- stage {stage.id}: {stage.title}\n"
         f"-- reads {inputs or 'nothing'}\n{bound}"
         f"-- writes {stage_target(plan, stage.output)}\n"
-        f"{stage.sql.strip().rstrip(';')};\n"
+        f"{first}{stage.sql.strip().rstrip(';')};\n"
     )

@@ -12,6 +12,7 @@ from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
+    Join,
     Project,
     Relation,
     Scan,
@@ -31,12 +32,15 @@ from planner.contract.plan_v1 import (
     Stage,
     stated_cost,
 )
+from planner.cost.operators import Size
+from planner.cost.prices import Prices
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.memo.reference import BorrowedRows, Stamped
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
 from planner.stages.exact_sums import ExactSums
+from planner.stages.small_sides import SmallSides, small_side
 from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
@@ -58,6 +62,8 @@ class StageContext:
     group_sizes: GroupSizes
     ids: ColumnIds
     sums: ExactSums
+    prices: Prices
+    small_sides: bool
     sums_in: int
     """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
 
@@ -74,6 +80,7 @@ class StageBuilder:
         self._index = index
         self._run = context.chosen.solution.spans[index].run
         self._hints: dict[Relation, str] = {}
+        self._sides = SmallSides(self._run, self._hints)
         self.used: dict[str, Family] = {}
 
     def build(self, query: Query) -> tuple[Stage, ...]:
@@ -85,13 +92,15 @@ class StageBuilder:
         chosen = self._chosen
         if self._index in chosen.results:
             early = self._index != chosen.results[-1]
+            self._sides = SmallSides(self._run, self._hints)
             relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
             stages.append(
                 Stage(
                     id="result",
                     title="the report so far" if early else "the report",
                     sql=self._sql(relation, query.names),
-                    inputs=_inputs(relation),
+                    inputs=self._inputs(relation),
+                    small_sides=tuple(self._sides.made),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
                     estimated_cost=stated_cost(chosen.result_costs.get(self._index, 0)),
                 )
@@ -127,6 +136,7 @@ class StageBuilder:
 
     def _keep(self, number: int, kept: ChainId, place: EntryKey) -> Stage:
         slot, family = self._space.slots[kept[0]], self._family(kept)
+        self._sides = SmallSides(self._run, self._hints)
         rows = self._relation(place, self._chosen.entry(self._index, place, made=True))
         if slot.weighted and place[0] == slot.whole:
             rows = self._with_weight(rows, slot)
@@ -134,7 +144,8 @@ class StageBuilder:
             id=f"keep-{number}",
             title=family.title,
             sql=self._sql(rows, tuple(column.name for column in family.columns)),
-            inputs=_inputs(rows),
+            inputs=self._inputs(rows),
+            small_sides=tuple(self._sides.made),
             output=ArtifactOutput(family=family.id),
             estimated_cost=stated_cost(self._chosen.partition_costs[kept, self._index]),
         )
@@ -148,6 +159,20 @@ class StageBuilder:
 
     def _sql(self, relation: Relation, names: tuple[str, ...]) -> str:
         return to_sql(relation, run=self._run, names=names, hints=self._hints)
+
+    def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
+        """What the texts of the stage read, in a fixed order."""
+        views: dict[str, SourceInput | FamilyInput] = {}
+        for node in (n for text in (relation, *self._sides.relations) for n in walk(text)):
+            if isinstance(node, StateRead):
+                views[node.family] = FamilyInput(family=node.family)
+            elif isinstance(node, Scan) and not self._sides.is_read_by(node):
+                delta = node.version is Version.DELTA
+                view = f"{node.source}__delta" if delta else node.source
+                views[view] = SourceInput(
+                    view=view, source=node.source, version="delta" if delta else "snapshot"
+                )
+        return tuple(views[name] for name in sorted(views))
 
     # -- extraction ---------------------------------------------------------------------------
 
@@ -190,21 +215,40 @@ class StageBuilder:
             return self._borrowed(entry.expression.node)
         below = [(r.group, r.key, r.before) for r in entry.alternative.requirements]
         inputs = [self._relation(at, self._chosen.entry(self._index, at)) for at in below]
-        if entry.hashed and entry.alternative.hashed_input is not None:
-            self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = entry.expression.node
+        first = self._small_side(node, inputs, below)
+        if first is not None:
+            inputs[first] = self._sides.first(inputs[first])
+        elif entry.hashed and entry.alternative.hashed_input is not None:
+            self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
         if isinstance(node, Aggregate) and self._run == self._context.sums_in:
-            rows, groups = self._rows(below[0]), self._rows(place)
+            rows, groups = self._size(below[0]).rows, self._size(place).rows
             return self._context.sums.rewritten(node, rows, groups)
         return node
 
-    def _rows(self, place: EntryKey) -> float:
+    def _small_side(
+        self, node: Relation, inputs: list[Relation], below: list[EntryKey]
+    ) -> int | None:
+        """Which input is to be computed first; none where the other one is not moved anyway."""
+        if not isinstance(node, Join) or not self._context.small_sides:
+            return None
+        joined = replace(node, left=inputs[0], right=inputs[1])
+        side = small_side(
+            joined, (self._size(below[0]), self._size(below[1])), self._context.prices
+        )
+        if side is not None:
+            large = below[1 - side]
+            if large[1] and self._chosen.entry(self._index, large).placed:
+                return None
+        return side
+
+    def _size(self, place: EntryKey) -> Size:
         group, _, before = place
         span = self._chosen.solution.spans[self._index]
         of_step = group in self._space.steps
         as_of = span.step() if of_step else span.instant(before=before)
-        return self._context.group_sizes.at(group, as_of).rows
+        return self._context.group_sizes.at(group, as_of)
 
     def _added(self, slot: Slot, old: Relation, change: Relation) -> Relation:
         columns = self._families.columns(slot)
@@ -277,18 +321,3 @@ def _number(scalar: Scalar, this: Literal) -> Scalar:
         return scalar
     args = tuple(_number(arg, this) for arg in scalar.args)
     return scalar if args == scalar.args else replace(scalar, args=args)
-
-
-def _inputs(relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
-    """What the text of a stage reads, in a fixed order."""
-    views: dict[str, SourceInput | FamilyInput] = {}
-    for node in walk(relation):
-        if isinstance(node, Scan):
-            delta = node.version is Version.DELTA
-            view = f"{node.source}__delta" if delta else node.source
-            views[view] = SourceInput(
-                view=view, source=node.source, version="delta" if delta else "snapshot"
-            )
-        elif isinstance(node, StateRead):
-            views[node.family] = FamilyInput(family=node.family)
-    return tuple(views[name] for name in sorted(views))

@@ -16,7 +16,7 @@ from planner.algebra.types import parse_type
 from planner.request import Source, SourceColumn
 from planner.sql import printer
 from planner.sql.frontend import read_query
-from planner.stages import build
+from planner.stages import build, small_sides
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row
 
@@ -124,7 +124,10 @@ class InterpreterEngine:
             self._printed[text] = (relation, run)
             return text
 
-        with mock.patch.object(build, "to_sql", to_sql):
+        with (
+            mock.patch.object(build, "to_sql", to_sql),
+            mock.patch.object(small_sides, "to_sql", to_sql),
+        ):
             yield
 
     def bind(self, name: str, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> None:

@@ -181,6 +181,9 @@ def run_stages(current: Plan, case: Case, engine: Engine, day: Day) -> list[Row]
     for stage in run.stages:
         for given in stage.inputs:
             _bind(given, current, case, engine, day)
+        for side in stage.small_sides:
+            columns = tuple((c.name, c.type) for c in side.columns)
+            engine.bind(side.view, columns, engine.query(side.sql))
         rows = engine.query(stage.sql)
         if isinstance(stage.output, ArtifactOutput):
             family = current.family(stage.output.family)

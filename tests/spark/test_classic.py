@@ -153,6 +153,28 @@ def test_an_aggregate_is_saved_without_a_second_shuffle(
     assert plan.count("Exchange ") == 1
 
 
+def test_a_side_that_is_computed_first_is_joined_by_its_size(spark: ClassicEngine) -> None:
+    """Of a filtered table Spark assumes the size of the table, and sorts both sides."""
+    before = spark.session.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    spark.configure((("spark.sql.autoBroadcastJoinThreshold", "10MB"),))
+    many = spark.session.range(3_000_000).selectExpr("id", "id % 1000 AS k")
+    many.createOrReplaceTempView("many")
+    few = "SELECT id FROM many WHERE k = 7 AND id < 100000"
+    joined = "SELECT count(*) FROM many JOIN {} AS few ON few.id = many.k"
+    assert "SortMergeJoin" in _first_plan(spark, joined.format(f"({few})"))
+    with spark.computed_first("__side_1", spark.session.sql(few)):
+        assert "BroadcastHashJoin" in _first_plan(spark, joined.format("__side_1"))
+        there = spark.session.sql(joined.format("__side_1")).collect()
+    assert there == spark.session.sql(joined.format(f"({few})")).collect()
+    assert not spark.session.catalog.tableExists("__side_1")
+    spark.configure((("spark.sql.autoBroadcastJoinThreshold", before),))
+
+
+def _first_plan(engine: ClassicEngine, query: str) -> str:
+    """What Spark plans before it has seen a row."""
+    return str(engine.session.sql(query)._jdf.queryExecution().sparkPlan().toString())
+
+
 def exchanges(engine: ClassicEngine, query: str) -> list[str]:
     """The executed plan below each shuffle or broadcast of the query."""
     frame = engine.session.sql(query)

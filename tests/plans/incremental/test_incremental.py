@@ -16,7 +16,7 @@ from planner.algebra.describe import label
 from planner.algebra.relational import Version
 from planner.algebra.types import parse_type
 from planner.api import PlanResult, plan
-from planner.contract import FamilyInput
+from planner.contract import FamilyInput, Stage
 from planner.errors import Reason
 from planner.memo.memo import Memo, Tvr, View
 from planner.request import Method, PlanRequest, Settings, Source, SourceColumn, TimePoint
@@ -106,7 +106,7 @@ def run(block: Block) -> str:
         return "\n".join(rules(result))
     stages = result.plan.runs[int(block.options.get("run", "2")) - 1].stages
     if block.directive == "sql":
-        return "\n".join(f"-- {stage.title}\n{stage.sql}" for stage in stages)
+        return "\n".join(f"-- {stage.title}\n{_sides(stage)}{stage.sql}" for stage in stages)
     assert block.directive == "stages", block.directive
     titles = {family.id: family.title for family in result.plan.families}
     lines = []
@@ -121,3 +121,7 @@ def run(block: Block) -> str:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_golden(path: Path, accept: bool) -> None:
     run_file(path, run, accept=accept)
+
+
+def _sides(stage: Stage) -> str:
+    return "".join(f"{side.view} IS\n{side.sql}\n" for side in stage.small_sides)

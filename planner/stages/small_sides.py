@@ -1,0 +1,100 @@
+"""The small side of a join first: computed and counted before the stage that joins it.
+
+Spark plans a join by what it can tell of the sizes of its sides, which after a filter, a grouping
+or another join is next to nothing: it shuffles the large side of a join whose other side turns out
+to have a few hundred rows. So the side that the plan expects to be small becomes a view of its own
+(:class:`planner.contract.plan_v1.SmallSide`), which the run computes before the stage. By then its
+size is known, and the engine decides by it: it is sent to all workers if it is small, and if it is
+not, the join is the one that it would have been.
+
+Only where it can pay: the other side has many rows, and this one is more than a table as it lies,
+whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
+held it for nothing costs little beside a shuffle of the other side that was not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.algebra.relational import (
+    Aggregate,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    StateRead,
+    Values,
+)
+from planner.algebra.types import Column
+from planner.contract.plan_v1 import SIDE, ColumnSpec, SmallSide
+from planner.cost.operators import Size
+from planner.cost.prices import Prices
+from planner.sql.printer import to_sql
+
+_MANY_ROWS = 1_000_000
+"""Of the other side, so that a job more is not worth mentioning."""
+_TIMES = 10
+"""... and so many times the rows of the small one."""
+_GUESSED = 8
+"""How many times the largest side that is broadcast an estimate may be to be tried."""
+_KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+def small_side(join: Join, sizes: tuple[Size, Size], prices: Prices) -> int | None:
+    """Return which side of a join is to be computed first, or None."""
+    if join.kind not in _KINDS:
+        return None
+    side = 1
+    if join.kind is JoinKind.INNER and sizes[0].bytes < sizes[1].bytes:
+        side = 0
+    small, large = sizes[side], sizes[1 - side]
+    if large.rows < max(_MANY_ROWS, _TIMES * small.rows) or _is_known(join.inputs[side]):
+        return None
+    return side if small.bytes < _GUESSED * prices.broadcast_bytes else None
+
+
+class SmallSides:
+    """The small sides of one stage, in the order in which they are computed."""
+
+    def __init__(self, run: int, hints: Mapping[Relation, str]) -> None:
+        """``hints`` are those of the joins of the stage, as they become known."""
+        self._run = run
+        self._hints = hints
+        self._read: dict[Relation, Scan] = {}
+        self.made: list[SmallSide] = []
+        self.relations: list[Relation] = []
+
+    def first(self, relation: Relation) -> Scan:
+        """Have the rows computed first, once, and return the leaf that reads them."""
+        if relation not in self._read:
+            view = f"{SIDE}{len(self.made) + 1}"
+            names = tuple(f"c{place}" for place in range(len(relation.columns)))
+            columns = tuple(
+                Column(column.id, name, column.type)
+                for column, name in zip(relation.columns, names, strict=True)
+            )
+            self._read[relation] = Scan(view, columns)
+            self.relations.append(relation)
+            self.made.append(
+                SmallSide(
+                    view=view,
+                    sql=to_sql(relation, run=self._run, names=names, hints=self._hints),
+                    columns=tuple(ColumnSpec(name=c.name, type=c.type.sql) for c in columns),
+                )
+            )
+        return self._read[relation]
+
+    def is_read_by(self, leaf: Scan) -> bool:
+        """Return whether a leaf reads one of these views."""
+        return any(leaf.source == side.view for side in self.made)
+
+
+def _is_known(relation: Relation) -> bool:
+    """Return whether the engine knows the size anyway: of a table as it lies, of constant rows and
+    of the one row of an aggregate without keys."""
+    while isinstance(relation, Project):
+        relation = relation.input
+    if isinstance(relation, Aggregate):
+        return not relation.keys
+    return isinstance(relation, Scan | StateRead | Values)

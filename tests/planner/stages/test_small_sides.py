@@ -1,0 +1,112 @@
+"""Which side of a join is computed first."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.algebra.relational import Aggregate, Filter, Join, JoinKind, Relation, Scan, Values
+from planner.algebra.scalar import Call, Literal, Ref, equals
+from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from planner.api import plan
+from planner.cost.operators import Size
+from planner.cost.prices import SPARK
+from planner.errors import RequestError
+from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.stages.small_sides import SmallSides, small_side
+
+LEFT, RIGHT = (Column(ColumnId(i), "k", BIGINT) for i in (1, 2))
+FEW = Literal("5", BIGINT)
+SMALL, LARGE = Size(1e4, 16), Size(1e7, 16)
+
+
+def filtered(column: Column, name: str) -> Relation:
+    return Filter(Scan(name, (column,)), Call("<", (Ref(column), FEW), BOOLEAN))
+
+
+def join(kind: JoinKind, left: Relation, right: Relation) -> Join:
+    return Join(kind, left, right, equals(LEFT, RIGHT))
+
+
+BOTH = filtered(LEFT, "a"), filtered(RIGHT, "b")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "side"),
+    [
+        (JoinKind.INNER, (LARGE, SMALL), 1),
+        (JoinKind.INNER, (SMALL, LARGE), 0),
+        (JoinKind.LEFT, (LARGE, SMALL), 1),
+        (JoinKind.SEMI, (LARGE, SMALL), 1),
+        (JoinKind.ANTI, (LARGE, SMALL), 1),
+        # Spark cannot send the side whose rows must all come out.
+        (JoinKind.LEFT, (SMALL, LARGE), None),
+        (JoinKind.FULL, (LARGE, SMALL), None),
+        # The other side has too few rows for it to matter, or not many more.
+        (JoinKind.INNER, (Size(1e5, 16), Size(10, 16)), None),
+        (JoinKind.INNER, (LARGE, Size(2e6, 16)), None),
+        # A guess of 64 MB may turn out small; one of a gigabyte is not tried.
+        (JoinKind.INNER, (Size(1e9, 16), Size(4e6, 16)), 1),
+        (JoinKind.INNER, (Size(1e9, 16), Size(6e7, 16)), None),
+    ],
+)
+def test_the_small_one_that_spark_can_send(kind, sizes, side):
+    assert small_side(join(kind, *BOTH), sizes, SPARK) == side
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        Scan("b", (RIGHT,)),
+        Values((RIGHT,), ((FEW,),)),
+        Aggregate(Scan("b", (RIGHT,)), (), ()),
+    ],
+)
+def test_not_what_the_engine_knows_the_size_of(known):
+    condition = equals(LEFT, RIGHT) if known.columns else Literal("true", BOOLEAN)
+    joined = Join(JoinKind.INNER, BOTH[0], known, condition)
+    assert small_side(joined, (LARGE, SMALL), SPARK) is None
+
+
+def test_rows_that_are_read_twice_are_computed_once():
+    sides = SmallSides(1, {})
+    leaves = [sides.first(BOTH[1]) for _ in range(2)]
+    assert leaves[0] is leaves[1]
+    assert [side.view for side in sides.made] == ["__side_1"]
+    assert sides.first(BOTH[0]).source == "__side_2"
+    assert leaves[0].columns == (Column(RIGHT.id, "c0", BIGINT),)
+
+
+def source(name: str, rows: int) -> Source:
+    columns = tuple(SourceColumn(name=n, type=BIGINT) for n in ("k", "n"))
+    return Source(name=name, columns=columns, rows=rows, bytes=16 * rows, changing=True)
+
+
+def request(settings: Settings, name: str = "few") -> PlanRequest:
+    sql = (
+        "SELECT a.n, count(*) AS c FROM many a "
+        f"JOIN (SELECT k, max(n) AS n FROM {name} GROUP BY k HAVING max(n) > 7) b ON a.k = b.k "
+        "GROUP BY a.n"
+    )
+    return PlanRequest(
+        report="r",
+        sql=sql,
+        sources=(source("many", 10**9), source(name, 10**5)),
+        points=(TimePoint(weight=0.3, arrived=0.5), TimePoint(weight=1.0)),
+        method="progressive",
+        settings=settings,
+    )
+
+
+def test_a_plan_has_them_unless_the_settings_say_no():
+    def sides(settings: Settings) -> list[str]:
+        stages = [stage for run in plan(request(settings)).plan.runs for stage in run.stages]
+        return [side.sql for stage in stages for side in stage.small_sides]
+
+    found = sides(Settings())
+    assert found
+    assert sides(Settings(small_sides=False)) == []
+
+
+def test_the_names_of_their_views_are_reserved():
+    with pytest.raises(RequestError, match="__side_1 has a name that runs need"):
+        plan(request(Settings(), name="__side_1"))
