@@ -62,7 +62,19 @@ class TooDeepError(SqlError):
         super().__init__(
             f"{what} is nested{measured}",
             hint="Take a part out into a WITH clause or a column of a subquery, or write chains "
-            "flat: any number of AND, OR and UNION ALL may follow one another without parentheses.",
+            "flat: thousands of AND, OR and UNION ALL may follow one another without parentheses.",
+        )
+
+
+class TooLongError(SqlError):
+    """A chain of AND, OR, set operations or joins that is longer than the engines read."""
+
+    code = "too-long"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"a chain of AND, OR, set operations or joins has more than {limit:,} parts",
+            hint="Write a list of values as IN (...), or join with a source that holds them.",
         )
 
 

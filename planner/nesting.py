@@ -1,11 +1,12 @@
 """How deeply a query may be nested, and the room that the planner needs to read it.
 
-Chains (AND, OR, UNION ALL, joins) are flat lists or are walked without recursion, so any number may
-follow one another. What is nested in the text (subqueries, parentheses, CASE, calls) is read by
-functions that call themselves: sqlglot's parser needs about 45 Python frames for a subquery, our
-binder 15. Python stops at 1,000 frames by default, whoever has used them, which is 15 levels in a
-worker that is 100 frames deep already. So nesting is counted before it is read, more than
-:data:`MOST_LEVELS` is refused, and for what is read the planner makes room.
+Chains (AND, OR, UNION ALL, joins) are flat lists or are walked without recursion, so
+:data:`MOST_CHAINED` may follow one another, which is what the engines still read. What is nested in
+the text (subqueries, parentheses, CASE, calls) is read by functions that call themselves: sqlglot's
+parser needs about 45 Python frames for a subquery, our binder 15. Python stops at 1,000 frames by
+default, whoever has used them, which is 15 levels in a worker that is 100 frames deep already. So
+nesting is counted before it is read, more than :data:`MOST_LEVELS` is refused, and for what is read
+the planner makes room.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from planner.errors import TooDeepError
 
 MOST_LEVELS = 150
 """Parentheses, brackets, CASE and prefix operators that may be open at one place of the text."""
+MOST_CHAINED = 10_000
+"""ANDs, ORs, set operations or joins that may follow one another at one level of the text. The
+planner would read more; the parsers of the engines call themselves for each."""
 FRAMES = 20_000
 """Python frames from here on. Frames of Python code take no C stack, and the places where a C
 function calls back are bounded by :data:`planner.algebra.scalar.MOST_NESTED` and by what the text

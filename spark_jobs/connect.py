@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import quote
 
 from include.machine.eventlog import ApplicationUse, StageUse
@@ -38,6 +39,11 @@ _BELIEVED = (
     "SAIL_PARQUET__PRUNING",
     "SAIL_PARQUET__ENABLE_PAGE_INDEX",
 )
+_STACK = "SAIL_RUNTIME__STACK_SIZE"
+_STACK_BYTES = 512 << 20
+"""What a thread of the server may take to call itself: up to 25 KB for each part of a chain of AND,
+OR, UNION ALL or joins. The default of 8 MB is full, and the process ends, at 300 to 500 parts. The
+system gives a thread its memory only as far as the thread uses it."""
 _SAFE = "/:@!$&'()+,;=~-._"
 
 
@@ -159,6 +165,17 @@ def start_sail(*, master: str | None = None, name: str = "") -> ConnectEngine:  
     A server inside this process has neither a Spark ``master`` nor a ``name`` to be listed by.
     Raises :class:`EngineError` if pysail is not installed.
     """
+    server = start_server()
+    from pyspark.sql.connect.session import SparkSession
+
+    address = server.listening_address
+    session = SparkSession.builder.remote(f"sc://{address[0]}:{address[1]}").create()
+    session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with
+    return ConnectEngine(session, server)
+
+
+def start_server() -> Any:
+    """Start a Sail server in this process, with the settings that results rest on."""
     # Else every query is a line on stderr, between the lines that people read.
     os.environ.setdefault("RUST_LOG", "error")
     try:
@@ -167,22 +184,19 @@ def start_sail(*, master: str | None = None, name: str = "") -> ConnectEngine:  
         raise EngineError(
             "the small engine is not installed", hint="Install pysail, or use --engine spark."
         ) from None
-    from pyspark.sql.connect.session import SparkSession
 
     # Sail takes the counts and bounds of footers for facts: it leaves out filters by them when it
     # plans, and rows when it reads. A source's footers are a declaration, and the parts of a day
     # would believe it otherwise than the plain query does.
     for believed in _BELIEVED:
         os.environ[believed] = "false"
+    os.environ.setdefault(_STACK, str(_STACK_BYTES))
     if s3_settings().endpoint.startswith("http://"):
         # An S3 server of one's own without TLS: boto3 and S3A take it, Sail wants to be told.
         os.environ.setdefault("AWS_ALLOW_HTTP", "true")
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
-    address = server.listening_address
-    session = SparkSession.builder.remote(f"sc://{address[0]}:{address[1]}").create()
-    session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with
-    return ConnectEngine(session, server)
+    return server
 
 
 def _encoded(uri: str) -> str:

@@ -19,8 +19,8 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from planner.algebra.scalar import MOST_NESTED
-from planner.errors import SqlError, TooDeepError
-from planner.nesting import MOST_LEVELS
+from planner.errors import SqlError, TooDeepError, TooLongError
+from planner.nesting import MOST_CHAINED, MOST_LEVELS
 from planner.sql.templates import refuse_templates
 from planner.sql.text import QueryText
 
@@ -82,6 +82,7 @@ def parse(text: QueryText) -> exp.Expr:
             raise text.error_at(comma.start, "a comma with nothing after it")
     refuse_templates(text, tokens)
     check_nesting(tokens)
+    check_chains(tokens)
     try:
         trees = dialect.parser().parse(tokens, text.sql)
     except ParseError as error:
@@ -106,6 +107,30 @@ _OPENING = {
 _CLOSING = frozenset(_OPENING.values())
 _NESTED_TYPES = frozenset({TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT})
 _PREFIXES = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE})
+
+
+_CHAINING = frozenset(
+    {
+        TokenType.AND, TokenType.OR, TokenType.JOIN,
+        TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT,
+    }
+)  # fmt: skip
+
+
+def check_chains(tokens: list[Token]) -> None:
+    """Raise :class:`TooLongError` where a chain is longer than engines read. What stands between
+    the same two parentheses is counted as one chain."""
+    counts = [0]
+    for token in tokens:
+        kind = token.token_type
+        if kind in _OPENING:
+            counts.append(0)
+        elif kind in _CLOSING and len(counts) > 1:
+            counts.pop()
+        elif kind in _CHAINING:
+            counts[-1] += 1
+            if counts[-1] > MOST_CHAINED:
+                raise TooLongError(MOST_CHAINED)
 
 
 def check_nesting(tokens: list[Token]) -> None:

@@ -13,11 +13,9 @@ SESSION = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"
 @cache
 def _sail_server() -> Any:
     """A Sail server in this process; it ends with it."""
-    from pysail.spark import SparkConnectServer
+    from spark_jobs.connect import start_server
 
-    server = SparkConnectServer(port=0)
-    server.start(background=True)
-    return server
+    return start_server()
 
 
 @cache

@@ -56,3 +56,13 @@ def test_states_have_the_types_of_spark_where_sail_gives_others(sail: ConnectEng
     ]  # fmt: skip
     (row,) = found.collect()
     assert (row["days"], row["month"].strftime("%Y-%m-%d %H:%M")) == (31, "2024-02-01 00:00")
+
+
+def test_long_chains_do_not_end_the_server(sail: ConnectEngine) -> None:
+    """Sail calls itself for each part. With its own stacks the process is gone at 500 ANDs or 400
+    branches, without a word."""
+    sail.session.sql("SELECT 1 AS a").createOrReplaceTempView("one")
+    tests = " AND ".join(f"a <> {i + 2}" for i in range(1000))
+    assert sail.session.sql(f"SELECT a FROM one WHERE {tests}").count() == 1
+    branches = " UNION ALL ".join(f"SELECT a + {i} AS a FROM one" for i in range(500))
+    assert sail.session.sql(branches).count() == 500

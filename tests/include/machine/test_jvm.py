@@ -21,13 +21,14 @@ def test_a_local_store_needs_nothing_but_the_archive():
     assert "-XX:SharedArchiveFile=/x/a.jsa" in pairs["spark.driver.defaultJavaOptions"]
 
 
-def test_without_an_archive_there_is_no_option():
-    assert submit_options("/data", files=BARE, environ={}) == ()
+def test_without_an_archive_threads_still_get_room_for_long_queries():
+    (pair,) = submit_options("/data", files=BARE, environ={})
+    assert pair == ("spark.driver.defaultJavaOptions", "-Xss64m")
 
 
 def test_tiny_runs_use_the_first_compiler_only():
     (pair,) = submit_options("/data", tiny=True, files=BARE, environ={})
-    assert pair == ("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1")
+    assert pair == ("spark.driver.defaultJavaOptions", "-Xss64m -XX:TieredStopAtLevel=1")
 
 
 def test_a_path_with_a_blank_stays_one_option():

@@ -1,4 +1,4 @@
-"""Long and deep queries: any number of ANDs, ORs, branches and joins is planned, and what is nested
+"""Long and deep queries: thousands of ANDs, ORs, branches and joins are planned, and what is nested
 more deeply than the planner reads is refused with a message that names the limit.
 
 A RecursionError is never the answer, whoever has used the frames of Python before.
@@ -17,8 +17,8 @@ from planner.algebra.relational import Aggregate, UnionAll
 from planner.algebra.scalar import MOST_NESTED, Call, Ref, conjuncts, connected
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.api import plan
-from planner.errors import ForerunError, TooDeepError
-from planner.nesting import MOST_LEVELS
+from planner.errors import ForerunError, TooDeepError, TooLongError
+from planner.nesting import MOST_CHAINED, MOST_LEVELS
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.sql.dialect import parse
 from planner.sql.frontend import read_query
@@ -153,6 +153,26 @@ def test_what_is_deeper_is_refused(nested: Callable[[int], str], limit: int) -> 
     with pytest.raises(TooDeepError) as caught:
         planned(nested(600))
     assert f"{limit:,} is the limit" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT a FROM t WHERE {chain('AND', MOST_CHAINED + 2)}",
+        f"SELECT a FROM t WHERE NOT ({chain('OR', MOST_CHAINED + 2)})",
+        " UNION ALL ".join(["SELECT a FROM t"] * (MOST_CHAINED + 2)),
+        "SELECT 1 FROM t" + " CROSS JOIN t" * (MOST_CHAINED + 1),
+    ],
+    ids=["and", "or", "union", "join"],
+)
+def test_a_chain_that_no_engine_reads_is_refused(sql: str) -> None:
+    with pytest.raises(TooLongError, match="more than 10,000 parts"):
+        parse(QueryText(sql))
+
+
+def test_parts_of_several_chains_are_not_added_up() -> None:
+    tests = ", ".join(f"({chain('AND', MOST_CHAINED // 2)})" for _ in range(3))
+    assert parse(QueryText(f"SELECT {tests} FROM t"))
 
 
 def test_no_way_of_nesting_ends_in_a_recursion_error() -> None:
