@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from include.machine.jvm import submit_options
 from spark_jobs.connect import ConnectEngine, start_sail
+from spark_jobs.engine import Engine
+from tests.properties.engines import SessionEngine
+from tests.properties.sessions import SESSION
 from tests.spark.days import Day
+
+# Compiling a stage takes longer than running it over a dozen rows.
+_OF_GENERATED_DAYS = {
+    **SESSION,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +54,20 @@ def _started(start_spark: object) -> object:
     )
     engine.session.sparkContext.setLogLevel("ERROR")
     return engine
+
+
+@pytest.fixture(scope="module")
+def sessions(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, SessionEngine]:
+    """For generated days: the executor's session of Spark, and one for the plain query. Each has
+    its own views."""
+    from spark_jobs.classic import ClassicEngine
+
+    working, plain = spark.session.newSession(), spark.session.newSession()
+    for session in (working, plain):
+        for name, value in _OF_GENERATED_DAYS.items():
+            session.conf.set(name, value)
+    scratch = tmp_path_factory.mktemp("engine")
+    return ClassicEngine(working, scratch), SessionEngine(plain, literal=True)
 
 
 @pytest.fixture

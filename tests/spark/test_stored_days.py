@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.classic import ClassicEngine
 from spark_jobs.connect import ConnectEngine
 from spark_jobs.engine import Engine
 from tests.properties.cases import Case
@@ -16,18 +15,11 @@ from tests.properties.data import without_nan
 from tests.properties.engines import SessionEngine
 from tests.properties.execute import Outcome, RefusedError
 from tests.properties.generate import changelog_case, random_case
-from tests.properties.sessions import SESSION, sail_session
+from tests.properties.sessions import sail_session
 from tests.spark.stored_days import StoredDay
 
 ON_SPARK, ON_SAIL, CHUNK = 50, 20, 10
 CHANGELOGS = 62_000
-# Compiling a stage takes longer than running it over a dozen rows.
-OPTIONS = {
-    **SESSION,
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "2",
-}
 
 
 def check_days(
@@ -48,17 +40,6 @@ def check_days(
     assert sum(outcome.rows for outcome in outcomes) >= 2 * len(cases)
     assert sum(outcome.states for outcome in outcomes) >= len(cases) // 2
     return outcomes
-
-
-@pytest.fixture(scope="module")
-def sessions(spark: ClassicEngine, tmp_path_factory: pytest.TempPathFactory):
-    """The executor's session, and one for the plain query: each has its own views."""
-    working, plain = spark.session.newSession(), spark.session.newSession()
-    for session in (working, plain):
-        for name, value in OPTIONS.items():
-            session.conf.set(name, value)
-    scratch = tmp_path_factory.mktemp("engine")
-    return ClassicEngine(working, scratch), SessionEngine(plain, literal=True)
 
 
 @pytest.mark.spark

@@ -6,6 +6,7 @@ A RecursionError is never the answer, whoever has used the frames of Python befo
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from contextlib import suppress
 
 import pytest
 
+from planner import nesting
 from planner.algebra.relational import Aggregate, UnionAll
 from planner.algebra.scalar import MOST_NESTED, Call, Ref, conjuncts, connected
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
@@ -183,6 +185,18 @@ def test_no_way_of_nesting_ends_in_a_recursion_error() -> None:
                 planned(f"SELECT CAST(a AS {opening * count}INT{closing * count}) FROM t")
     with pytest.raises(ForerunError):
         planned("SELECT a FROM t WHERE " + "a = (SELECT max(a) FROM t) + " * 1_500 + "1")
+
+
+def test_where_frames_end_the_query_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever nobody has counted."""
+    monkeypatch.setattr(nesting, "FRAMES", 0)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 200)
+    try:
+        with pytest.raises(TooDeepError):
+            planned(subqueries(60))
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_planning_does_not_depend_on_who_calls() -> None:
