@@ -28,7 +28,7 @@ from planner.contract.plan_v1 import (
 from planner.errors import MethodError, Reason
 from planner.gc_pause import seldom_collecting
 from planner.materialize import portfolio
-from planner.materialize.opening import Candidate
+from planner.materialize.candidate import Candidate
 from planner.materialize.portfolio import (
     Compared,
     MethodPlan,

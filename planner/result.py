@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import Plan
 from planner.materialize.artifacts import ArtifactFamilies
-from planner.materialize.opening import Decision
+from planner.materialize.candidate import Decision
 from planner.materialize.portfolio import Compared
 from planner.request import PlanRequest
 from planner.rules.normalize.driver import AppliedRewrite

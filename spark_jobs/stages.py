@@ -6,7 +6,6 @@ stage that was planned differently, or over other files, is done again.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -30,6 +29,7 @@ from planner.contract import (
     SourceInput,
     Stage,
 )
+from planner.contract.digest import digest_of
 from planner.contract.parameters import value_of
 from planner.errors import ContractError
 from spark_jobs.engine import Frame, describe_schema, quoted, schema_of
@@ -80,13 +80,14 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
         parts.append(inputs.plan.family(stage.output.family))
     for item in stage.inputs:
         if isinstance(item, SourceInput):
-            files = [(f.uri, f.size, f.identity) for f in inputs.files(item)]
+            files = tuple((f.uri, f.size, f.identity) for f in inputs.files(item))
             source = inputs.manifest.source(item.source)
             parts.append((item.view, source.columns, source.change, files))
         else:
-            own = [done[item.family]] if item.family in done else []
-            parts.append([(p.folder, p.files) for p in (*inputs.partitions(item.family), *own)])
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+            own = (done[item.family],) if item.family in done else ()
+            kept = (*inputs.partitions(item.family), *own)
+            parts.append(tuple((p.folder, p.files) for p in kept))
+    return digest_of(*parts)
 
 
 def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition]) -> StageRecord:

@@ -8,7 +8,6 @@ says so, and can be planned without it.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -27,6 +26,7 @@ from include.state.records import (
 )
 from include.state.store import Store, StoreReader
 from planner.contract import Plan
+from planner.contract.digest import digest_of
 from planner.contract.plan_v1 import BorrowedFrom
 from planner.errors import ForerunError
 
@@ -87,8 +87,7 @@ def _borrowable_source(source: ManifestSource) -> BorrowableSource:
 
 def declared_digest(source: ManifestSource) -> str:
     """A digest of what rewrites of a query may rest on."""
-    said = (source.columns, source.change, source.key, source.format)
-    return hashlib.sha256(repr(said).encode()).hexdigest()[:16]
+    return digest_of(source.columns, source.change, source.key, source.format)[:16]
 
 
 def borrowed_partitions(

@@ -157,7 +157,10 @@ class Manifest:
     incomplete: tuple[tuple[str, str], ...] = later(())
 
     def source(self, name: str) -> ManifestSource:
-        return next(source for source in self.sources if source.name == name)
+        for source in self.sources:
+            if source.name == name:
+                return source
+        raise LookupError(f"the manifest of run {self.run} has no source {name}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

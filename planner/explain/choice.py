@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.materialize.candidate import Candidate
 from planner.materialize.objective import MICRO, OBJECTIVES, Objective
-from planner.materialize.opening import Candidate
 from planner.result import PlanResult
 
 

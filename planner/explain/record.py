@@ -8,7 +8,7 @@ from dataclasses import asdict
 from planner.contract.codec import to_json
 from planner.explain import methods, steps
 from planner.explain.tree import lines
-from planner.materialize.opening import Candidate
+from planner.materialize.candidate import Candidate
 from planner.materialize.portfolio import MethodPlan
 from planner.result import PlanResult
 

@@ -9,6 +9,7 @@ from itertools import combinations
 from planner.cost.constants import CLEARLY, STAGE_SHARE
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.materialize.budget import plans_within
+from planner.materialize.candidate import Candidate, Decision, in_order
 from planner.materialize.diss_actions import DissInput
 from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
@@ -18,7 +19,7 @@ from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import ChainTerms
+from planner.temporal.group_costs import ChainTerms, DpProblem
 from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import Partition
 from planner.temporal.solve import Solver
@@ -26,60 +27,6 @@ from planner.temporal.space import Space
 from planner.temporal.uncertainty import Uncertainty
 
 _ALL_SUBSETS_UP_TO = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A plan for the rest of the day, in millionths of a CPU second. ``by_run`` has the cost of
-    each opened run with its fixed cost, ``total`` is the weighted sum; candidates are compared by
-    ``rank``, and clearly cheaper than batch if its first number is below ``limit``. Without
-    ``extracted`` it is batch: the user's query in every run that gives the result. ``held`` are the
-    estimated bytes in the store after each of its runs but the last."""
-
-    opened: tuple[int, ...]
-    extracted: ExtractedPlan | None
-    by_run: tuple[float, ...]
-    total: float
-    rank: tuple[float, ...]
-    held: tuple[int, ...] = ()
-    limit: float = 0.0
-
-    @property
-    def is_batch(self) -> bool:
-        """Whether this is batch, for which no plan was extracted."""
-        return self.extracted is None
-
-    @property
-    def keeps(self) -> bool:
-        """Whether a run reads what an earlier run or another report stored."""
-        return self.extracted is not None and self.extracted.keeps
-
-    def without_tables(self) -> Candidate:
-        """Return a copy without DP tables, for a candidate that will not be chosen."""
-        return (
-            self
-            if self.extracted is None
-            else replace(self, extracted=self.extracted.without_tables())
-        )
-
-
-def _order(one: Candidate) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    return one.rank, one.opened
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The chosen candidate, batch, and the rejected ones. ``evaluations`` counts the alternatives
-    that were costed in all searches. ``open`` says whether early work was a choice at all: not if
-    batch is asked for or the day is at its end. ``budget`` is the most bytes that may be kept, or
-    None."""
-
-    chosen: Candidate
-    batch: Candidate
-    rejected: tuple[Candidate, ...]
-    evaluations: int
-    open: bool
-    budget: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +118,7 @@ class RunOpening:
             candidates = worth or [batch]
         elif request.method != "progressive" and not early:
             candidates = worth or candidates
-        best = min(candidates, key=_order, default=batch)
+        best = min(candidates, key=in_order, default=batch)
         rejected = tuple(one for one in seen if one is not best)
         return Decision(best, batch, rejected, self.evaluations, True, self._budget)
 
@@ -181,7 +128,7 @@ class RunOpening:
         over batch; if there is none, for the old choice."""
         found = self._candidates(True, decision.batch)
         worth = [one for one in found if self._is_worth_it(one, decision.batch)]
-        best = min(worth, key=_order, default=decision.chosen)
+        best = min(worth, key=in_order, default=decision.chosen)
         others = (decision.chosen, *decision.rejected, *found)
         rejected = tuple(one for one in others if one is not best)
         return replace(decision, chosen=best, rejected=rejected, evaluations=self.evaluations)
@@ -227,13 +174,15 @@ class RunOpening:
             if batch is not None and not self._may_pay(opened, batch):
                 continue
             solver = Solver(
-                self._space,
-                alternatives,
-                self._spans(opened),
-                self._weights,
-                self._families.committed | terms.borrowed,
-                self._families.twins,
-                terms,
+                DpProblem(
+                    space=self._space,
+                    alternatives=alternatives,
+                    spans=self._spans(opened),
+                    weights=self._weights,
+                    committed=self._families.committed | terms.borrowed,
+                    twins=self._families.twins,
+                    terms=terms,
+                )
             )
             early = self._comparison.early_results_among(opened)
             tries = self._request.settings.tries
@@ -245,7 +194,7 @@ class RunOpening:
                 searches[opened] = _Searched(opened, search, solver)
                 found.append(self._candidate(opened, chosen, *chosen.by_run))
                 found = self._lean(found, batch, searches)
-        first = min(found, key=_order, default=None)
+        first = min(found, key=in_order, default=None)
         if first is not None and (batch is None or first.rank < batch.rank):
             better = self._improved(first, batch, searches[first.opened].search)
             found = [better if one is first else one for one in found]
@@ -279,7 +228,7 @@ class RunOpening:
     ) -> list[Candidate]:
         """Drop the DP tables of all candidates but the leading ones: for hundreds of joins, the
         tables of one set of opened runs take tens of megabytes."""
-        ranked = sorted(found, key=_order)
+        ranked = sorted(found, key=in_order)
         keeping = [one for one in ranked if one.keeps]
         worth = [one for one in keeping if batch is not None and self._is_worth_it(one, batch)]
         leading = [group[0].opened for group in (ranked, keeping, worth) if group]
@@ -350,13 +299,13 @@ class RunOpening:
         plans: list[ExtractedPlan] = []
         for run in opened:
             solver = Solver(
-                self._space,
-                self._alternatives,
-                (Span(0, run),),
-                self._weights,
-                frozenset(),
-                {},
-                ChainTerms(keeping=False),
+                DpProblem(
+                    space=self._space,
+                    alternatives=self._alternatives,
+                    spans=(Span(0, run),),
+                    weights=self._weights,
+                    terms=ChainTerms(keeping=False),
+                )
             )
             chosen = extract_plan(self._space, solver.solve(), self._weights)
             self._of_batch += solver.evaluations

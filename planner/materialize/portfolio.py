@@ -17,7 +17,8 @@ from planner.algebra.describe import Words, words_of
 from planner.algebra.relational import Relation
 from planner.materialize.artifacts import ArtifactFamilies, all_chains
 from planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
-from planner.materialize.opening import Candidate, Decision, RunOpening, Seed
+from planner.materialize.candidate import Candidate, Decision
+from planner.materialize.opening import RunOpening, Seed
 from planner.request import PlanRequest
 from planner.rules.exploration import Explored, Scope, explore
 from planner.rules.explore.catalog import EXPLORE, LastTwoRuns

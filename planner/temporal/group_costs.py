@@ -7,7 +7,7 @@ writing, is listed once for all solutions of a solver.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from planner.cost import operators
@@ -38,6 +38,24 @@ class ChainTerms:
     late: bool = True
     stage_cost: int = 0
     borrowed: frozenset[ChainId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class DpProblem:
+    """What the dynamic program is solved for: one set of opened runs, given as ``spans``.
+
+    ``weights`` has an integer for each opened run. ``committed`` are the chains that exist already
+    and cost nothing but the reading. ``twins`` maps a chain to another one that holds the same
+    rows, as for a table that the query reads twice.
+    """
+
+    space: Space
+    alternatives: AlternativeEnumerator
+    spans: tuple[Span, ...]
+    weights: Mapping[int, int]
+    committed: frozenset[ChainId] = frozenset()
+    twins: Mapping[ChainId, ChainId] = field(default_factory=dict)
+    terms: ChainTerms = ChainTerms()
 
 
 class _Chain(NamedTuple):
@@ -73,28 +91,19 @@ class _Lists(NamedTuple):
 
 class GroupCosts:
     """Fills the DP tables of solutions, one group in one run at a time. ``evaluations`` counts how
-    many alternatives were costed. :class:`planner.temporal.solve.Solver` explains the arguments."""
+    many alternatives were costed."""
 
-    def __init__(
-        self,
-        space: Space,
-        alternatives: AlternativeEnumerator,
-        spans: tuple[Span, ...],
-        weights: Mapping[int, int],
-        committed: frozenset[ChainId],
-        twins: Mapping[ChainId, ChainId],
-        terms: ChainTerms,
-    ) -> None:
-        self._space = space
-        self._memo = space.memo
-        self._alternatives = alternatives
-        self._spans = spans
-        self._weights = [weights[span.run] for span in spans]
-        self._penalty = forced_penalty(weights)
-        self._committed = dict.fromkeys(committed, _SPENT)
-        self._own = dict.fromkeys(committed - terms.borrowed, _SPENT)
-        self._twins = twins
-        self._terms = terms
+    def __init__(self, problem: DpProblem) -> None:
+        self._space = problem.space
+        self._memo = problem.space.memo
+        self._alternatives = problem.alternatives
+        self._spans = problem.spans
+        self._weights = [problem.weights[span.run] for span in problem.spans]
+        self._penalty = forced_penalty(problem.weights)
+        self._committed = dict.fromkeys(problem.committed, _SPENT)
+        self._own = dict.fromkeys(problem.committed - problem.terms.borrowed, _SPENT)
+        self._twins = problem.twins
+        self._terms = problem.terms
         self.evaluations = 0
         self.forget()
 

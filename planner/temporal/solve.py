@@ -13,40 +13,23 @@ Who reads a chain also pays for making its partitions, except for those that the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 
 from planner.memo.memo import GroupId
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span, group_version
-from planner.temporal.group_costs import ChainTerms, GroupCosts
+from planner.temporal.as_of import group_version
+from planner.temporal.group_costs import DpProblem, GroupCosts
 from planner.temporal.invalidation import Invalidation
 from planner.temporal.solution import ChainId, DpTable, Partition, Solution
-from planner.temporal.space import Space
 
 
 class Solver:
-    """Solves the dynamic program for one set of opened runs, given as ``spans``.
+    """Solves the dynamic program of a problem, for one set of shared partitions after another."""
 
-    ``weights`` has an integer for each opened run. ``committed`` are the chains that exist already
-    and cost nothing but the reading. ``twins`` maps a chain to another one that holds the same
-    rows, as for a table that the query reads twice.
-    """
-
-    def __init__(
-        self,
-        space: Space,
-        alternatives: AlternativeEnumerator,
-        spans: tuple[Span, ...],
-        weights: Mapping[int, int],
-        committed: frozenset[ChainId],
-        twins: Mapping[ChainId, ChainId],
-        terms: ChainTerms,
-    ) -> None:
-        self._space = space
-        self._spans = spans
-        self._twins = twins
-        self._group_costs = GroupCosts(space, alternatives, spans, weights, committed, twins, terms)
+    def __init__(self, problem: DpProblem) -> None:
+        self._space = problem.space
+        self._spans = problem.spans
+        self._twins = problem.twins
+        self._group_costs = GroupCosts(problem)
 
     @property
     def evaluations(self) -> int:

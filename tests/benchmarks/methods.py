@@ -25,7 +25,7 @@ from pathlib import Path
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
 from planner.api import plan, plans_by_method
-from planner.materialize.opening import Candidate
+from planner.materialize.candidate import Candidate
 from planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
 from tests.benchmarks.page import PAGE, ROOT, write_section

@@ -32,7 +32,7 @@ from planner.request import (
 )
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
-from planner.temporal.group_costs import ChainTerms
+from planner.temporal.group_costs import ChainTerms, DpProblem
 from planner.temporal.solve import Solver
 from tests.planner.sql.tpch import SOURCES
 
@@ -162,7 +162,7 @@ class Small:
         alternatives = AlternativeEnumerator(self.space, found.group_sizes)
         terms = ChainTerms(stage_cost=450_000)
         self.solver = Solver(
-            self.space, alternatives, spans, self.weights, frozenset(), twins, terms
+            DpProblem(self.space, alternatives, spans, self.weights, twins=twins, terms=terms)
         )
         self.footprint = Footprint(self.space, found.group_sizes, 0)
         near = self.solver.solve()

@@ -21,7 +21,7 @@ from planner.request import PlanRequest, TimePoint
 from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import ChainTerms
+from planner.temporal.group_costs import ChainTerms, DpProblem
 from planner.temporal.solution import ChainId, Partition
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key, Space
@@ -99,7 +99,7 @@ def random_sets(seed: int) -> Sets | None:
     terms = ChainTerms(stage_cost=rng.choice((0, 10_000, 150_000)))
     sets = Sets(
         found.space,
-        Solver(found.space, alternatives, spans, by_run, frozenset(), twins, terms),
+        Solver(DpProblem(found.space, alternatives, spans, by_run, twins=twins, terms=terms)),
         by_run,
     )
     return sets if len(sets.partitions) <= MOST_PARTITIONS else None
@@ -114,9 +114,7 @@ def random_costs(seed: int) -> Sets | None:
     by_run = {run: rng.randint(1, 9) for run in (1, 2, 3)}
     spans = (Span(0, 1), Span(1, 2), Span(2, 3))
     alternatives = RandomWays(found, f"{seed}", 1.0)
-    sets = Sets(
-        space, Solver(space, alternatives, spans, by_run, frozenset(), {}, ChainTerms()), by_run
-    )
+    sets = Sets(space, Solver(DpProblem(space, alternatives, spans, by_run)), by_run)
     return sets if len(sets.partitions) <= MOST_PARTITIONS else None
 
 
@@ -161,7 +159,7 @@ def several_readers(seed: int) -> Sets:
     spans = (Span(0, 1), Span(1, 2), Span(2, 3))
     terms = ChainTerms(stage_cost=rng.choice((2, 4, 8, 12)))
     alternatives = DearGroups(found, f"{seed}", 1.0)
-    solver = Solver(space, alternatives, spans, by_run, frozenset(), {}, terms)
+    solver = Solver(DpProblem(space, alternatives, spans, by_run, terms=terms))
     return Sets(space, solver, by_run)
 
 
@@ -268,7 +266,9 @@ def earliest_and_any(seed: int, weights: tuple[int, ...]) -> tuple[int, int]:
     earliest, any_time = (
         Sets(
             space,
-            Solver(space, alternatives, spans, by_run, none, {}, ChainTerms(late=late)),
+            Solver(
+                DpProblem(space, alternatives, spans, by_run, none, terms=ChainTerms(late=late))
+            ),
             by_run,
         ).best()
         for late in (False, True)

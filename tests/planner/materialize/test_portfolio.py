@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from planner import api
+from planner.materialize.candidate import Candidate
 from planner.materialize.objective import MICRO
-from planner.materialize.opening import Candidate
 from planner.materialize.portfolio import MethodPlan
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE

@@ -26,7 +26,7 @@ from planner.request import (
 from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import ChainTerms
+from planner.temporal.group_costs import DpProblem
 from planner.temporal.solution import How
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key
@@ -153,13 +153,14 @@ def test_the_new_plan_is_cheaper_than_the_stale_one(
     spans = (Span(1, 2), Span(2, 3))
     chains = frozenset(kept for kept, _ in stale.partitions)
     solver = Solver(
-        late.space,
-        WorkOf(late, stale),
-        spans,
-        weights,
-        late.families.committed,
-        late.families.twins,
-        ChainTerms(),
+        DpProblem(
+            late.space,
+            WorkOf(late, stale),
+            spans,
+            weights,
+            late.families.committed,
+            late.families.twins,
+        )
     )
     shared = frozenset((kept, at - 1) for kept, at in stale.partitions if at > 0)
     then = extract_plan(late.space, solver.solve(shared, allowed=chains), weights)

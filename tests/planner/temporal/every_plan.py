@@ -17,8 +17,8 @@ from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Stamped
 from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative, Requirement
 from planner.temporal.as_of import Span
+from planner.temporal.group_costs import ChainTerms
 from planner.temporal.solution import ChainId
-from planner.temporal.solve import ChainTerms
 from planner.temporal.space import Key, Slot, Space
 
 Spent = tuple[int, ...]

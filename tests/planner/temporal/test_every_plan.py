@@ -29,7 +29,7 @@ from planner.request import PlanRequest, Source, SourceColumn, TimePoint
 from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
 from planner.temporal.as_of import AsOf, Span
 from planner.temporal.extraction import extract_plan
-from planner.temporal.group_costs import ChainTerms
+from planner.temporal.group_costs import ChainTerms, DpProblem
 from planner.temporal.solution import ChainId
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key, Space
@@ -122,7 +122,7 @@ class Problem:
             twins,
             self.terms,
         )
-        solution = Solver(*given).solve()
+        solution = Solver(DpProblem(*given)).solve()
         chosen = extract_plan(self.space, solution, weights)
         assert chosen is not None
         return solution.entries[-1][chosen.root].cost, tuple(chosen.by_run)
@@ -228,7 +228,7 @@ def test_the_example_of_section_6_2(weights: tuple[int, int], costs: Spent) -> N
     alternatives = JoinOfTen(found, replace(FREE, write_row=5.0, scan_row=4.0))
     by_run = dict(zip((1, 2), weights, strict=True))
     spans = (Span(0, 1), Span(1, 2))
-    solution = Solver(space, alternatives, spans, by_run, frozenset(), {}, ChainTerms()).solve()
+    solution = Solver(DpProblem(space, alternatives, spans, by_run)).solve()
     chosen = extract_plan(space, solution, by_run)
     assert chosen is not None
     assert tuple(chosen.by_run) == costs
@@ -290,7 +290,7 @@ def test_runs_that_prefer_different_joins_are_planned_together(runs: int, shuffl
     spans = (Span(0, 1), Span(1, 2))[:runs]
     by_run = {1: 1, 2: 10}
     alternatives = SmallThenBig(found)
-    solver = Solver(found.space, alternatives, spans, by_run, frozenset(), {}, ChainTerms())
+    solver = Solver(DpProblem(found.space, alternatives, spans, by_run))
     chosen = GreedySharing(found.space, solver, by_run, tries=20, early=(0,)[: runs - 1]).first()
     assert chosen is not None
     alternative = chosen.entry(0, (join_of(found), (), False)).alternative

@@ -14,7 +14,7 @@ from planner.request import PlanRequest, TimePoint
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import extract_plan
-from planner.temporal.group_costs import ChainTerms
+from planner.temporal.group_costs import DpProblem
 from planner.temporal.solution import Partition
 from planner.temporal.solve import Solver
 from tests.planner.sql.tpch import SOURCES
@@ -31,7 +31,7 @@ def solver_of(path: Path) -> Solver:
     found = plan(PlanRequest(report="r", sql=path.read_text(), sources=sources, points=POINTS))
     alternatives = AlternativeEnumerator(found.space, found.group_sizes)
     twins = found.families.twins
-    return Solver(found.space, alternatives, SPANS, WEIGHTS, frozenset(), twins, ChainTerms())
+    return Solver(DpProblem(found.space, alternatives, SPANS, WEIGHTS, twins=twins))
 
 
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)

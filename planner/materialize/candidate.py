@@ -1,0 +1,62 @@
+"""A plan for the rest of a day as the search compares it, and the decision between several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from planner.temporal.extraction import ExtractedPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plan for the rest of the day, in millionths of a CPU second. ``by_run`` has the cost of
+    each opened run with its fixed cost, ``total`` is the weighted sum; candidates are compared by
+    ``rank``, and clearly cheaper than batch if its first number is below ``limit``. Without
+    ``extracted`` it is batch: the user's query in every run that gives the result. ``held`` are the
+    estimated bytes in the store after each of its runs but the last."""
+
+    opened: tuple[int, ...]
+    extracted: ExtractedPlan | None
+    by_run: tuple[float, ...]
+    total: float
+    rank: tuple[float, ...]
+    held: tuple[int, ...] = ()
+    limit: float = 0.0
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether this is batch, for which no plan was extracted."""
+        return self.extracted is None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a run reads what an earlier run or another report stored."""
+        return self.extracted is not None and self.extracted.keeps
+
+    def without_tables(self) -> Candidate:
+        """Return a copy without DP tables, for a candidate that will not be chosen."""
+        return (
+            self
+            if self.extracted is None
+            else replace(self, extracted=self.extracted.without_tables())
+        )
+
+
+def in_order(one: Candidate) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Return what candidates are sorted by: their rank, and then the runs that they open."""
+    return one.rank, one.opened
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The chosen candidate, batch, and the rejected ones. ``evaluations`` counts the alternatives
+    that were costed in all searches. ``open`` says whether early work was a choice at all: not if
+    batch is asked for or the day is at its end. ``budget`` is the most bytes that may be kept, or
+    None."""
+
+    chosen: Candidate
+    batch: Candidate
+    rejected: tuple[Candidate, ...]
+    evaluations: int
+    open: bool
+    budget: int | None = None
