@@ -23,7 +23,7 @@ from planner.contract.plan_v1 import (
     SourceInput,
     SourceTable,
     Stage,
-    stated_cost,
+    stated,
 )
 from planner.errors import MethodError, Reason
 from planner.gc_pause import seldom_collecting
@@ -132,7 +132,7 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
     if chosen.is_batch:
-        runs = _batch_runs(chosen, relation, read.query, request)
+        runs = _batch_runs(read, best)
     else:
         runs, used = _runs(read, best)
     in_use = frozenset(best.method.rule_names) - frozenset(request.settings.rules_off)
@@ -147,8 +147,8 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
         families=used,
         runs=runs,
         session=request.settings.session,
-        estimated_cost=stated_cost(chosen.total),
-        batch_cost=stated_cost(decision.batch.total),
+        estimated_cost=stated(chosen.total),
+        batch_cost=stated(decision.batch.total),
         not_incremental=_not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
         shared=tuple(
@@ -200,7 +200,7 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
             opened=True,
             base=base,
             stages=stages,
-            estimated_cost=stated_cost(cost),
+            estimated_cost=stated(cost),
             arrived=point.arrived,
             early_result=run != last and index in candidate.extracted.results,
         )
@@ -224,15 +224,14 @@ def _idle(index: int, request: PlanRequest) -> Run:
     )
 
 
-def _batch_runs(
-    chosen: Candidate, relation: Relation, query: Query, request: PlanRequest
-) -> tuple[Run, ...]:
+def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
     """The user's own text, as it was written, in each run that gives the result."""
+    request, query, chosen = read.request, read.query, best.decision.chosen
     last = len(request.points)
     text = request.sql.strip().rstrip(";").rstrip()
     inputs = tuple(
         SourceInput(view=name, source=name, version="snapshot")
-        for name in sorted(sources(query.relation) | sources(relation))
+        for name in sorted(sources(query.relation) | sources(read.relation))
     )
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
@@ -245,7 +244,8 @@ def _batch_runs(
             inputs=inputs,
             output=ResultOutput(columns=query.names, ordered=query.ordered),
             parameters=query.parameters,
-            estimated_cost=stated_cost(cost),
+            estimated_rows=stated(best.group_sizes.snapshot(best.explored.root, run).rows),
+            estimated_cost=stated(cost),
         )
         built[run] = Run(
             index=run,
@@ -253,7 +253,7 @@ def _batch_runs(
             opened=True,
             base=base,
             stages=(stage,),
-            estimated_cost=stated_cost(cost),
+            estimated_cost=stated(cost),
             arrived=point.arrived,
             early_result=early,
         )

@@ -129,7 +129,8 @@ def _line(number: int, record: StageRecord, work: Work) -> str:
     how = "taken over" if record.metrics.reused else f"{record.metrics.wall_s:.1f} s"
     return (
         f"stage {number}/{len(stages)} {record.stage} -> {record.output.family}: "
-        f"{record.output.rows} rows, {record.output.bytes} bytes, {how}"
+        f"{record.output.rows} rows ({stages[number - 1].estimated_rows} estimated), "
+        f"{record.output.bytes} bytes, {how}"
     )
 
 

@@ -33,10 +33,10 @@ LARGEST = 2**63 - 1
 """The largest number that a stored document may have."""
 
 
-def stated_cost(cost: float) -> int:
-    """An estimated cost as plans state it: whole, and no more than a document may have. Joins of
-    many to many can be estimated beyond that; they are too dear either way."""
-    return min(round(cost), LARGEST)
+def stated(figure: float) -> int:
+    """An estimate as plans state it: whole, and no more than a document may have. Joins of many to
+    many can be estimated beyond that; they are too dear either way."""
+    return min(round(figure), LARGEST)
 
 
 def later(default: Any) -> Any:
@@ -164,7 +164,8 @@ class Stage:
     """One SELECT. ``sql`` is Spark SQL over the names of the inputs and of the ``small_sides``,
     which are computed first, in order; stages run in the order given.
     ``parameters`` are those that the text has, which only the user's own has: the engine binds
-    them, so that no value is ever put into a text."""
+    them, so that no value is ever put into a text. ``estimated_rows`` of the output are for people:
+    a run says them beside those that it counts."""
 
     id: str
     title: str

@@ -30,11 +30,12 @@ from planner.contract.plan_v1 import (
     ResultOutput,
     SourceInput,
     Stage,
-    stated_cost,
+    stated,
 )
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.materialize.artifacts import ArtifactFamilies
+from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows, Stamped
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
@@ -102,7 +103,8 @@ class StageBuilder:
                     inputs=self._inputs(relation),
                     small_sides=tuple(self._sides.made),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
-                    estimated_cost=stated_cost(chosen.result_costs.get(self._index, 0)),
+                    estimated_rows=self._rows(chosen.root[0]),
+                    estimated_cost=stated(chosen.result_costs.get(self._index, 0)),
                 )
             )
         return tuple(stages)
@@ -147,8 +149,15 @@ class StageBuilder:
             inputs=self._inputs(rows),
             small_sides=tuple(self._sides.made),
             output=ArtifactOutput(family=family.id),
-            estimated_cost=stated_cost(self._chosen.partition_costs[kept, self._index]),
+            estimated_rows=self._rows(place[0]),
+            estimated_cost=stated(self._chosen.partition_costs[kept, self._index]),
         )
+
+    def _rows(self, group: GroupId) -> int:
+        """The estimated rows of a group in this run: of a step group, what the step changes."""
+        span = self._chosen.solution.spans[self._index]
+        as_of = span.step() if group in self._space.steps else span.instant(before=False)
+        return stated(self._context.group_sizes.at(group, as_of).rows)
 
     def _with_weight(self, rows: Relation, slot: Slot) -> Relation:
         weighted = with_weight(Signed(rows), self._ids)
