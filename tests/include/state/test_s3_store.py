@@ -48,6 +48,8 @@ RAW = {
 class Scripted(BaseHTTPRequestHandler):
     """Answers each request with the next code of the script; the last one stays."""
 
+    protocol_version = "HTTP/1.1"  # says "100 Continue", for which a client waits a second
+
     def answer(self):
         sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         script = self.server.script
@@ -92,7 +94,7 @@ def scripted(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-key")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Scripted)
     server.seen, server.released, server.answers = 0, threading.Event(), RAW
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
 
     def start(*script: str, timeout: float = 20.0) -> S3Store:
