@@ -60,7 +60,7 @@ def plan(request: PlanRequest) -> PlanResult:
     read = _read(request)
     request, relation = read.request, read.relation
     if request.method == "auto":
-        return _or_batch(read, plan_best(relation, request, read.ids))
+        return _or_batch(read, plan_best(relation, request, read.ids, read.relied))
     method = method_of(request.method)
     why_not = method.why_not(relation, growing_sources(request))
     if why_not is not None and method in SINGLE:
@@ -68,7 +68,7 @@ def plan(request: PlanRequest) -> PlanResult:
             f"the method {method.name} does not apply to this query: {why_not}",
             hint="Use auto: of all methods that apply, the cheapest for each part of the query.",
         )
-    alone = plan_alone(method, relation, request, read.ids)
+    alone = plan_alone(method, relation, request, read.ids, read.relied)
     return _or_batch(read, Compared(alone, spent=alone.spent))
 
 
@@ -83,7 +83,7 @@ def _or_batch(read: Reading, compared: Compared) -> PlanResult:
     if request.settings.temporal == "early" or now.relation == read.relation:
         return _result(read, compared)
     asked = replace(now.request, method="batch")
-    alone = plan_alone(method_of("batch"), now.relation, asked, now.ids)
+    alone = plan_alone(method_of("batch"), now.relation, asked, now.ids, now.relied)
     batch = alone.decision.batch
     if batch.rank < decision.chosen.rank:
         return _result(now, replace(compared, best=alone))
@@ -97,7 +97,8 @@ def _or_batch(read: Reading, compared: Compared) -> PlanResult:
 @room_for_nesting()
 def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
     """What each method alone gives for a request that has been planned, as :func:`plan` would."""
-    return portfolio.plans_by_method(found.relation, found.request, found.reading.ids)
+    read = found.reading
+    return portfolio.plans_by_method(read.relation, read.request, read.ids, read.relied)
 
 
 def _read(request: PlanRequest) -> Reading:

@@ -10,6 +10,7 @@ from planner.cost.constants import CLEARLY, STAGE_SHARE
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.materialize.budget import plans_within
 from planner.materialize.candidate import Candidate, Decision, in_order
+from planner.materialize.declaration_checks import DeclarationChecks
 from planner.materialize.diss_actions import DissInput
 from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
@@ -55,7 +56,10 @@ class RunOpening:
         group_sizes: GroupSizes,
         families: ArtifactFamilies,
         request: PlanRequest,
+        relied: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
+        """``relied``: the (source, column) pairs whose declared NOT NULL plans depend on."""
+        self._checks = DeclarationChecks(request, relied)
         self._space = space
         self._families = families
         self._request = request
@@ -284,7 +288,11 @@ class RunOpening:
     def _candidate(
         self, opened: tuple[int, ...], chosen: ExtractedPlan | None, *costs: int
     ) -> Candidate:
-        by_run = tuple(cost + self._fixed for cost in costs)
+        spans = self._spans(opened) if chosen is not None else [Span(0, run) for run in opened]
+        checks = (self._checks.cost(span, batch=chosen is None) for span in spans)
+        by_run = tuple(
+            cost + self._fixed + check for cost, check in zip(costs, checks, strict=True)
+        )
         total, rank = self._comparison.total(opened, by_run), self._comparison.rank(opened, by_run)
         held = () if chosen is None else self._footprint.after_runs(chosen)
         limit = 0.0

@@ -87,15 +87,21 @@ def declared_keys(request: PlanRequest) -> dict[str, tuple[tuple[str, ...], ...]
     return {source.name: source.keys for source in request.sources if source.keys}
 
 
-def plan_alone(method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds) -> Planned:
+Relied = frozenset[tuple[str, str]]
+"""The (source, column) pairs whose declared NOT NULL the normal form of a query depends on."""
+
+
+def plan_alone(
+    method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds, relied: Relied
+) -> Planned:
     """Return the best plan of a method. ``ids`` is not changed, so a method gives the same plan
     whatever else is planned."""
-    return _MethodSearch(method, relation, request, ids).planned()
+    return _MethodSearch(method, relation, request, ids, relied).planned()
 
 
-def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compared:
+def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: Relied) -> Compared:
     """Return the cheapest plan of all methods together, of each one alone, and batch."""
-    together = _MethodSearch(AUTO, relation, request, ids)
+    together = _MethodSearch(AUTO, relation, request, ids, relied)
     best = together.planned()
     spent = best.decision.evaluations
     settled = request.settings.temporal == "early" or request.settings.state_budget is not None
@@ -108,7 +114,7 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds) -> Compa
             continue
         if method.keeps is None and _finds(best.explored) <= set(method.rule_names):
             continue  # it would be the same memo again
-        alone = _MethodSearch(method, relation, request, ids)
+        alone = _MethodSearch(method, relation, request, ids, relied)
         share = alone.expressions / together.expressions
         if spent + share * best.decision.evaluations > request.settings.compare:
             left_out.append(method.name)
@@ -139,7 +145,7 @@ def _is_hopeless(decision: Decision) -> bool:
 
 
 def plans_by_method(
-    relation: Relation, request: PlanRequest, ids: ColumnIds
+    relation: Relation, request: PlanRequest, ids: ColumnIds, relied: Relied
 ) -> tuple[MethodPlan, ...]:
     """Return what each method gives when it is asked for by name, as for the plan of a day."""
     result = []
@@ -148,7 +154,8 @@ def plans_by_method(
         if why_not is not None:
             result.append(MethodPlan(method, why_not=str(why_not)))
             continue
-        alone = plan_alone(method, relation, replace(request, method=method.name), ids)
+        asked = replace(request, method=method.name)
+        alone = plan_alone(method, relation, asked, ids, relied)
         result.append(MethodPlan(method, alone.decision.chosen, tuple(_kept(alone))))
     return tuple(result)
 
@@ -164,7 +171,12 @@ class _MethodSearch:
     """The memo of one method and the search over it, which can be continued."""
 
     def __init__(
-        self, method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds
+        self,
+        method: Method,
+        relation: Relation,
+        request: PlanRequest,
+        ids: ColumnIds,
+        relied: Relied,
     ) -> None:
         off = frozenset(request.settings.rules_off)
         self._method = method
@@ -191,7 +203,7 @@ class _MethodSearch:
                 self._space, self._families, borrowed, base
             )
         self._group_sizes.learn(self._families.observed())
-        self.runs = RunOpening(self._space, self._group_sizes, self._families, request)
+        self.runs = RunOpening(self._space, self._group_sizes, self._families, request, relied)
         self._decision: Decision | None = None
 
     def _open_space(self, request: PlanRequest, words: Words) -> None:

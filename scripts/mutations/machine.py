@@ -8,6 +8,7 @@ MACHINE = (
     Mutation(
         "archive: a room stays at home", "include/machine/job_archive.py",
         '_ROOMS = ("spark_jobs", "planner", "include")', '_ROOMS = ("spark_jobs", "planner")',
+        suite=("tests/spark/test_job_archive.py",),
     ),
     Mutation(
         "spark_conf: a report may set anything", "include/reports/spark_conf.py",
@@ -24,5 +25,6 @@ MACHINE = (
     Mutation(
         "deployment: spark-submit is not asked", "spark_jobs/classic.py",
         "    return SparkConf()\n", "    return SparkConf(False)\n",
+        suite=("tests/spark/test_deployment.py",),
     ),
 )  # fmt: skip

@@ -1,0 +1,62 @@
+"""What runs pay to check the declarations that a plan depends on.
+
+Where a rewrite of the query depends on a declared NOT NULL, each run counts the NULLs of these
+columns in what has come since its base run, before it computes anything. Batch is the user's own
+text and depends on no such declaration.
+
+Whatever the plan, where a delivery of a changelog takes rows back, the run looks them up in all
+that has come of the source.
+"""
+
+from __future__ import annotations
+
+from planner.cost import operators
+from planner.cost.operators import Size
+from planner.request import PlanRequest, Source
+from planner.temporal.as_of import Span
+
+
+class DeclarationChecks:
+    """Estimates the checks of a plan that relies on these (source, column) pairs."""
+
+    def __init__(self, request: PlanRequest, relied: frozenset[tuple[str, str]]) -> None:
+        self._points = request.points
+        self._prices = request.settings.prices
+        self._changelogs = tuple(
+            source
+            for source in request.sources
+            if source.change == "changelog" and source.retracted
+        )
+        self._checked = tuple(
+            (source, width) for source in request.sources if (width := _width(source, relied))
+        )
+
+    def cost(self, span: Span, *, batch: bool) -> int:
+        """Return what the run that ends a step checks, in millionths of a CPU second."""
+        read = [self._whole(source, span) for source in self._changelogs]
+        if not batch:
+            read += [Size(self._came(source, span), width) for source, width in self._checked]
+        return round(sum(operators.read(size, self._prices) for size in read))
+
+    def _whole(self, source: Source, span: Span) -> Size:
+        """Return what a lookup reads of a changelog; nothing if nothing has come."""
+        rows = source.rows * self._arrived(source, span.run) if self._came(source, span) else 0.0
+        return Size(rows, source.bytes / max(1, source.rows))
+
+    def _came(self, source: Source, span: Span) -> float:
+        return source.rows * (self._arrived(source, span.run) - self._arrived(source, span.base))
+
+    def _arrived(self, source: Source, run: int) -> float:
+        if not run:
+            return 0.0
+        return self._points[run - 1].fraction(source.name) if source.changing else 1.0
+
+
+def _width(source: Source, relied: frozenset[tuple[str, str]]) -> float:
+    """Return the mean bytes of the columns that are checked in a row."""
+    known = dict(source.stats)
+    return sum(
+        (known[column.name].width if column.name in known else 0.0) or float(column.type.width)
+        for column in source.columns
+        if (source.name, column.name) in relied
+    )
