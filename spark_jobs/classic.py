@@ -10,10 +10,11 @@ then need no shuffle of what is saved. Nothing is ever kept in a metastore.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ from spark_jobs.event_recorder import EventRecorder
 
 _GROUP = "spark.jobGroup.id"
 _SHUFFLES = "spark.sql.shuffle.partitions"
+_WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+_CONDITION = re.compile(r"\b(?:AND|OR)\b", re.IGNORECASE)
+_MOST_COMPILED = 1000
+"""So many conditions of a text are still compiled as one method. What the compiler needs grows with
+the square of their number: 5,000 fill a heap of 1 GB, or a stack, and end in nothing."""
 # What results and bucketed families rest on, against whatever the deployment says.
 _REQUIRED = (
     ("spark.sql.catalogImplementation", "in-memory"),
@@ -119,12 +125,23 @@ class ClassicEngine:
 
     @contextmanager
     def shuffling_into(self, partitions: int) -> Iterator[None]:
-        before = self.session.conf.get(_SHUFFLES)
-        self.session.conf.set(_SHUFFLES, str(partitions or before))
+        with self._set(_SHUFFLES, str(partitions)) if partitions else nullcontext():
+            yield
+
+    @contextmanager
+    def running(self, sql: str) -> Iterator[None]:
+        is_long = len(_CONDITION.findall(sql)) > _MOST_COMPILED
+        with self._set(_WHOLE_STAGE, "false") if is_long else nullcontext():
+            yield
+
+    @contextmanager
+    def _set(self, name: str, value: str) -> Iterator[None]:
+        before = self.session.conf.get(name)
+        self.session.conf.set(name, value)
         try:
             yield
         finally:
-            self.session.conf.set(_SHUFFLES, before)
+            self.session.conf.set(name, before)
 
     @contextmanager
     def computed_first(self, view: str, frame: Frame) -> Iterator[None]:

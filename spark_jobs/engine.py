@@ -84,6 +84,10 @@ class Engine(Protocol):
         """While in it, rows are shuffled into this many partitions; 0: as the session has it."""
         ...
 
+    def running(self, sql: str) -> AbstractContextManager[None]:
+        """While in it, this text is run, with the settings that a very long one needs."""
+        ...
+
     def computed_first(self, view: str, frame: Frame) -> AbstractContextManager[None]:
         """While in it, the rows can be read as a view; an engine that plans joins by sizes has
         computed them and knows theirs."""

@@ -95,7 +95,7 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
     what = f"stage {stage.id} ({stage.title})"
     with work.engine.working_on(work.label(stage.id)), explained(what):
         output = stage.output
-        with _small_sides(work, stage):
+        with work.engine.running(stage.sql), _small_sides(work, stage):
             if isinstance(output, ArtifactOutput):
                 partition = _save(work, stage, work.inputs.plan.family(output.family))
             else:

@@ -166,6 +166,10 @@ class TinyEngine:
     def shuffling_into(self, partitions: int) -> Iterator[None]:
         yield
 
+    @contextlib.contextmanager
+    def running(self, sql: str) -> Iterator[None]:
+        yield
+
     def write_artifact(self, frame: Frame, family: Family, folder: str) -> int:
         return self._write(frame.read(), folder, family.buckets if self.has_buckets else 0)
 

@@ -361,3 +361,19 @@ def test_writers_report_their_rows_also_if_there_are_none(
         plain = replace(family, key=(), buckets=0)
         assert spark.write_artifact(frame, plain, f"{folder}/plain") == count
         assert spark.write_result(frame, f"{folder}/result", ordered=True) == count
+
+
+def test_a_text_of_thousands_of_conditions_is_not_compiled_as_one_method(
+    spark: ClassicEngine,
+) -> None:
+    name = "spark.sql.codegen.wholeStage"
+    before = spark.session.conf.get(name)
+    tests = " AND ".join(f"id <> {i + 5}" for i in range(2000))
+    text = f"SELECT id FROM range(3) WHERE {tests}"
+    with spark.running(text):
+        assert spark.session.conf.get(name) == "false"
+        assert "*(" not in _plan(spark.session.sql(text))
+    short = "SELECT id FROM range(3) WHERE id <> 1 AND id <> 2"
+    with spark.running(short):
+        assert "*(" in _plan(spark.session.sql(short))
+    assert spark.session.conf.get(name) == before
