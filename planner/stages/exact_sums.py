@@ -26,7 +26,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from planner.algebra.aggregate_functions import result_type
+from planner.algebra.aggregate_functions import function, result_type
+from planner.algebra.aggregate_record import Empty, Mean
 from planner.algebra.functions import MAX_PRECISION, decimal_result, widest_decimal
 from planner.algebra.relational import (
     Aggregate,
@@ -52,8 +53,6 @@ _ROWS_OF_A_GROUP = 100
 _MOST_ROWS = 1e9
 """A sum of n digits has ten more in Spark. So many rows, even if a join were ten times larger than
 is estimated, do not fill them."""
-_REGROUPED = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
-"""What the values of groups are put together by, for functions whose order does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ class ExactSums:
 
     def _narrowed(self, call: AggregateCall) -> AggregateCall:
         """Return a sum over the narrowest types, if it gains by them."""
-        if call.name != "sum" or call.distinct or call.args[0].type.name != "DECIMAL":
+        if not _is_sum(call) or call.distinct or call.args[0].type.name != "DECIMAL":
             return call
         old = call.args[0].type.precision
         new = self._narrow(call.args[0])
@@ -202,9 +201,9 @@ class ExactSums:
         keys = frozenset(key.id for key in node.keys)
         wanted: dict[ColumnId, Column] = {}
         for _, call in calls:
-            if call.distinct or call.name not in _REGROUPED or not _reorders(call):
+            if call.distinct or function(call.name).merged_by is None or not _reorders(call):
                 return ()
-            if call.name == "sum":
+            if _is_sum(call):
                 outer, _ = _split(call.args[0], frozenset(few) | keys)
                 used = {i for factor in outer for i in references(factor)}
                 wanted |= {i: few[i] for i in sorted(used - keys)}
@@ -238,7 +237,7 @@ class ExactSums:
         for column, call in calls:
             outer: tuple[Scalar, ...] = ()
             part = call
-            if call.name == "sum":
+            if _is_sum(call):
                 outer, inner = _split(call.args[0], given)
                 part = AggregateCall("sum", (inner,), where=call.where)
             if part not in within:
@@ -246,11 +245,11 @@ class ExactSums:
             value: Scalar = Ref(within[part])
             for factor in outer:
                 value = Call("*", (value, factor), decimal_result("*", value.type, factor.type))
-            whole = AggregateCall(_REGROUPED[call.name], (value,))
+            whole = AggregateCall(function(call.name).merged_by or call.name, (value,))
             made = self._result(column, whole)
             over.append((made, whole))
             total: Scalar = _as(Ref(made), column.type)
-            if call.name == "count" and not node.keys:  # no rows, no groups to add up
+            if function(call.name).empty is Empty.ZERO and not node.keys:  # no groups to add up
                 total = Call("coalesce", (total, Literal("0", BIGINT)), BIGINT)
             items.append((column, total))
         grouped = Aggregate(node.input, keys, tuple((c, call) for call, c in within.items()))
@@ -317,7 +316,11 @@ def _product(scalar: Scalar) -> list[Scalar]:
 
 def _reorders(call: AggregateCall) -> bool:
     """Return whether the value does not depend on the order in which rows are added."""
-    return call.name != "sum" or call.args[0].type.is_integer or _is_decimal(call.args[0])
+    return not function(call.name).is_rounded(tuple(arg.type for arg in call.args))
+
+
+def _is_sum(call: AggregateCall) -> bool:
+    return function(call.name).mean is Mean.SUM
 
 
 def _is_decimal(scalar: Scalar) -> bool:
