@@ -93,8 +93,8 @@ def _nulls(
 
 
 def _check_weights(work: Work, source: ManifestSource) -> None:
-    """Of the files that are read for their changes, those since the base run; else of all. (What
-    the base run kept of a source comes from changes that it has checked.)"""
+    """Return the files whose rows are checked: those since the base run if only changes are read,
+    else all. (What the base run kept of a source comes from changes that it has checked.)"""
     versions = {v.version for v in work.inputs.sources() if v.source == source.name}
     version = "delta" if versions == {"delta"} else "snapshot"
     view = SourceInput(view=source.name, source=source.name, version=version)  # type: ignore[arg-type]

@@ -117,7 +117,8 @@ class Engine(Protocol):
         ...
 
     def used(self) -> ApplicationUse:
-        """What has been used up to now, by stage. Scans only where the engine reports them."""
+        """Return what has been used up to now, by stage. Scans are there only where the engine
+        reports them."""
         ...
 
     @property

@@ -45,7 +45,7 @@ class EventRecorder:
         self._reader = EventLogReader(folder / f"{context.applicationId}.inprogress")
 
     def used(self) -> ApplicationUse:
-        """What the application has used up to now, by stage."""
+        """Return what the application has used up to now, by stage."""
         self._bus.waitUntilEmpty()
         return self._reader.read()
 

@@ -119,7 +119,7 @@ def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
 
 
 def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
-    """The same of what is read of other reports. What is not as it was raises
+    """Prove the same of partitions that are read of other reports. One that is not as it was raises
     :class:`include.state.borrowed.BorrowedLostError`: the run can be planned without it."""
     for origin in inputs.plan.shared:
         family = inputs.plan.family(origin.family)
@@ -157,7 +157,7 @@ def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPa
 
 
 def verify_sources(inputs: Inputs) -> None:
-    """Prove it of the pinned files of every source that the run reads, and no others."""
+    """Prove that the pinned files of every source that the run reads are unchanged."""
     for name in sorted({view.source for view in inputs.sources()}):
         verify_pin(inputs.pins[name])
 

@@ -1,5 +1,5 @@
-"""What a stage and a run took, as the records keep it: from the event log where there is one, else
-from the files that were bound."""
+"""Measures what a stage and a run took, for the records: from the event log where there is one,
+else from the files that were bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What everything that is done in one run shares."""
+"""The value that everything which is done in one run shares."""
 
 from __future__ import annotations
 

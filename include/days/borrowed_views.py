@@ -60,7 +60,7 @@ def find_borrowed_views(store: StoreReader, manifest: Manifest) -> tuple[Borrowe
 
 
 def _notes(store: StoreReader, manifest: Manifest) -> Iterator[BorrowableViews]:
-    """What other reports say of the sources, the newest notes first."""
+    """Yield the notes that other reports have left beside the sources, the newest first."""
     for source in sorted({source_of_pin(source.pin) for source in manifest.sources}):
         listed = [
             file
@@ -128,7 +128,8 @@ def _order(found: BorrowedView) -> tuple[int, int, str, int]:
 
 
 def find_lost(plan_uri: str) -> BorrowedLostError | None:
-    """What of other reports a stored plan reads and that is not there any more; None if all is."""
+    """Return an error that names what a stored plan reads of another report and that is gone; None
+    if all of it is there."""
     stored = StoredPlan.read(plan_uri)
     store, plan = stored.store, stored.plan
     origins = {origin.family: origin for origin in plan.shared}

@@ -14,7 +14,7 @@ Outcome = Literal["passed", "failed", "broken"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One expectation and what was seen.
+    """The outcome of one expectation.
 
     ``broken`` means that the check itself could not be evaluated (a column that is not there, a
     type that it does not fit); it says nothing about the data. ``rows`` are some of the rows that
@@ -33,7 +33,7 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """What failed, in one line, for a log or an alarm."""
+        """The outcome in one line, for a log or an alarm."""
         said = ", ".join(f"{name}={value!r}" for name, value in self.arguments)
         what = f"{self.expectation}({said})"
         if self.outcome == "broken":

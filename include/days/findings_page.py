@@ -72,7 +72,7 @@ def _said(finding: Finding) -> str:
 
 
 def _seen(finding: Finding) -> str:
-    """What was found in the data, in one line."""
+    """Return the line that says what a check found in the data."""
     seen = []
     if finding.checked is not None:
         seen.append(f"{finding.unexpected} of {finding.checked} rows do not meet it")

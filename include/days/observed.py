@@ -1,4 +1,4 @@
-"""What earlier runs counted, as the planner wants it."""
+"""Hands the rows that earlier runs counted to the planner."""
 
 from __future__ import annotations
 

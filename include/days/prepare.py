@@ -292,7 +292,7 @@ def _settings_of(spec: ReportSpec, settings: Settings) -> Settings:
 
 
 def _problem(policy: RunPolicy) -> Problem:
-    """Where the report wants results, and what its plans are compared by."""
+    """Return in which runs the report wants results, and what its plans are compared by."""
     if policy.problem == "ivm":
         return ivm(len(policy.runs))
     return Problem(results_at=policy.early_results)

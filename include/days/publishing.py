@@ -210,7 +210,7 @@ def published_folder(pointer: Pointer) -> str:
 
 
 def _without_state(pointer: Pointer, lost: list[str]) -> Pointer:
-    """What is published of a generation whose state is gone, if it is whole."""
+    """Return the pointer of a generation whose state is gone; raise if published files are, too."""
     if lost:
         raise NotPublishedError(
             f"{pointer.folder}/{lost[0]} is published, but gone or changed; the state of "

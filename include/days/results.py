@@ -24,7 +24,7 @@ class NotCompleteError(ForerunError):
 
 
 def read_pointer(store: StoreReader, report: str, day: date) -> Pointer | None:
-    """What is published of a report for a day, None for nothing."""
+    """Return the pointer to what is published of a report for a day; None if nothing is."""
     key = pointer_key(report, day.isoformat())
     found = store.find(key)
     return decode(Pointer, found.data, key) if found else None
@@ -54,7 +54,8 @@ def read_result(
 
 
 def what_lacks(pointer: Pointer) -> tuple[str, ...]:
-    """What a published result is not over, as sentences; empty for the whole day."""
+    """Return sentences that say which part of the day a published result leaves out; none if it is
+    over the whole day."""
     if pointer.early:
         what = f"it is the early result of run {pointer.run}, over what had come by {pointer.as_of}"
         return (f"{what} (about {pointer.fraction:.0%} of the day)",)

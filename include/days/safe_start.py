@@ -1,4 +1,4 @@
-"""How late the final run of a day may start and still meet the deadline.
+"""Forecasts how late the final run of a day may start and still meet the deadline.
 
 The forecast of its wall time comes from the ledger: what runs of the report were estimated to cost
 and how long they took, scaled by what the final run is estimated to cost now. It is made anew
@@ -33,10 +33,11 @@ AROUND_S = 60.0
 """Planning, checking, publishing, and Airflow's own time between these tasks. A guess."""
 
 _NEWEST = 14
-"""Final runs of the ledger that are looked at."""
+"""The forecast looks at this many final runs of the ledger."""
 
 _RANK = 0.9
-"""Of those, the one that is slower than nine in ten: one bad night does not move every deadline."""
+"""The forecast is the run that nine in ten do not exceed: one bad night does not move every
+deadline."""
 
 _BEYOND = 2.0
 """A run estimated at more than this many times the dearest of the past is not like any of them."""
@@ -77,7 +78,8 @@ def safe_start(
     history: Sequence[LedgerEntry],
     retries: Retries,
 ) -> SafeStart:
-    """The same from values: ``cost_s`` and ``history`` as :func:`forecast_wall` takes them."""
+    """Return the latest safe start for values that were read before. :func:`forecast_wall` explains
+    ``cost_s`` and ``history``."""
     wall, why = forecast_wall(cost_s, history, spec.policy)
     needed = 0.0 if wall is None else needed_for(wall, retries)
     at = spec.latest_safe_start(day, timedelta(seconds=math.ceil(needed)))

@@ -1,4 +1,4 @@
-"""What a Spark application really read, wrote and burned, out of its event log.
+"""Reads from an event log what a Spark application really read, wrote and used.
 
 The log is JSON, a line an event. Tasks give CPU time and bytes; the SQL plans give which scan the
 rows came from, so that rows of sources and rows of saved artifacts are told apart. Spark names a

@@ -78,7 +78,7 @@ class DriverFiles:
 
 
 def home_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """Where set-up keeps what it fetched or made.
+    """Return the folder where set-up keeps what it fetched or made.
 
     ``FORERUN_HOME`` if set, else ``.forerun`` of the checkout, else (installed without a checkout)
     ``forerun`` in the user's cache folder.
@@ -150,7 +150,7 @@ def java_executable(environ: Mapping[str, str] | None = None) -> Path | None:
 
 
 def java_version(java: Path) -> str:
-    """What ``java -version`` says (it goes to standard error), or "" if it does not run."""
+    """Return what ``java -version`` prints (to standard error), or "" if it does not run."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     except OSError:
@@ -179,7 +179,7 @@ def require_java(environ: Mapping[str, str] | None = None) -> None:
 
 
 def archive_identity(jars: Path | None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a class-data archive must agree with: the Java build and the class path.
+    """Return what a class-data archive must agree with: the Java build and the class path.
 
     The JVM compares names, sizes and times of the jars; so does this, by their folder's listing.
     """
@@ -197,7 +197,7 @@ def archive_identity(jars: Path | None, environ: Mapping[str, str] | None = None
 
 
 def identity_file(archive: Path) -> Path:
-    """Where the identity of an archive is kept, beside it."""
+    """Return the path, beside an archive, where its identity is kept."""
     return archive.with_suffix(".json")
 
 

@@ -172,7 +172,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _described(kind: Any) -> str:
-    """What to write for a declared type, in words."""
+    """Say in words what an author writes for a declared type."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if kind in _SCALARS:
         return _SCALARS[kind]

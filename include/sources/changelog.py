@@ -15,7 +15,8 @@ from planner.contract.plan_v1 import WEIGHT_COLUMN
 from planner.errors import ForerunError
 
 _SHARE = 0.2
-"""Of the rows of a file that takes some back, how many do: one row in ten is updated. A guess."""
+"""The share of rows that take one back, in a file that has any: one row in ten is updated. A
+guess."""
 
 
 class ChangelogError(ForerunError):

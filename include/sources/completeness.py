@@ -44,7 +44,7 @@ class Missing:
 def find_missing(
     spec: ReportSpec, day: date, now: datetime, *, events: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[Missing, ...]:
-    """What is missing at ``now`` of the sources of which the day is not complete.
+    """Return what is missing at ``now`` of the sources whose day is not complete.
 
     ``events`` has the URIs of the assets that had their event for this day, each with what its
     producer said was missing; None leaves sources that wait for an asset aside. Raises
@@ -80,7 +80,7 @@ def _of_files(
     day: date,
     now: datetime,
 ) -> str:
-    """What the day of a source lacks by its files and the clock; empty if it is complete."""
+    """Say what a source lacks of the day, by its files and the clock; "" if it is complete."""
     match rule:
         case None:
             if source.allow_empty or _files(source, day):

@@ -39,7 +39,7 @@ def changed_contents(form: SourceFormat, location: Location, files: Sequence[Key
 
 
 def _digests(form: SourceFormat, location: Location, files: Sequence[Keyed]) -> list[str]:
-    """One digest per file; empty for one that is gone."""
+    """Return a digest of each file; an empty one for a file that is gone."""
 
     def digest(one: Keyed) -> str:
         file, key = one

@@ -1,4 +1,4 @@
-"""What was pinned: reading pins back, what a delivery is, and proof that files are still the same.
+"""Reads pins back, tells what a delivery is, and proves that files are still the same.
 
 A run reads exactly its pins. A file that was written again, cut short or removed since then would
 silently change the result, so every file is looked at before Spark reads it, and once more before
@@ -52,7 +52,7 @@ def put_together(
 
 
 def delivery(pin: Pin, base: Pin | None, *, growing: bool = True) -> tuple[PinnedFile, ...]:
-    """What a source gained since the base's pin: the files that are in ``pin`` only.
+    """Return the files that a source gained since the base's pin: those that only ``pin`` has.
 
     Raises :class:`SourceChangedError` if the base's files are not all still there unchanged, or
     if a source that does not grow (``growing`` false) has gained a file.

@@ -31,7 +31,7 @@ class SourceFormat(Protocol):
 
     @property
     def name(self) -> str:
-        """What a report says in ``SourceSpec(format=)``."""
+        """The name that a report gives in ``SourceSpec(format=)``."""
         ...
 
     @property

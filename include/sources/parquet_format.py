@@ -36,8 +36,9 @@ class ParquetFormat:
         return read_footers(location, files)
 
     def digest(self, handle: BinaryIO, size: int) -> str:
-        """Of all of a small file. Of a larger one the footer, whose length stands before the four
-        letters that the file ends in, and some blocks: a few reads, however large the file is."""
+        """Return a digest of all of a small file. Of a larger one it covers the footer, whose
+        length stands before the four letters that the file ends in, and some blocks: a few reads,
+        however large the file is."""
         tail = _read(handle, max(0, size - _WHOLE), size)
         if len(tail) < size:
             length = int.from_bytes(tail[-8:-4], "little") + 8

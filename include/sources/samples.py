@@ -83,7 +83,7 @@ def _rows(
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """With texts of which Arrow can take some (of views it cannot)."""
+    """Cast string and binary views to plain columns, of which Arrow can take single rows."""
     views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     fields = [field.with_type(views.get(field.type, field.type)) for field in table.schema]
     return table.cast(pa.schema(fields))
@@ -100,7 +100,7 @@ def _is_simple(kind: pa.DataType) -> bool:
 
 
 def _value(value: object) -> SampleValue:
-    """As the planner takes it: whole numbers as decimals, times without a zone."""
+    """Convert to what the planner takes: whole numbers to decimals, times to UTC without a zone."""
     if isinstance(value, bool | float | str | Decimal) or value is None:
         return value
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""What reports keep for each other, at a run: saying what is kept, and reading what is.
+"""Says what a run keeps, for other reports, and reads what others keep.
 
 After its commit a run says, beside the pins of a source, what it has kept of it. Such a note is a
 hint for who plans (:mod:`include.days.borrowed_views`) and no more: what is read is what the other
@@ -77,7 +77,7 @@ def _is_whole(chain: list[RunCommit], family: str) -> bool:
 
 
 def _folder_of(family: BorrowableView) -> str:
-    """One source of several, the same for all that look."""
+    """Return the folder of one of the view's sources: the same one for all that look."""
     return min(source_of_pin(source.pin) for source in family.sources)
 
 
@@ -104,7 +104,7 @@ def borrowed_partitions(
 def borrowed_partitions_of(
     store: StoreReader, at: Generation, origin: BorrowedFrom
 ) -> tuple[ArtifactPartition, ...]:
-    """The partitions of one of them."""
+    """Return the partitions of one borrowed family, oldest first."""
     there = Generation(origin.report, at.day, origin.generation)
     try:
         chain = read_chain(store, there, tip=origin.run)

@@ -62,7 +62,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expired:
-    """What was deleted."""
+    """How many files clean-up has deleted, and how many bytes."""
 
     files: int
     bytes: int
@@ -141,7 +141,8 @@ def _in_order(store: Store, at: Generation) -> list[StoredFile]:
 
 
 def _notes(store: Store, at: Generation, manifests: Iterable[str]) -> list[StoredFile]:
-    """What the generation has told other reports, beside the pins of its sources."""
+    """List the notes that the generation has left for other reports, beside the pins of its
+    sources."""
     sources = set()
     for key in manifests:
         found = store.find(key)

@@ -72,7 +72,7 @@ def source_of_pin(key: str) -> str:
 
 
 def borrowable_folder(source: str, day: str) -> str:
-    """Where reports say what they keep of a source."""
+    """Return the folder in which reports say what they keep of a source."""
     return f"sources/{part(source, 'source')}/{part(day, 'day')}/kept"
 
 
@@ -86,7 +86,8 @@ def day_folder(report: str, day: str) -> str:
 
 
 def claim_key(report: str) -> str:
-    """What says who may use the report's name in this store. Clean-up leaves it."""
+    """Return the key of the record that says who may use the report's name in this store. Clean-up
+    leaves it."""
     return f"reports/{part(report, 'report')}/claim.json"
 
 
@@ -192,8 +193,8 @@ def history_order(key: str) -> tuple[str, int, int, str]:
 
 
 def fence_key(report: str, day: str) -> str:
-    """What says which generations of a day clean-up has closed. It lies apart from what clean-up
-    deletes, and is itself never deleted."""
+    """Return the key of the record that says which generations of a day clean-up has closed. It
+    lies apart from what clean-up deletes, and is itself never deleted."""
     return f"fences/{part(report, 'report')}/{part(day, 'day')}.json"
 
 

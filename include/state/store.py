@@ -88,7 +88,7 @@ class StoreReader(Protocol):
         ...
 
     def stat(self, key: str) -> StoredFile | None:
-        """What a listing would show of one file, None if there is nothing."""
+        """Return what a listing would show of one file; None if it is not there."""
         ...
 
     def open(self, key: str) -> BinaryIO:
@@ -112,7 +112,7 @@ class StoreReader(Protocol):
         ...
 
     def uri(self, key: str) -> str:
-        """What Spark reads: a ``file://`` or ``s3a://`` URI."""
+        """Return the URI by which Spark reads a key: ``file://`` or ``s3a://``."""
         ...
 
 

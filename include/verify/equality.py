@@ -18,7 +18,7 @@ TOLERANCE = 1e-9
 """Allowed difference of two doubles, as a fraction of the absolute values that went in."""
 
 FLOAT_TOLERANCE = 2.0**-23
-"""The same for FLOAT, whose own rounding is coarser than any order of summation."""
+"""The tolerance for FLOAT, whose own rounding is coarser than any order of summation."""
 
 _NULL, _NEGATIVE, _FINITE, _POSITIVE, _NAN = 0, 1, 2, 3, 4
 
@@ -194,7 +194,7 @@ def _codes(values: pa.ChunkedArray) -> np.ndarray:
 
 
 def _canonical(value: object) -> str:
-    """Text of a nested value; the entries of a map have no order."""
+    """Return a nested value as text; the entries of a map have no order."""
     if isinstance(value, list):
         if value and all(isinstance(v, tuple) for v in value):
             return "{" + ",".join(sorted(_canonical(v) for v in value)) + "}"

@@ -43,7 +43,7 @@ class EngineGap:
 
 
 def gaps_of(query: Relation, gaps: tuple[EngineGap, ...]) -> tuple[EngineGap, ...]:
-    """Those of an engine's gaps that a query falls into, each once."""
+    """Return the gaps of an engine that a query falls into, each once."""
     nodes = list(walk(query))
     return tuple(gap for gap in gaps if any(gap.found(node) for node in nodes))
 

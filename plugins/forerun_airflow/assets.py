@@ -43,7 +43,7 @@ def days_published(spec: ReportSpec, inlet_events: Any, day: str) -> dict[str, t
 
 
 def _what_was_missing(extra: dict[str, Any]) -> tuple[str, ...]:
-    """What an event says was not complete, as sentences, whatever its producer's shape for it."""
+    """Return sentences of what an event says was not complete, in whatever shape it says so."""
     missing = extra.get("incomplete") or ()
     if isinstance(missing, str) or not isinstance(missing, Iterable):
         missing = (missing,)

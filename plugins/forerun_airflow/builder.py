@@ -243,7 +243,7 @@ def progressive_dag(
 
 
 def _of_the_dag(spec: ReportSpec, found: Options, params: dict[str, Param]) -> dict[str, Any]:
-    """What the author has given to the DAG, and what it has where nothing is given."""
+    """Return the arguments of the DAG: what the author gives, with defaults for the rest."""
     given = dict(found.holder)
     check_timeout(spec, given.get("dagrun_timeout"))
     own = dict(given.pop("params", None) or {})

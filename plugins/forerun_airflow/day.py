@@ -53,7 +53,7 @@ class OpenedDay:
 
 
 def store_uri(spec: ReportSpec) -> str:
-    """Where the report's state lives: the spec's store, else the environment's default."""
+    """Return the URI of the report's store: the spec's, else the environment's default."""
     from include.state.opening import default_store
 
     return spec.store or default_store()
@@ -69,8 +69,8 @@ def report_date(context: Any, spec: ReportSpec) -> date:
 
 
 def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: datetime) -> str:
-    """How to run the day. ``auto`` goes straight to the final run where all early runs would come
-    too late: in a backfill, and when the final run's time has passed."""
+    """Choose how to run the day. ``auto`` goes straight to the final run where all early runs would
+    come too late: in a backfill, and when the final run's time has passed."""
     if asked not in MODES:
         raise RequestError(f"mode {asked!r} is unknown", hint=f"Use one of {', '.join(MODES)}.")
     if asked != "auto":
@@ -80,14 +80,14 @@ def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: dat
 
 
 def trigger_of(context: Any) -> str:
-    """What one opening of a day is known by: a new one for every try of the first task, so for
-    every clear, and for the same date run again by hand."""
+    """Return what one opening of a day is known by. It is new for every try of the first task, so
+    for every clear, and for the same date run again by hand."""
     run = context["dag_run"]
     return f"{run.dag_id}/{run.run_id}/{context['ti'].id}"
 
 
 def opened_day(context: Any, task_id: str) -> OpenedDay:
-    """What the first task of the DAG run decided. Fails for good when there was none."""
+    """Return what the first task of the DAG run decided. Fails for good when there was none."""
     record = context["ti"].xcom_pull(task_ids=task_id)
     if not record:
         raise AirflowFailException(f"the day was not opened: see the task {task_id}")

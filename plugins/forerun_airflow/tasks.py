@@ -144,9 +144,9 @@ class PlanRun(RepeatableOperator):
         }
 
     def _incomplete(self, context: Any, opened: OpenedDay) -> list[tuple[str, str]]:
-        """What the wait before a final run has let go on. A wait that gave no answer, because
-        somebody marked it as done, says nothing about the sources: they are not known to be
-        complete."""
+        """Return what was still missing when the wait before a final run let it go on. A wait that
+        gave no answer, because somebody marked it as done, says nothing about the sources: they are
+        not known to be complete."""
         if self.run < self.spec.runs or opened.dry_run:
             return []
         said = context["ti"].xcom_pull(task_ids=self.wait_task)
