@@ -61,8 +61,10 @@ _REQUIRED = (
     # Spark's default is INT96: without statistics, and without a word on the time zone.
     ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
 )
-# What a run of some minutes does without, unless the deployment says otherwise.
+# What a run of some minutes does with, and without, unless the deployment says otherwise.
 _DEFAULTS = (
+    # Spark resolves a level of nested subqueries in each round; reports may have 150.
+    ("spark.sql.analyzer.maxIterations", "1000"),
     ("spark.ui.enabled", "false"),
     ("spark.ui.showConsoleProgress", "false"),
 )

@@ -15,6 +15,7 @@ from include.state.commits import ArtifactError, describe_partition, read_commit
 from include.state.file_store import FileStore
 from planner.contract import ArtifactOutput, ColumnSpec, Family, FamilyInput, SourceInput, Stage
 from planner.errors import ContractError
+from planner.nesting import MOST_LEVELS
 from spark_jobs import stages
 from spark_jobs.classic import ClassicEngine
 from spark_jobs.inputs import bind_inputs, load_inputs
@@ -377,3 +378,10 @@ def test_a_text_of_thousands_of_conditions_is_not_compiled_as_one_method(
     with spark.running(short):
         assert "*(" in _plan(spark.session.sql(short))
     assert spark.session.conf.get(name) == before
+
+
+def test_as_many_levels_of_subqueries_are_read_as_reports_may_have(spark: ClassicEngine) -> None:
+    query = "SELECT id FROM range(200)"
+    for level in range(MOST_LEVELS - 1):
+        query = f"SELECT id FROM ({query}) s{level} WHERE id > {level}"
+    assert spark.session.sql(query).columns == ["id"]
