@@ -66,7 +66,7 @@ STORE = (
     Mutation(
         "publish: what is published is not looked at again", "include/days/publishing.py",
         "there.version == version and not _lost_files(store, there, spec):",
-        "there.version == version:", suite=(_PUBLISHING, "-k", "not s3"),
+        "there.version == version:", suite=(_FENCE,),
     ),
     Mutation(
         "records: a field that nobody knows is taken", "planner/contract/codec.py",
