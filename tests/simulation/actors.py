@@ -1,4 +1,4 @@
-"""Who takes part in a day: the tasks of a report, a second attempt, clean-up, deliveries, readers.
+"""Who does the work of a day: the tasks of a report, a second attempt, clean-up.
 
 They call the product as Airflow's operators and the command line do, with the clock of their host.
 """
@@ -18,7 +18,6 @@ from include.days.prepare import (
     prepare_run,
     publish_result,
     read_findings,
-    read_pointer,
 )
 from include.days.stored_plan import StoredPlan
 from include.reports.spec import ReportSpec
@@ -26,18 +25,21 @@ from include.sources.completeness import find_missing
 from include.state.borrowed import BorrowedLostError
 from include.state.commits import ArtifactError
 from include.state.expire import Retention, expire
-from include.state.store import MissingKeyError, StoreDownError
+from include.state.store import StoreDownError
 from planner.errors import ForerunError
 from spark_jobs.executor import execute
 from spark_jobs.failures import StageError
 from tests.simulation import doors
-from tests.simulation.engine import TinyEngine, parquet, rows_of
-from tests.simulation.invariants import Invariants, pointed
+from tests.simulation.engine import TinyEngine
+from tests.simulation.invariants import Invariants
+from tests.simulation.plans import SOURCE
 from tests.simulation.scheduler import Actor, KilledError, World, process
-from tests.simulation.store import SimStore, key_of
+from tests.simulation.store import key_of
 
 STORE_URI = "s3://sim/store"
 POLLS, POLL = 10, 3600.0
+Lacks = tuple[tuple[str, str], ...]
+"""What sources lack: of each its name, and a sentence."""
 
 
 @dataclass
@@ -76,7 +78,8 @@ def _worth_a_retry(ended: object) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Day:
-    """One attempt of a report at a day: who clears it starts another, with a trigger of its own."""
+    """One attempt of a report at a day: who clears it starts another, with a trigger of its own.
+    ``gives_up``: it goes on although its sources are not complete, and says so."""
 
     spec: ReportSpec
     day: dt.date
@@ -84,6 +87,7 @@ class Day:
     skipped: tuple[int, ...] = ()
     gaps: tuple[float, ...] = ()
     tries: int = 3
+    gives_up: bool = False
 
     def __call__(self, cast: Cast) -> str:
         """The day from opening to publishing; how it ended."""
@@ -96,9 +100,10 @@ class Day:
             cast.world.sleep(self.gaps[run - 1])
             if run in self.skipped:
                 continue
-            if run == spec.runs and not self._complete(cast):
+            lacks = self._wait(cast) if run == spec.runs else ()
+            if lacks and not self.gives_up:
                 return "never complete"
-            ended = self.run(cast, generation, run)
+            ended = self.do(cast, generation, run, lacks)
             if run in spec.policy.early_results and not isinstance(ended, ForerunError):
                 cast.task(f"publish run {run}", lambda r=run: self.publish(cast, generation, r), 2)
         ended = cast.task("publish", lambda: self.publish(cast, generation, spec.runs), tries)
@@ -114,23 +119,35 @@ class Day:
     def handle(self, generation: str) -> handle.Day:
         return handle.Day.of(STORE_URI, self.spec, self.day, generation)
 
-    def _complete(self, cast: Cast) -> bool:
-        for _ in range(POLLS):
-            look = lambda: find_missing(self.spec, self.day, cast.now())  # noqa: E731
-            if process(cast.world, "wait", look) == ():
-                return True
-            cast.world.sleep(POLL)
-        return False
+    def lacks(self, cast: Cast) -> Lacks:
+        """What the day's sources lack now; one who cannot tell finds that they lack something."""
+        look = lambda: find_missing(self.spec, self.day, cast.now())  # noqa: E731
+        found = process(cast.world, "wait", look)
+        if isinstance(found, tuple):
+            return tuple((each.source, each.what) for each in found)
+        return ((SOURCE, "nobody knows"),)
 
-    def run(self, cast: Cast, generation: str, run: int) -> Any:
+    def _wait(self, cast: Cast) -> Lacks:
+        for _ in range(POLLS if not self.gives_up else 2):
+            if not (lacks := self.lacks(cast)):
+                break
+            cast.world.sleep(POLL)
+        return lacks
+
+    def do(self, cast: Cast, generation: str, run: int, lacks: Lacks = ()) -> Any:
         """Plan and do a run, as the tasks ``plan`` and ``run``."""
-        ready = cast.task(f"plan run {run}", lambda: self.plan(cast, generation, run), self.tries)
+        plan = lambda: self.plan(cast, generation, run, lacks=lacks)  # noqa: E731
+        ready = cast.task(f"plan run {run}", plan, self.tries)
         if not isinstance(ready, PreparedRun) or ready.skip_reason:
             return ready
         return cast.task(f"run {run}", lambda: self.submit(cast, ready), self.tries)
 
-    def plan(self, cast: Cast, generation: str, run: int, *, share: bool = True) -> PreparedRun:
-        ready = prepare_run(self.handle(generation), run, now=cast.now(), share=share)
+    def plan(
+        self, cast: Cast, generation: str, run: int, *, share: bool = True, lacks: Lacks = ()
+    ) -> PreparedRun:
+        ready = prepare_run(
+            self.handle(generation), run, now=cast.now(), share=share, incomplete=lacks
+        )
         cast.watch.planned(ready)
         return ready
 
@@ -165,118 +182,43 @@ def _quiet(_line: str) -> None:
     """Progress is not read by anybody."""
 
 
-def second_attempt(cast: Cast, day: Day, run: int, sleep: float) -> None:
+@dataclass(frozen=True, kw_only=True)
+class SecondAttempt:
     """A try of run ``run`` that Airflow believes to be dead, and that is not: it plans, runs and
     publishes beside the other one."""
-    cast.world.sleep(sleep)
-    generation = cast.generations.get((day.spec.name, day.day.isoformat(), day.trigger))
-    if generation is None:
-        return
-    if run == day.spec.runs:
-        look = process(cast.world, "wait", lambda: find_missing(day.spec, day.day, cast.now()))
-        if look != ():
-            return
-    day.run(cast, generation, run)
-    cast.world.sleep(sleep)
-    cast.task(f"publish run {run}", lambda: day.publish(cast, generation, run), 1)
 
-
-def clean_up(cast: Cast, report: str, rounds: tuple[tuple[float, Retention], ...]) -> None:
-    """``forerun expire`` now and then, by the clock of its host."""
-    store = doors.open_sim(STORE_URI)
-    for sleep, keep in rounds:
-        cast.world.sleep(sleep)
-        cast.task(f"expire {keep}", lambda k=keep: expire(store, report, k), 1)
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """What the deliverer does to one file after ``sleep`` seconds: put rows, or delete it."""
-
+    day: Day
+    run: int
     sleep: float
-    name: str
-    rows: tuple[tuple[int, int], ...] | None
 
-
-def deliver(cast: Cast, folder: str, steps: tuple[Delivery, ...]) -> None:
-    """Files of a source come, change and vanish. Nothing happens to the deliverer itself."""
-    world = cast.world
-    if world.running is not None:
-        world.running.robust = True
-    store = SimStore(cast.watch.bucket, "")
-    for step in steps:
-        world.sleep(step.sleep)
-        key = f"{folder}/{step.name}"
-        if step.rows is None:
-            store.delete(key)
-        else:
-            store.put(key, b"" if step.name.startswith("_") else parquet(step.rows))
-
-
-def damage(cast: Cast, sleep: float, place: float, *, gone: bool) -> None:
-    """Somebody deletes a file of the state, or writes over one that is named."""
-    if cast.world.running is not None:
-        cast.world.running.robust = True
-    cast.world.sleep(sleep)
-    named = cast.watch.named
-    keys = [k for k in cast.watch.bucket.keys if k in named or (gone and "/artifacts/" in k)]
-    if not keys:
-        return
-    key = keys[int(place * len(keys))]
-    store = SimStore(cast.watch.bucket, "")
-    if gone:
-        store.delete(key)
-    else:
-        store.put(key, parquet(((9, 999),)))
-
-
-def read_published(cast: Cast, day: Day, sleeps: tuple[float, ...], patience: float) -> None:
-    """A reader of the pointer: whole versions, or a loud error if it dawdled longer than policy."""
-    for sleep in sleeps:
-        cast.world.sleep(sleep)
-        process(cast.world, "read", lambda: _read_once(cast, day, patience))
-
-
-def _read_once(cast: Cast, day: Day, patience: float) -> None:
-    world, store = cast.world, doors.open_sim(STORE_URI)
-    pointer = read_pointer(store, day.spec.name, day.day)
-    if pointer is None:
-        return
-    whole = doors.locate_sim("s3://sim/").store
-    rows: list[tuple[int, int]] = []
-    for file in pointer.files:
-        try:
-            data = whole.get(f"{key_of(pointer.folder)}/{file.name}")
-        except MissingKeyError:
-            if f"{key_of(pointer.folder)}/{file.name}" in cast.watch.damaged:
-                return
-            since = cast.watch.superseded.get(pointer.folder)
-            if since is None or world.clock.now - since < patience:
-                world.broken(f"invariant 9: a reader of {pointer.version} finds no {file.name}")
+    def __call__(self, cast: Cast) -> None:
+        day = self.day
+        cast.world.sleep(self.sleep)
+        generation = cast.generations.get((day.spec.name, day.day.isoformat(), day.trigger))
+        if generation is None:
             return
-        rows += rows_of(data)
-    whole_ones = not any(name in cast.watch.damaged for name in pointed(pointer))
-    if whole_ones and "warehouse/" not in pointer.folder and len(rows) != pointer.rows:
-        world.broken(f"invariant 9: a reader of {pointer.version} has {rows}")
+        lacks: Lacks = ()
+        if self.run == day.spec.runs:
+            lacks = day.lacks(cast)
+            if lacks and not day.gives_up:
+                return
+        day.do(cast, generation, self.run, lacks)
+        cast.world.sleep(self.sleep)
+        cast.task(f"publish run {self.run}", lambda: day.publish(cast, generation, self.run), 1)
 
 
-def read_partition(cast: Cast, folder: str, sleeps: tuple[float, ...]) -> None:
-    """A reader of a partition folder, who lists it and reads what is there."""
-    whole = doors.locate_sim("s3://sim/").store
-    seen = False
-    for sleep in sleeps:
-        cast.world.sleep(sleep)
+@dataclass(frozen=True, kw_only=True)
+class CleanUp:
+    """``forerun expire`` now and then, by the clock of its host."""
 
-        def look() -> bool:
-            files = [f for f in whole.list(folder) if f.key.endswith(".parquet")]
-            for file in files:
-                whole.get(file.key)
-            return len(files) == 1
+    report: str
+    rounds: tuple[tuple[float, Retention], ...]
 
-        ended = process(cast.world, "read", look)
-        if isinstance(ended, MissingKeyError) or (seen and ended is False):
-            cast.world.broken(f"invariant 9: {folder} is empty for a reader")
-        seen = seen or ended is True
+    def __call__(self, cast: Cast) -> None:
+        store = doors.open_sim(STORE_URI)
+        for sleep, keep in self.rounds:
+            cast.world.sleep(sleep)
+            cast.task(f"expire {keep}", lambda k=keep: expire(store, self.report, k), 1)
 
 
 Body = Callable[[Cast], Any]

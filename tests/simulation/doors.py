@@ -2,8 +2,8 @@
 
 The product runs as it is. Replaced are: how a URI becomes a store, the planner (by plans of one
 query, :mod:`tests.simulation.plans`), random names (by counted ones, so that a seed says all), and
-thread pools (by loops: an actor is one thread). Reading the same record or footer again is
-remembered.
+thread pools (by loops: an actor is one thread). Reading the same record or footer again, and
+writing the same report, is remembered.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from include.days import partition_sink
 from include.machine import wall_clock
+from include.reports import spec
 from include.sources import files, footers, row_counts
 from include.sources.files import Location
 from include.state import backoff, expire, opening, records
@@ -163,6 +165,7 @@ def installed(more: Iterable[tuple[Any, Any]] = (), *, real_codec: bool = False)
         (planner.api.plan, _plan),
         (footers.read_footer, remembering.footer(footers.read_footer)),
         (partition_sink._one_file, remembering.one_file(partition_sink._one_file)),
+        (spec.encode_report, lru_cache(spec.encode_report)),
         (wall_clock.utc_now, _now),
         *more,
     ]

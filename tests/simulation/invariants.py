@@ -37,7 +37,8 @@ MAY_CHANGE = ("/stages/", "/probe/", "/pointer.json", "/fences/")
 @dataclass
 class Invariants:
     """Watches one schedule. ``arrived``: the step at which a file of a source came, by key and
-    identity; ``superseded``: by version folder, the true time at which readers were sent elsewhere.
+    identity; ``superseded``: by version folder, the true time at which readers were sent elsewhere;
+    ``garbled``: of records what was in them before and after somebody turned a bit.
     """
 
     world: World
@@ -52,6 +53,7 @@ class Invariants:
     closed: dict[tuple[str, str], int] = field(default_factory=dict)
     asked: dict[Actor | None, float] = field(default_factory=dict)
     damaged: set[str] = field(default_factory=set)
+    garbled: dict[str, tuple[bytes, bytes]] = field(default_factory=dict)
     closed_at: dict[tuple[str, str, int], float] = field(default_factory=dict)
 
     def changed(self, key: str, old: Stored | None, new: Stored | None) -> None:
@@ -80,6 +82,8 @@ class Invariants:
         if self._by_vandal():
             self.damaged.add(full)
             self.named.pop(full, None)
+            if full in self.garbled:
+                return
         elif full in self.named and new is None:
             self.broken(3, f"{key} was deleted, and {self.named[full]} names it")
         watch = self._watcher(key)
@@ -153,8 +157,13 @@ class Invariants:
             return
         manifest = decode(Manifest, new.data, key)
         self.oracle.manifests[key] = manifest
+        if manifest.base >= manifest.run and not self._is_closed(generation_of(key)):
+            self.broken(2, f"{key} goes on from run {manifest.base}, which comes after it")
         self._acts_on_closed(key, generation_of(key))
         pin = self.oracle.pins[manifest.sources[0].pin]
+        marker = f"{key_of(pin.path)}/_SUCCESS"
+        if manifest.final and not manifest.incomplete and marker not in self.bucket.objects:
+            self.broken(13, f"{key} is of a day that was not complete, and does not say so")
         there = {(key_of(f.uri), f.identity) for f in pin.files}
         began = self.world.running.began_step if self.world.running else self.world.steps
         for name in filter(is_data, self.bucket.below(key_of(pin.path))):
@@ -228,12 +237,22 @@ class Invariants:
             self.named[name] = key
         at = Generation(pointer.report, pointer.day, str(pointer.generation))
         wanted = self.oracle.result(at, pointer.run)
+        self._says_what_lacks(key, at, pointer.run, pointer.incomplete)
+        if self.damaged.intersection(pointed(pointer)):
+            return  # after it was compared: no order of steps keeps that from happening
         found = self._read(pointed(pointer))
         if isinstance(found, str):
             self.broken(9, f"{key} points at {found}, which is not there")
         elif tuple(sorted(found)) != wanted or len(found) != pointer.rows:
             said = f"published are {found}, said to be {pointer.rows} rows"
             self.broken(1, f"{key}: {pointer.version} should be {wanted}; {said}")
+
+    def _says_what_lacks(
+        self, key: str, at: Generation, run: int, said: tuple[tuple[str, str], ...]
+    ) -> None:
+        manifest = self.oracle.manifest(at, run)
+        if manifest is not None and said != manifest.incomplete:
+            self.broken(13, f"{key} says that {said} is missing, {manifest.incomplete} was")
 
     def _moves_on(self, key: str, before: Pointer, after: Pointer) -> None:
         older = after.generation < before.generation
@@ -260,6 +279,7 @@ class Invariants:
             self.broken(9, f"{key} went back from {before.version} to {stamp.version}")
         at = Generation(stamp.report, stamp.day, str(stamp.generation))
         run = int(stamp.version.split("-")[1])
+        self._says_what_lacks(key, at, run, stamp.incomplete)
         if rows_of(new.data) != self.oracle.result(at, run):
             self.broken(1, f"{key} holds {rows_of(new.data)}, not {self.oracle.result(at, run)}")
 

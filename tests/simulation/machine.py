@@ -16,17 +16,17 @@ from planner.errors import ForerunError
 from tests.simulation import doors
 from tests.simulation.actors import STORE_URI, Cast, Day, actor
 from tests.simulation.clock import DAY, Clock
+from tests.simulation.drawing import draw
 from tests.simulation.invariants import Invariants, pointed
 from tests.simulation.leaks import leaks
 from tests.simulation.oracle import Oracle
-from tests.simulation.scenario import Scenario, draw, source_folder
+from tests.simulation.policies import PriorityPolicy, RandomPolicy, ScriptPolicy
+from tests.simulation.scenario import Scenario, source_folder
 from tests.simulation.scheduler import (
     Deviation,
     Event,
     Outcome,
     Policy,
-    RandomPolicy,
-    ScriptPolicy,
     StopError,
     Turn,
     World,
@@ -44,7 +44,7 @@ BY_CLEAN_UP = {
     "stage",
     "contract",
 }
-BY_DAMAGE = {"artifact", "borrowed-lost", "stage", "store-missing"}
+BY_DAMAGE = {"artifact", "borrowed-lost", "stage", "store-missing", "contract"}
 BY_CHANGES = {"source-changed", "stage"}
 
 
@@ -94,7 +94,8 @@ def play(
     scenario = draw(seed)
     policy: Policy
     if script is None:
-        policy = RandomPolicy(seed, scenario.rates)
+        by_chance = PriorityPolicy if scenario.rates.depth else RandomPolicy
+        policy = by_chance(seed, scenario.rates)
     else:
         policy = ScriptPolicy(script.turns, script.deviations)
     world = World(policy, Clock(store_skew=scenario.store_skew), scenario.tick)
@@ -158,6 +159,12 @@ def _calm(cast: Cast, scenario: Scenario) -> None:
 
 def _repair(cast: Cast, scenario: Scenario) -> None:
     """What was damaged is whole once it is published again, or that fails."""
+    bucket = cast.watch.bucket
+    bucket.changed = lambda key, old, new: None
+    for key, (whole, turned) in cast.watch.garbled.items():
+        if key in bucket.objects and bucket.objects[key].data == turned:
+            bucket.put(key, whole)  # a person has restored it
+    bucket.changed = cast.watch.changed
     for day in scenario.days:
         key = pointer_key(day.spec.name, day.day.isoformat())
         pointer = cast.watch.pointers.get(key)

@@ -156,8 +156,14 @@ MUTATIONS = (
     ),
     Mutation("nothing is verified before publication", (
         (publishing._try_to_publish, (("    verify_partition(store, result)\n", ""),)),
-        (publishing._is_as_published, (("    stored = store.stat(key)", "    return True"),)),
+        (publishing._published, (("stored is None or not _is_as_published(store, key, copied)",
+                                  "stored is None"),)),
     )),
+    _one(
+        "readers are not told what was missing", publishing._try_to_publish,
+        ("decode(Manifest, store.get(at.manifest(run)), at.manifest(run))",
+         "replace(decode(Manifest, store.get(at.manifest(run)), ''), incomplete=())"),
+    ),
     _one(
         "publishing again does not look", publishing._lost_files,
         ("    folder = published_folder(pointer)", "    return []"),

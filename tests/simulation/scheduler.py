@@ -1,25 +1,25 @@
-"""Who goes next, and what becomes of each store call: decided before every call, from a seed.
+"""Who goes next, and what becomes of each store call: decided before every call, by a policy.
 
 Actors are greenlets: one runs at a time, and hands over only where it calls the store. What the
-policy decided is kept as a list of deviations from the dull schedule (everybody in turn to the end,
-nothing fails), each bound to an actor and the number of its call. So a schedule can be replayed,
-and made smaller by leaving deviations out (:mod:`tests.simulation.shrink`).
+policy (:mod:`tests.simulation.policies`) decided is kept as a list of deviations from the dull
+schedule (everybody in turn to the end, nothing fails), each bound to an actor and the number of its
+call. So a schedule can be replayed, and made smaller by leaving deviations out
+(:mod:`tests.simulation.shrink`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import random
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 from greenlet import greenlet
 
 from include.state.store import StoreDownError
-from tests.simulation.clock import HOUR, Clock, in_words
+from tests.simulation.clock import Clock, in_words
 
 MOST_CALLS = 20_000
 
@@ -34,14 +34,6 @@ class Outcome(Enum):
     KILLED_BEFORE = "the process is killed before it"
     KILLED_AFTER = "done, then the process is killed"
     TORN = "seen in two halves, others go on in between"
-
-
-_FAULTS = (
-    Outcome.FAILED, Outcome.FAILED, Outcome.LOST, Outcome.LOST, Outcome.DOUBTED,
-    Outcome.KILLED_BEFORE, Outcome.KILLED_BEFORE, Outcome.KILLED_AFTER, Outcome.KILLED_AFTER,
-)  # fmt: skip
-_WRITES = frozenset(("put", "put_if_absent", "put_if_match", "copy", "delete"))
-_SLOW = (1.0, 60.0, HOUR, 3 * HOUR, 30 * HOUR, 80 * HOUR)
 
 
 class Steps(float):
@@ -84,113 +76,26 @@ class Turn:
     calls: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rates:
-    """How wild a schedule is: chances per store call. ``before_writes``: that others go on just
-    before a write, which is where what was read before may have become untrue; ``hold``: that they
-    go on for long there."""
+class Policy(Protocol):
+    """Decides for a schedule. ``deviations``: what it has let go wrong so far."""
 
-    turn: float = 0.1
-    before_writes: float = 0.2
-    hold: float = 0.0
-    fault: float = 0.0
-    slow: float = 0.0
-    torn: float = 0.0
-    most_faults: int = 4
-
-    @staticmethod
-    def drawn(rng: random.Random) -> Rates:
-        return Rates(
-            turn=rng.choice((0.005, 0.02, 0.05, 0.2)),
-            before_writes=rng.choice((0.05, 0.2, 0.5)),
-            hold=rng.choice((0.0, 0.02, 0.1)),
-            fault=rng.choice((0.0, 0.002, 0.01, 0.03)),
-            slow=rng.choice((0.0, 0.002, 0.01, 0.03)),
-            torn=rng.choice((0.0, 0.05)),
-            most_faults=rng.choice((1, 3, 8)),
-        )
-
-
-class RandomPolicy:
-    """Decides by chance, and remembers what it let go wrong."""
-
-    def __init__(self, seed: int, rates: Rates) -> None:
-        self._rng = random.Random(f"schedule {seed}")
-        self._rates = rates
-        self._faults = 0
-        self.deviations: list[Deviation] = []
+    deviations: list[Deviation]
 
     def turn(self, actor: Actor, world: World, op: str) -> Actor:
         """Who goes on when ``actor`` is about to call ``op``."""
-        chance = self._rates.before_writes if op in _WRITES else self._rates.turn
-        if self._rng.random() < chance:
-            others = [one for one in world.able(world.alive()) if one is not actor]
-            return self._rng.choice(others) if others else actor
-        return actor
+        ...
 
     def first(self, alive: list[Actor], able: list[Actor]) -> Actor:
         """Who goes on when somebody has ended or waits."""
-        return self._rng.choice(able)
+        ...
 
     def slow(self, actor: Actor, world: World, op: str) -> float:
-        if op in _WRITES and self._rng.random() < self._rates.hold:
-            return self._note(actor, Steps(world.steps + self._rng.randint(5, 100)))
-        chance = self._rates.slow * (4 if op in _WRITES else 1)
-        if chance and self._rng.random() < chance:
-            return self._note(actor, self._rng.choice(_SLOW))
-        return 0.0
+        """How long the call takes while others go on; 0 for no time at all."""
+        ...
 
     def outcome(self, actor: Actor, op: str) -> Outcome:
-        if op in ("list", "folders") and self._rng.random() < self._rates.torn:
-            return self._note(actor, Outcome.TORN)
-        if self._faults < self._rates.most_faults and self._rng.random() < self._rates.fault:
-            self._faults += 1
-            return self._note(actor, self._rng.choice(_FAULTS))
-        return Outcome.DONE
-
-    def _note(self, actor: Actor, value: Any) -> Any:
-        self.deviations.append(Deviation(actor.name, actor.calls, value))
-        return value
-
-
-class ScriptPolicy:
-    """Decides as it is told; what does not fit (any more) is passed over. When the turns are used
-    up, everybody goes on to the end, one after the other."""
-
-    def __init__(self, turns: list[Turn], deviations: list[Deviation]) -> None:
-        self.deviations = deviations
-        self._turns = turns[::-1]
-        self._outcomes = {
-            (d.actor, d.number): d.value for d in deviations if isinstance(d.value, Outcome)
-        }
-        self._slow = {
-            (d.actor, d.number): d.value for d in deviations if not isinstance(d.value, Outcome)
-        }
-
-    def _next(self, alive: list[Actor]) -> Actor | None:
-        by_name = {one.name: one for one in alive}
-        while self._turns:
-            turn = self._turns[-1]
-            actor = by_name.get(turn.actor)
-            if actor is not None and actor.made < turn.calls:
-                return actor
-            self._turns.pop()
-        return None
-
-    def turn(self, actor: Actor, world: World, op: str) -> Actor:
-        return self._next(world.alive()) or actor
-
-    def first(self, alive: list[Actor], able: list[Actor]) -> Actor:
-        return self._next(alive) or able[0]
-
-    def slow(self, actor: Actor, world: World, op: str) -> float:
-        return self._slow.get((actor.name, actor.calls), 0.0)
-
-    def outcome(self, actor: Actor, op: str) -> Outcome:
-        return self._outcomes.get((actor.name, actor.calls), Outcome.DONE)
-
-
-Policy = RandomPolicy | ScriptPolicy
+        """What becomes of the call."""
+        ...
 
 
 class Actor:
