@@ -144,7 +144,7 @@ def _reports(scenario: Scenario, dice: _Dice) -> None:
             buckets=2 * dice.chance(0.5),
         )
         for date in dates:
-            for trigger in _TRIGGERS[: rng.choice((1, 2, 3) if has.table else (1, 1, 2, 2, 3))]:
+            for trigger in _TRIGGERS[: rng.choice((2, 3, 3) if has.table else (1, 1, 2, 2, 3))]:
                 day = Day(
                     spec=spec,
                     day=date,

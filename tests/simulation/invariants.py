@@ -86,9 +86,17 @@ class Invariants:
                 return
         elif full in self.named and new is None:
             self.broken(3, f"{key} was deleted, and {self.named[full]} names it")
+        elif new is None and "/artifacts/" in key:
+            self._orphan(key)
         watch = self._watcher(key)
         if watch is not None:
             watch(key, old, new)
+
+    def _orphan(self, key: str) -> None:
+        """What may be deleted of a generation that stays: attempts at committed runs."""
+        at, run = generation_of(key), int(key.split("/")[6].partition("-")[0])
+        if not self._is_closed(at) and at.commit(run) not in self.commits:
+            self.broken(3, f"{key} was deleted, and run {run} may still name it")
 
     def _by_vandal(self) -> bool:
         return self.world.running is not None and self.world.running.name == VANDAL
