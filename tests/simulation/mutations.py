@@ -161,8 +161,8 @@ MUTATIONS = (
     )),
     _one(
         "readers are not told what was missing", publishing._try_to_publish,
-        ("decode(Manifest, store.get(at.manifest(run)), at.manifest(run))",
-         "replace(decode(Manifest, store.get(at.manifest(run)), ''), incomplete=())"),
+        ("read_manifest(store, at, run)",
+         "replace(read_manifest(store, at, run), incomplete=())"),
     ),
     _one(
         "publishing again does not look", publishing._lost_files,
