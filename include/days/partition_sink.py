@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from include.reports.spec import PartitionFolder
 from include.sources.files import Location, locate
 from include.state.backoff import Backoff
+from include.state.commits import verify_partition
 from include.state.records import ArtifactFile, ArtifactPartition, Pointer
 from include.state.store import Store, StoreReader, checksum_text, is_hidden
 from planner.contract.codec import from_json
@@ -60,12 +61,14 @@ def publish_partition(
     """Make the folder of ``stamp.day`` hold this result; return its URI and its data file.
 
     Repeating it changes nothing. Raises :class:`NotPublishedError` if the folder holds a newer
-    generation or files of others, or the result is too large for one file.
+    generation or files of others, or the result is too large for one file; and
+    :class:`include.state.commits.ArtifactError` if its files are not as they were committed.
     """
     target = _target(sink, date.fromisoformat(stamp.day))
     name = f"{stamp.report}.parquet"
     _refuse_strangers(target, name)
     data = _one_file(store, result, stamp)
+    verify_partition(store, result)  # what was read is what was committed
     _replace(target.store, f"{target.key}/{name}", data, stamp)
     return target.store.uri(target.key), (
         ArtifactFile(name=name, size=len(data), checksum=_checksum(data)),

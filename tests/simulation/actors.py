@@ -155,7 +155,8 @@ class Day:
         """One submission, and another one without what other reports keep, if that is lost."""
         try:
             return do_run(cast, ready.plan_uri)
-        except BorrowedLostError:
+        except BorrowedLostError as error:
+            cast.world.note(f"run {ready.run}: {error.code}: {error.message}")
             again = self.plan(cast, ready.at.generation, ready.run, share=False)
             return None if again.skip_reason else do_run(cast, again.plan_uri)
 

@@ -30,6 +30,8 @@ from tests.simulation.store import Bucket, Stored, is_data, key_of
 STORE, TABLES, WAREHOUSE = "store/", "tables/", "warehouse/"
 VANDAL = "vandal"
 """Damages what is stored, from outside: nothing of it may be published all the same."""
+READERS_FIND = "readers find"
+"""How a line of the trace begins that says what is published from now on."""
 MAY_CHANGE = ("/stages/", "/probe/", "/pointer.json", "/fences/")
 """Records of the store that may be put again; all others never change."""
 
@@ -234,6 +236,8 @@ class Invariants:
             for name in pointed(before):
                 self.named.pop(name, None)
         if before is None or before.version != pointer.version:
+            lacks = f"{', early' * pointer.early}{', incomplete' * bool(pointer.incomplete)}"
+            self.world.note(f"{READERS_FIND}: {pointer.version}{lacks}")
             at = Generation(pointer.report, pointer.day, str(pointer.generation))
             self._acts_on_closed(key, at)
         self.pointers[key] = pointer

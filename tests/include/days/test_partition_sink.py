@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from include.days import partition_sink
 from include.days.partition_sink import Stamp, publish_partition, read_stamp
 from include.days.prepare import NotPublishedError, latest_generation, publish_result, read_pointer
 from include.reports.spec import PartitionFolder
 from include.sources.files import locate
-from include.state.commits import read_commit
+from include.state.commits import ArtifactError, describe_partition, read_commit
 from include.state.fence import close_through
 from include.state.file_store import FileStore
-from include.state.records import ArtifactFile, ArtifactPartition
+from include.state.records import ArtifactPartition
 from include.state.store import Store, is_hidden
 from tests.include.days.day_cases import DAY, NOW, DayCase
 
@@ -145,6 +146,23 @@ def test_an_older_generation_that_comes_late_changes_nothing(tmp_path, store_uri
     with pytest.raises(NotPublishedError, match="generation 1 is older"):
         publish_partition(case.store, late, case.spec.sink, stamp)
     assert case.store.find(KEY) == before
+
+
+def test_a_result_that_changes_while_it_is_read_is_not_published(tmp_path, monkeypatch):
+    case = case_in(tmp_path, (tmp_path / "store").as_uri())
+    generation = whole_day(case, "first")
+    result, real = result_of(case), partition_sink._one_file
+
+    def read_late(store, result, stamp):
+        other = io.BytesIO()
+        pq.write_table(pa.table({"day": ["2026-03-01"], "amount": [999]}), other)
+        store.put(f"{result.folder}/{result.files[0].name}", other.getvalue())
+        return real(store, result, stamp)
+
+    monkeypatch.setattr(partition_sink, "_one_file", read_late)
+    with pytest.raises(ArtifactError, match=result.files[0].name):
+        publish(case, generation)
+    assert case.store.find(KEY) is None
 
 
 def test_a_file_that_changed_since_it_was_looked_at_is_looked_at_again(tmp_path, monkeypatch):
@@ -282,10 +300,8 @@ def written(store: Store, *tables: pa.Table) -> ArtifactPartition:
         sink = io.BytesIO()
         pq.write_table(rows, sink)
         store.put(f"made/part-{number}.parquet", sink.getvalue())
-    names = [f"part-{number}.parquet" for number in range(len(tables))]
-    files = tuple(ArtifactFile(name=name, size=1) for name in names)
-    return ArtifactPartition(
-        family="result", run=2, attempt="a", folder="made", files=files, rows=0, columns=()
+    return describe_partition(
+        store, family="result", run=2, attempt="a", folder="made", rows=0, columns=()
     )
 
 
