@@ -65,9 +65,10 @@ class Inputs:
             return self.shared[family]
         return tuple(a for commit in self.chain for a in commit.artifacts if a.family == family)
 
-    def sources(self) -> tuple[SourceInput, ...]:
-        """Every view that some stage of the run reads, once."""
-        wanted = (i for s in self.plan.run.stages for i in s.inputs if isinstance(i, SourceInput))
+    def sources(self, *stages: Stage) -> tuple[SourceInput, ...]:
+        """Every view of a source that these stages read, once; by default all stages of the run."""
+        reading = stages or self.plan.run.stages
+        wanted = (i for s in reading for i in s.inputs if isinstance(i, SourceInput))
         return tuple(dict.fromkeys(wanted))
 
     def families(self) -> tuple[Family, ...]:
@@ -156,9 +157,10 @@ def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPa
     refuse_closed_origins(store, inputs.at, inputs.plan)
 
 
-def verify_sources(inputs: Inputs) -> None:
-    """Prove that the pinned files of every source that the run reads are unchanged."""
-    for name in sorted({view.source for view in inputs.sources()}):
+def verify_sources(inputs: Inputs, *stages: Stage) -> None:
+    """Prove that the pinned files of every source that these stages read, by default all stages of
+    the run, are unchanged."""
+    for name in sorted({view.source for view in inputs.sources(*stages)}):
         verify_pin(inputs.pins[name])
 
 

@@ -34,7 +34,7 @@ from planner.contract.parameters import value_of
 from planner.errors import ContractError
 from spark_jobs.engine import Frame, describe_schema, quoted, schema_of
 from spark_jobs.failures import explained
-from spark_jobs.inputs import check_family
+from spark_jobs.inputs import check_family, verify_sources
 from spark_jobs.metrics import stage_metrics
 from spark_jobs.work import Work
 
@@ -46,7 +46,8 @@ def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> S
     """Do a stage, or take over what an earlier attempt has done, verified.
 
     ``done`` holds this run's partitions so far, by family. Raises ``StageError`` with
-    Spark's message if the SELECT fails, :class:`ContractError` if its schema is not the plan's.
+    Spark's message if the SELECT fails, :class:`ContractError` if its schema is not the plan's, and
+    :class:`include.sources.delivery.SourceChangedError` for a file that changed while it was read.
     """
     digest = stage_digest(work, stage, done)
     key = (work.inputs.at, work.inputs.plan.run.index, stage.id)
@@ -60,6 +61,8 @@ def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> S
         else:
             return replace(found, metrics=replace(found.metrics, reused=True))
     record = _do(work, stage, digest, done)
+    # Before it is recorded: a retry takes it over, when a changed file may be back as it was.
+    verify_sources(work.inputs, stage)
     if broken and _replaced(work, record):
         return record
     there = record_stage(work.store, work.inputs.at, record)

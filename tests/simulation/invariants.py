@@ -96,9 +96,14 @@ class Invariants:
 
     def _orphan(self, key: str) -> None:
         """What may be deleted of a generation that stays: attempts at committed runs."""
-        at, run = generation_of(key), int(key.split("/")[6].partition("-")[0])
-        if not self._is_closed(at) and at.commit(run) not in self.commits:
-            self.broken(3, f"{key} was deleted, and run {run} may still name it")
+        if not self._is_closed(generation_of(key)) and not self.is_of_committed_run(key):
+            self.broken(3, f"{key} was deleted, and its run may still name it")
+
+    def is_of_committed_run(self, key: str) -> bool:
+        """Whether an attempt's file ``.../<family>/<run>-<attempt>/...`` is of a run with a commit
+        that counts."""
+        run = int(key.split("/")[6].partition("-")[0])
+        return generation_of(key).commit(run) in self.commits
 
     def _by_vandal(self) -> bool:
         return self.world.running is not None and self.world.running.name == VANDAL

@@ -21,7 +21,10 @@ def leaks(watch: Invariants, report: str) -> list[str]:
         for number in gone:
             left += watch.bucket.below(f"{STORE}reports/{report}/{day}/{number}")
     for key in watch.bucket.below(f"{STORE}reports/{report}/{newest}"):
-        if "/artifacts/" in key and key not in watch.named and not _of_stage(watch, key):
+        if "/artifacts/" not in key or key in watch.named or _of_stage(watch, key):
+            continue
+        # Attempts at a run without a commit go with their generation.
+        if watch.is_of_committed_run(key.removeprefix(STORE)):
             left.append(key)
     named = {name for pointer in watch.pointers.values() for name in pointed(pointer)}
     for key in watch.bucket.below(f"{STORE}results/{report}"):

@@ -139,8 +139,10 @@ MUTATIONS = (
          ("    check_buckets(partition)", "    return")),
     _one("nothing is looked at after reading", inputs.verify_read,
          ("    verify_sources(inputs)", "    return")),
-    _one("sources are not looked at after reading", inputs.verify_read,
-         ("    verify_sources(inputs)", "    pass")),
+    Mutation("sources are not looked at after reading", (
+        (inputs.verify_read, (("    verify_sources(inputs)", "    pass"),)),
+        (stages.run_stage, (("    verify_sources(work.inputs, stage)", "    pass"),)),
+    )),
     _one(
         "a conditional put that lost its answer is a failure", commits.commit_run,
         ("    winner, _ = put_or_get(store, key, encode(commit))",
