@@ -32,6 +32,13 @@ DEFAULTS = {
     "spark.hadoop.fs.s3a.endpoint": "http://kept.example",
     "spark.task.maxFailures": "7",
     "spark.sql.catalogImplementation": "hive",
+    "spark.sql.files.ignoreMissingFiles": "true",
+    "spark.sql.files.ignoreCorruptFiles": "true",
+}
+RESULTS_REST_ON = {
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
 }
 
 
@@ -77,7 +84,7 @@ def test_a_submitted_run_has_the_settings_of_the_deployment(day: Day, tmp_path: 
     submit(day, tmp_path, settings)
 
     found = properties(log)
-    wanted = settings | DEFAULTS | {"spark.sql.catalogImplementation": "in-memory"}
+    wanted = settings | DEFAULTS | RESULTS_REST_ON
     assert {name: found.get(name) for name in wanted} == wanted
     assert found["spark.ui.enabled"] == "false", "a default of ours where nothing is said"
 
