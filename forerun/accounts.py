@@ -17,6 +17,7 @@ from include.state.store import StoreReader
 from planner.contract import FamilyInput, Plan, decode_plan
 from planner.errors import ForerunError
 from planner.explain import flow
+from planner.explain.sql import statements
 
 _RESHAPES = ("Project", "Filter")
 
@@ -222,7 +223,9 @@ def _run(store: StoreReader, commit: RunCommit, weight: float, arrived: float) -
         bytes_read=used.bytes_read,
         state_bytes=sum(artifact.bytes for artifact in commit.artifacts),
         stages=tuple(
-            _stage(stage.title, stage.sql, metrics.get(stage.id, StageMetrics(stage=stage.id)))
+            _stage(
+                stage.title, statements(stage), metrics.get(stage.id, StageMetrics(stage=stage.id))
+            )
             for stage in run.stages
         ),
         skipped=False,

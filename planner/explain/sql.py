@@ -31,13 +31,18 @@ def _stage(plan: Plan, stage: Stage) -> str:
         for given in stage.inputs
     )
     bound = "".join(f"-- :{p.name} is {p.type} {p.value!r}\n" for p in stage.parameters)
-    first = "".join(
-        f"CREATE OR REPLACE TEMPORARY VIEW {quote(side.view)} AS\n{side.sql};\n"
-        for side in stage.small_sides
-    )
     return (
         f"-- stage {stage.id}: {stage.title}\n"
         f"-- reads {inputs or 'nothing'}\n{bound}"
         f"-- writes {stage_target(plan, stage.output)}\n"
-        f"{first}{stage.sql.strip().rstrip(';')};\n"
+        f"{statements(stage)}\n"
     )
+
+
+def statements(stage: Stage) -> str:
+    """The statements of a stage, as they would be typed: its small sides as views, and its own."""
+    views = (
+        f"CREATE OR REPLACE TEMPORARY VIEW {quote(side.view)} AS\n{side.sql};\n"
+        for side in stage.small_sides
+    )
+    return f"{''.join(views)}{stage.sql.strip().rstrip(';')};"

@@ -139,6 +139,8 @@ class TpchDay:
         for stage in current.run.stages:
             for given in stage.inputs:
                 self._bind_input(given, current)
+            for side in stage.small_sides:
+                self.session.sql(side.sql).createOrReplaceTempView(side.view)
             if not isinstance(stage.output, ArtifactOutput):
                 result = self._rows(stage.sql)
                 continue
