@@ -132,7 +132,7 @@ class Settings:
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
     is planned alone to compare it with all together.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
-    ``small_sides``: the small side of a join with a large one is computed first.
+    ``small_sides``: the small side of a join with a large one is computed before the stage.
     ``prices`` are what work costs. ``allowed_functions``: functions that the deployment allows to
     reports although they are refused by default
     (:mod:`planner.algebra.spark_functions`).
@@ -147,7 +147,7 @@ class Settings:
     state_budget: int | None = None
     compare: int = 100_000
     exact_sums: bool = True
-    small_sides: bool = True
+    small_sides: bool = False
     prices: Prices = SPARK
     allowed_functions: tuple[str, ...] = ()
     session: tuple[tuple[str, str], ...] = (

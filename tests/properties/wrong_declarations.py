@@ -163,7 +163,11 @@ class WrongDay:
             TimePoint(weight=0.2 + i / runs, arrived=(i + 1) / runs) for i in range(runs)
         )
         settings = Settings(
-            temporal="early" if self.case.early else "cost", buckets=2, tries=2, compare=0
+            temporal="early" if self.case.early else "cost",
+            buckets=2,
+            tries=2,
+            compare=0,
+            small_sides=True,
         )
         with mock.patch.object(days, "to_source", _pretended):
             prepared = days.prepare_run(

@@ -129,7 +129,8 @@ class StoredDay:
         points = tuple(
             TimePoint(weight=0.25 + i / runs, arrived=(i + 1) / runs) for i in range(runs)
         )
-        settings = Settings(temporal="early" if self.case.early else "cost", buckets=2)
+        early = "early" if self.case.early else "cost"
+        settings = Settings(temporal=early, buckets=2, small_sides=True)
         with mock.patch.object(days, "to_source", _pretended):
             prepared = days.prepare_run(
                 Day.of(store_uri, self._spec(runs), DAY, "1"), run,

@@ -131,7 +131,7 @@ class TpchDay:
             current=index,
             committed=tuple(self.committed),
             method=self.method,
-            settings=Settings(temporal=self.temporal),
+            settings=Settings(temporal=self.temporal, small_sides=True),
         )
 
     def _run(self, current: Plan) -> list[Row] | None:
