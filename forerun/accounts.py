@@ -58,7 +58,8 @@ class RunAccount:
     """One run. ``estimated_cost`` is in CPU seconds; ``rows_read`` counts rows of sources,
     ``state_rows_read`` rows of artifacts, ``bytes_read`` both; ``state_bytes`` what it kept.
     ``plan_ms`` is the planner's own time, ``prepare_ms`` with pinning, statistics and storing; None
-    where another process planned, as a task of Airflow does.
+    where another process planned, as a task of Airflow does. ``decided``: ``batch``, or the method
+    whose plan was chosen; empty where another process planned.
     ``early_result`` is there where an early run was to give the result."""
 
     index: int
@@ -76,6 +77,7 @@ class RunAccount:
     skipped: bool = True
     plan_ms: float | None = None
     prepare_ms: float | None = None
+    decided: str = ""
     flow: str = ""
     early_result: EarlyResult | None = None
 
@@ -86,7 +88,8 @@ class DayAccount:
     seconds, both sides weighted with the prices of their runs; None where batch used no measurable
     CPU. ``equal`` is of the final result, and of every early one. ``plan_ms`` is the longest that
     planning a run took, None where that is not known. ``not_covered``: constructs of the query
-    that the engine itself gets wrong, so that ``equal`` says nothing of them (code and reason)."""
+    that the engine itself gets wrong, so that ``equal`` says nothing of them (code and reason).
+    ``own_batch``: batch in stages of our own, where the day was asked for it."""
 
     report: str
     engine: str
@@ -107,6 +110,7 @@ class DayAccount:
     sample: tuple[dict[str, str], ...] = ()
     arrivals: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
     not_covered: tuple[dict[str, str], ...] = ()
+    own_batch: RunAccount | None = None
 
     @property
     def process_ratio(self) -> float | None:

@@ -21,7 +21,7 @@ from include.state.layout import Generation
 from include.state.opening import open_store
 from include.verify.equality import Comparison, compare
 from planner.errors import SqlError
-from planner.request import Source
+from planner.request import Settings, Source
 from planner.sql.frontend import Query, read_query
 from planner.sql.unlimited import without_limit
 
@@ -38,6 +38,10 @@ class PlainQuery:
     def run(self) -> tuple[Generation, RunAccount]:
         """Run it over what has arrived, as a report of its own, in an application of its own."""
         return self._run("batch", self.spec.sql)
+
+    def run_own(self) -> tuple[Generation, RunAccount]:
+        """The same in stages of our own: what the query would cost as we write it."""
+        return self._run("own", self.spec.sql, Settings(own_batch=True))
 
     def compare(self, at: Generation, plain_at: Generation, run: int = 0) -> Comparison:
         """The result that a run of a day committed, by default the final one, against that of
@@ -58,13 +62,15 @@ class PlainQuery:
         whole_at, _ = self._run("ties", text)
         return compare(expected, found, cut=replace(cut, ties=self._result(whole_at, query)))
 
-    def _run(self, what: str, sql: str) -> tuple[Generation, RunAccount]:
+    def _run(
+        self, what: str, sql: str, settings: Settings | None = None
+    ) -> tuple[Generation, RunAccount]:
         once = replace(self.spec.policy, results_at=(), problem="pdw")
         spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql, policy=once)
         now, final = spec.points(self.day)[-1], spec.runs
         trigger = uuid.uuid4().hex
         day = open_generation(spec.store, spec, self.day, trigger=trigger, now=now)
-        prepared = prepare_run(day, final, method="batch", now=now)
+        prepared = prepare_run(day, final, method="batch", now=now, settings=settings)
         used = self.runner.run(prepared.plan_uri, final, tiny=prepared.tiny)
         batch = accounts.read_batch(day.store, day.at)
         return day.at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)

@@ -62,18 +62,20 @@ class SparkRunner:
         master: str,
         conf: Mapping[str, str] | None = None,
         engine: EngineSpec = ENGINES["spark"],
+        memory: str = DRIVER_MEMORY,
     ) -> None:
         require_java()
         self.engine = engine
         self._logs = logs
         self._master = master
         self._conf = dict(conf or {})
+        self._memory = memory
         self._archive = job_archive(logs)
 
     def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
         options = dict(submit_options(split_uri(plan_uri)[0], tiny, master=self._master))
         command = [str(spark_submit()), "--master", self._master]
-        command += ["--driver-memory", DRIVER_MEMORY]
+        command += ["--driver-memory", self._memory]
         for name, value in (options | self._conf).items():
             command += ["--conf", f"{name}={value}"]
         attempt = f"t1-{uuid.uuid4().hex[:8]}"

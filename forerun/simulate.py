@@ -73,6 +73,8 @@ class Simulation:
     """The report date; without one the query may not ask for it."""
     parameters: tuple[Parameter, ...] = ()
     """Named parameters of the query beside those of the day."""
+    own_batch: bool = False
+    """Also run batch in stages of our own: what rewriting saves without any early work."""
 
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
@@ -110,10 +112,25 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
         batch=batch,
         arrivals=tuple((name, rows[name]) for name in used),
     )
+    if what.own_batch:
+        say("the plain query in stages of our own")
+        day = _with_own_batch(day, plain, plain_at)
     return replace(
         day,
         not_covered=_not_covered(query.relation, runner.engine),
         notes=(*day.notes, *_given_up(what, store, at)),
+    )
+
+
+def _with_own_batch(day: DayAccount, plain: PlainQuery, plain_at: Generation) -> DayAccount:
+    """The day with batch in stages of our own, which has to equal the plain query, too."""
+    at, account = plain.run_own()
+    verdict = plain.compare(at, plain_at)
+    return replace(
+        day,
+        own_batch=account,
+        equal=day.equal and verdict.equal,
+        differences=(*day.differences, *(f"own batch: {text}" for text in verdict.differences)),
     )
 
 
@@ -247,7 +264,7 @@ def _run_day(
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
     runner, moments = plain.runner, plain.spec.points(plain.day)
     opened = _opened(what, plain)
-    at, measured, took, early = opened.at, {}, {}, {}
+    at, measured, took, early, decided = opened.at, {}, {}, {}, {}
     settings = replace(what.settings, run_cost=runner.engine.opening_cost)
     for run, moment in enumerate(moments, 1):
         _arrive(what, run)
@@ -264,7 +281,10 @@ def _run_day(
         took[run] = (1000 * prepared.planning_s, 1000 * (time.perf_counter() - started))
         if not prepared.skip_reason:
             measured[run] = runner.run(prepared.plan_uri, run, tiny=prepared.tiny).process_cpu_s
-        if prepared.result is not None and prepared.result.plan.run.early_result:
+        if prepared.result is None:
+            continue
+        decided[run] = prepared.result.decided
+        if prepared.result.plan.run.early_result:
             say(f"the plain query at run {run}")
             early[run] = _early_result(plain, store, at, run)
     publish_result(opened, now=moments[-1])
@@ -277,6 +297,7 @@ def _run_day(
             plan_ms=took[run.index][0],
             prepare_ms=took[run.index][1],
             early_result=early.get(run.index),
+            decided=decided.get(run.index, ""),
         )
         for run in runs
     )

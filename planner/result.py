@@ -46,6 +46,11 @@ class PlanResult:
     compared: Compared
 
     @property
+    def decided(self) -> str:
+        """``batch``, or the name of the method whose plan was chosen."""
+        return "batch" if self.decision.chosen.is_batch else self.compared.best.method.name
+
+    @property
     def request(self) -> PlanRequest:
         return self.reading.request
 

@@ -13,7 +13,7 @@ from planner.result import PlanResult
 def lines(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> Iterator[str]:
     """A line per method: its cost, or the reason why it does not apply."""
     decision, compared = found.decision, found.compared
-    name = "batch" if decision.chosen.is_batch else compared.best.method.name
+    name = found.decided
     yield f"by method (weighted CPU s, estimates), of which {name} was chosen:"
     for one in plans_by_method:
         cost = one.why_not if one.candidate is None else _cost(one.candidate, decision.batch)
@@ -59,8 +59,7 @@ def as_json(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> list[di
             "opened": [] if one.candidate is None else list(one.candidate.opened),
             "keeps": list(one.keeps),
             "why_not": one.why_not,
-            "chosen": one.method.name == found.compared.best.method.name
-            and not found.decision.chosen.is_batch,
+            "chosen": one.method.name == found.decided,
         }
         for one in plans_by_method
     ]

@@ -104,7 +104,9 @@ class RunOpening:
         costs no more; else batch. If a method is asked for by name or early work is forced, its
         plan is chosen even where it does not pay, and batch only where there is none."""
         request = self._request
-        batch = self._batch()
+        batch, own = self._batch()
+        if request.method == "batch" and request.settings.own_batch:
+            return Decision(own, batch, (), self.evaluations, False, self._budget)
         at_the_end = request.current == self._last and not self._has_views
         if request.method == "batch" or at_the_end:
             return Decision(batch, batch, (), self.evaluations, False, self._budget)
@@ -300,8 +302,9 @@ class RunOpening:
             limit = self._no_regret.limit(chosen, rank[0])
         return Candidate(opened, chosen, by_run, total, rank, held, limit)
 
-    def _batch(self) -> Candidate:
-        """Plan batch: each result by itself from the sources, as Spark runs the user's query."""
+    def _batch(self) -> tuple[Candidate, Candidate]:
+        """Plan batch: each result by itself from the sources, as Spark runs the user's query; and
+        the final result alone, of our own stages."""
         opened = (*self._comparison.early_results, self._last)
         costs = []
         plans: list[ExtractedPlan] = []
@@ -326,7 +329,7 @@ class RunOpening:
         self._no_regret = NoRegretLimit(
             uncertainty, self._comparison.decisive, batch.rank[0], tuple(plans)
         )
-        return batch
+        return batch, self._candidate((self._last,), plans[-1], costs[-1])
 
     def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:
         bases = (self._base, *opened[:-1])

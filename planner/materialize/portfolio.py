@@ -181,7 +181,7 @@ class _MethodSearch:
         off = frozenset(request.settings.rules_off)
         self._method = method
         self._ids = ids.fork()
-        batch = request.method == "batch"
+        batch = request.method == "batch" and not request.settings.own_batch
         trees = () if batch else tuple(tree for tree in EXPLORE if tree.name not in off)
         rules = tuple(rule for rule in method.rules if rule.name not in off)
         scope = Scope(

@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 
 from forerun.cli import run
+from forerun.running import open_runner
+from forerun.simulate import Simulation, simulate
+from forerun.tables import find_tables
+from planner.request import TimePoint
 from tests.selection import need_all
 
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
@@ -38,6 +42,23 @@ def test_the_day_gives_the_batch_result(
     assert [r["index"] for r in day["runs"]] == [1, 2, 3]
     assert not day["runs"][-1]["skipped"]
     EARLY_WORK[method][query] = day["early_work"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_batch_in_stages_of_our_own_gives_the_batch_result(
+    query: str, tables: Path, tmp_path: Path
+) -> None:
+    what = Simulation(
+        name=query, sql=(TPCH / f"{query}.sql").read_text(), tables=find_tables(tables),
+        changing=frozenset({"orders", "lineitem"}), points=(TimePoint(weight=1.0),),
+        correlations=(), seed=1, work=tmp_path, store=str(tmp_path / "store"), own_batch=True,
+    )  # fmt: skip
+    with open_runner("sail", tmp_path, "") as runner:
+        day = simulate(what, runner, lambda _text: None, lambda _rows: None)
+    assert day.equal, day.differences
+    assert day.runs[0].decided == "batch"
+    assert day.own_batch is not None
+    assert day.own_batch.stages[0].sql != day.batch.stages[0].sql
 
 
 @pytest.mark.parametrize(

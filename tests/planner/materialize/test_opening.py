@@ -27,10 +27,15 @@ MEDIANS = "SELECT g, median(v) AS m FROM sales GROUP BY g"
 """What can be kept early for these two is the input itself: writing it costs what it saves."""
 
 
-def planned(sql: str, method: str, *weights: float) -> api.PlanResult:
+def planned(
+    sql: str, method: str, *weights: float, settings: Settings | None = None
+) -> api.PlanResult:
     arrived = [(i + 1) / len(weights) for i in range(len(weights))]
     points = tuple(TimePoint(weight=w, arrived=a) for w, a in zip(weights, arrived, strict=True))
-    request = PlanRequest(report="r", sql=sql, sources=(SALES,), points=points, method=method)
+    request = PlanRequest(
+        report="r", sql=sql, sources=(SALES,), points=points, method=method,
+        settings=settings or Settings(),
+    )  # fmt: skip
     return api.plan(request)
 
 
@@ -76,3 +81,17 @@ def test_progressive_does_not_charge_for_opening_runs_and_auto_does():
 def test_with_one_run_left_and_nothing_kept_there_is_only_batch():
     for method in ("auto", "progressive", "batch"):
         assert planned(SUMS, method, 1.0).plan.method == "batch"
+
+
+def test_batch_is_the_users_text_or_where_that_is_asked_for_a_stage_of_our_own():
+    text = planned(SUMS, "batch", 0.25, 0.3, 1.0)
+    own = planned(SUMS, "batch", 0.25, 0.3, 1.0, settings=Settings(own_batch=True))
+    assert opened(text) == opened(own) == [False, False, True]
+    assert [stage.sql for stage in text.plan.runs[-1].stages] == [SUMS]
+    (stage,) = own.plan.runs[-1].stages
+    assert stage.sql != SUMS
+    assert [given.name for given in own.plan.sources] == ["sales"]
+    assert own.plan.families == ()
+    assert own.plan.estimated_cost == own.plan.batch_cost == text.plan.batch_cost
+    by_default = planned(SUMS, "auto", 1.0, settings=Settings(own_batch=True))
+    assert by_default.plan.method == "batch", "nobody asked for batch"
