@@ -28,9 +28,9 @@ from planner.api import plan, plans_by_method
 from planner.materialize.candidate import Candidate
 from planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
+from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.page import PAGE, ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING
-from tests.benchmarks.smoke import tpch
 
 RETRACTED = 0.1
 """Rows that a day takes back, as a share of the table's rows, where a pattern has retractions."""
@@ -269,7 +269,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write all figures to this file")
     parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
     given = parser.parse_args()
-    sources = with_statistics(find_tables(tpch(given.scale)), TPCH_CHANGING)
+    sources = with_statistics(find_tables(generate_tpch(given.scale)), TPCH_CHANGING)
     started, found = time.process_time(), []
     for day in days([name for name in given.only.split(",") if name]):
         found.append(measure(day, sources))

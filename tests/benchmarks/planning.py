@@ -32,8 +32,8 @@ from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import read_query
 from planner.tvr.signed import ColumnIds
 from tests.benchmarks import exploration, tpcds
+from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.page import PAGE, ROOT, write_section
-from tests.benchmarks.smoke import tpch
 
 TPCH_CHANGING = frozenset({"orders", "lineitem", "customer", "partsupp"})
 JOIN_CLASSES = ((0, 2), (3, 5), (6, 9), (10, 14), (15, 24), (25, 999))
@@ -75,7 +75,10 @@ def points(count: int) -> tuple[TimePoint, ...]:
 
 def tasks(scale: float, only: Sequence[str]) -> list[Task]:
     """Every query of both suites, TPC-H's named ``h-q01``; or those that are asked for."""
-    h, ds = _sources(tpch(scale), TPCH_CHANGING), _sources(tpcds.tables(scale), tpcds.FACTS)
+    h, ds = (
+        _sources(generate_tpch(scale), TPCH_CHANGING),
+        _sources(tpcds.tables(scale), tpcds.FACTS),
+    )
     found = [
         Task("TPC-H", f"h-{path.stem}", path.read_text(), h)
         for path in sorted((ROOT / "tests" / "tpch").glob("q*.sql"))

@@ -14,10 +14,8 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -25,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from forerun.accounts import DayAccount
-from forerun.deliveries import Splitter, parse_correlation
 from forerun.demo.data import generate_day
 from forerun.planning import with_statistics
 from forerun.running import SparkRunner
@@ -41,51 +38,16 @@ from include.machine.jvm import (
 )
 from planner.api import plan
 from planner.request import PlanRequest, TimePoint
+from tests.benchmarks.days import POINTS, TPCH, Days, generate_tpch, say
 from tests.benchmarks.page import PAGE, ROOT, write_section
 
 DEMO_SCALE = 1.0
-POINTS = (
-    TimePoint(weight=0.25, arrived=0.58),
-    TimePoint(weight=0.3, arrived=0.79),
-    TimePoint(weight=1.0, arrived=1.0),
-)
-CHANGING = frozenset({"orders", "lineitem", "customer"})
 QUERIES = {"q01": 0.45, "q03": 0.85, "q13": 0.60, "q18": 0.70}
 """Queries, and the weighted executor CPU over batch that we want to stay under."""
 EMPTY_APPLICATION = """
 from pyspark.sql import SparkSession
 SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate().stop()
 """
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def tpch(scale: float) -> Path:
-    """The eight tables at a scale, generated once."""
-    folder = home_folder() / "bench" / f"tpch-{scale:g}"
-    if not (folder / "done").exists():
-        say(f"generating TPC-H at scale {scale:g}")
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [str(Path(sys.prefix) / "bin" / "tpchgen-cli"), "parquet", "-s", f"{scale:g}"]
-        subprocess.run([*command, "--output-dir", str(folder)], check=True)
-        (folder / "done").touch()
-    return folder
-
-
-def split(tables: dict[str, Table], folder: Path) -> Path:
-    """The deliveries of the changing tables, split once: lines arrive with their orders."""
-    target = folder.with_name(f"{folder.name}-deliveries")
-    if not (target / "done").exists():
-        shutil.rmtree(target, ignore_errors=True)
-        together = parse_correlation("lineitem.l_orderkey=orders.o_orderkey")
-        splitter = Splitter(tables, tuple(p.arrived for p in POINTS), 1, (together,))
-        for name in sorted(CHANGING):
-            say(f"splitting {name}")
-            splitter.write(name, target / name)
-        (target / "done").touch()
-    return target
 
 
 def planning_times() -> list[dict[str, object]]:
@@ -111,7 +73,7 @@ def planning_times() -> list[dict[str, object]]:
 def fixed_costs() -> list[dict[str, object]]:
     """Wall and CPU of an application with next to nothing to do, and of an empty one, with and
     without the class-data archive; medians of 3."""
-    tables = find_tables(tpch(0.01))
+    tables = find_tables(generate_tpch(0.01))
     text = "SELECT n_regionkey, count(*) AS n FROM nation GROUP BY n_regionkey"
     rows = []
     for with_archive in (True, False):
@@ -161,25 +123,11 @@ def _small_run(table: Table, sql: str, options: tuple[tuple[str, str], ...]) -> 
 
 def queries(scale: float, only: list[str], master: str) -> list[dict[str, object]]:
     """The TPC-H queries of the smoke test, each as a whole day and as batch."""
-    folder = tpch(scale)
-    tables = find_tables(folder)
-    incoming = split(tables, folder)
-    rows = []
+    days, texts, rows = Days.of(TPCH, scale), TPCH.texts(), []
     for name in only:
-        work = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder.parent))
-        (work / "logs").mkdir()
         say(f"{name}: a day of {len(POINTS)} runs and batch")
-        what = Simulation(
-            name=name, sql=(ROOT / "tests" / "tpch" / f"{name}.sql").read_text(), tables=tables,
-            changing=CHANGING, points=POINTS, seed=1, work=work, store=str(work / "store"),
-            correlations=(parse_correlation("lineitem.l_orderkey=orders.o_orderkey"),),
-            incoming=incoming,
-        )  # fmt: skip
-        runner = SparkRunner(work / "logs", master)
-        day = simulate(what, runner, say, lambda _rows: None)
-        rows.append(_figures(name, day))
+        rows.append(_figures(name, days.run(name, texts[name], master)))
         say(json.dumps(rows[-1]))
-        shutil.rmtree(work)
     return rows
 
 

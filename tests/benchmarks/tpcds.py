@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from include.machine.jvm import home_folder
+from tests.benchmarks.days import Suite
 from tests.benchmarks.page import ROOT
 
 FACTS = frozenset({
@@ -68,3 +69,11 @@ def tables(scale: float) -> Path:
         (folder / "dbgen_version.parquet").unlink()  # a note on the generator, not a table
         (folder / "done").touch()
     return folder
+
+
+def texts_of_99() -> dict[str, str]:
+    """The 99 queries by name, four of which have two parts."""
+    return {name: text for name, text in queries().items() if not name.startswith("v27-")}
+
+
+TPCDS = Suite("tpcds", "TPC-DS", FACTS, TOGETHER, tables, texts_of_99)

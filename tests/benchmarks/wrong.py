@@ -37,10 +37,10 @@ from planner.materialize.objective import MICRO
 from planner.materialize.opening import RunOpening
 from planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint
 from planner.rules.methods.catalog import SINGLE
+from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.methods import mean
 from tests.benchmarks.page import PAGE, ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING
-from tests.benchmarks.smoke import tpch
 from tests.benchmarks.truth import TrueFigures, true_costs, written_rows
 
 FACTORS = (0.1, 1 / 3, 3.0, 10.0)
@@ -280,7 +280,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write all figures to this file")
     parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
     given = parser.parse_args()
-    tables = with_statistics(find_tables(tpch(given.scale)), TPCH_CHANGING)
+    tables = with_statistics(find_tables(generate_tpch(given.scale)), TPCH_CHANGING)
     only = [name for name in given.only.split(",") if name]
     queries = only or sorted(p.stem for p in (ROOT / "tests" / "tpch").glob("q*.sql"))
     started, found = time.process_time(), []

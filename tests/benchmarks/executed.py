@@ -1,0 +1,144 @@
+"""``make bench-tpch``, ``make bench-tpcds``: every query of a suite as an executed day.
+
+A query is three runs, the user's own text as batch, and batch in stages of our own, each an
+application of its own on Spark; the day and both batches have to give the same rows. What has its
+figures by this code under these conditions is not run again, so the command may be killed and
+started again. Run it on a machine that does nothing else.
+
+    python -m tests.benchmarks.executed tpch --scale 10
+    python -m tests.benchmarks.executed tpch --scale 10 --only q05,q09 --again
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from include.machine.jvm import home_folder
+from planner.errors import ForerunError
+from tests.benchmarks import results
+from tests.benchmarks.days import POINTS, TPCH, Days, say
+from tests.benchmarks.executed_section import section
+from tests.benchmarks.figures import Day, days_of, executor, process
+from tests.benchmarks.page import PAGE, ROOT, write_section
+from tests.benchmarks.plot import Bars, svg
+from tests.benchmarks.results import BATCH, Conditions, Results, Row
+from tests.benchmarks.tpcds import TPCDS
+
+SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
+MEMORY = "8g"
+"""Of the driver, in which local executors live: Q4 as its own text does not get by with 4 GB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the command is: what it set out to do, and when it began."""
+
+    queries: tuple[str, ...]
+    started: float
+
+    def line(self, query: str, now: float) -> str:
+        """What is under way and how long it will all take, going by the queries that are done."""
+        done = self.queries.index(query)
+        elapsed = timedelta(seconds=round(now - self.started))
+        text = f"{query}: {done + 1} of {len(self.queries)}, {elapsed} elapsed"
+        if not done:
+            return text
+        left = (now - self.started) / done * (len(self.queries) - done)
+        return f"{text}, end expected at {datetime.fromtimestamp(now + left):%H:%M}"
+
+
+def conditions_of(suite: str, scale: float, master: str) -> Conditions:
+    """The conditions of what is measured now."""
+    return Conditions(
+        suite=suite,
+        scale=f"{scale:g}",
+        master=master,
+        memory=MEMORY,
+        points=" ".join(f"{p.arrived:g}@{p.weight:g}" for p in POINTS),
+        code=results.code_version(),
+    )
+
+
+def measure(kept: Results, conditions: Conditions, queries: Sequence[str]) -> None:
+    """Execute the days of these queries and write down each when it is over."""
+    suite = SUITES[conditions.suite]
+    days, texts = Days.of(suite, float(conditions.scale)), suite.texts()
+    progress = Progress(tuple(queries), time.time())
+    for query in queries:
+        say(progress.line(query, time.time()))
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        try:
+            day = days.run(
+                query, texts[query], conditions.master, conditions.memory, own_batch=True
+            )
+        except ForerunError as error:
+            say(f"{query} FAILED: {error}")
+            kept.put(results.failed(conditions, at, query, str(error)))
+            continue
+        rows = results.rows_of(conditions, at, query, day)
+        kept.put(rows)
+        say(_told(*days_of(rows)))
+
+
+def _told(day: Day) -> str:
+    lost = day.decided != BATCH and max(day.ratio(executor), day.ratio(process)) > 1
+    above = " ABOVE BATCH" if lost else ""
+    equal = "" if day.batch.equal else f" NOT EQUAL: {day.batch.error}"
+    return (
+        f"{day.query}: {day.decided}, {day.ratio(executor):.3f} of batch by executors, "
+        f"{day.ratio(process):.3f} by processes, final {day.final_ratio(executor):.3f}, "
+        f"own batch {day.own_ratio(executor):.3f}{above}{equal}"
+    )
+
+
+def publish(conditions: Conditions, rows: Sequence[Row], queries: Sequence[str]) -> None:
+    """Write the section of the page, the plot and the rows themselves."""
+    suite, days = SUITES[conditions.suite], days_of(rows)
+    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    folder = PAGE.parent
+    results.write_csv(folder / f"{suite.name}.csv", rows)
+    bars = [Bars(d.query, d.ratio(executor), d.ratio(process), d.own_ratio(executor)) for d in days]
+    title = f"{suite.title}, scale {conditions.scale}: weighted CPU of days over batch"
+    (folder / f"{suite.name}.svg").write_text(svg(title, bars), encoding="utf-8")
+    write_section(f"bench-{suite.name}", section(suite, conditions, rows, queries, machine))
+    say(f"wrote {PAGE.relative_to(ROOT)}, {suite.name}.svg and {suite.name}.csv beside it")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("suite", choices=SUITES)
+    parser.add_argument("--scale", type=float, default=10.0)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--only", default="", help="queries, such as q05,q09")
+    parser.add_argument("--again", action="store_true", help="also what has its figures")
+    parser.add_argument("--csv", type=Path, help="where the rows are (below FORERUN_HOME/bench)")
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/ although queries are missing, and say so"
+    )
+    given = parser.parse_args()
+    suite = SUITES[given.suite]
+    conditions = conditions_of(suite.name, given.scale, given.master)
+    kept = Results(given.csv or home_folder() / "bench" / f"{suite.name}-{given.scale:g}.csv")
+    queries = list(suite.texts())
+    asked = [name for name in given.only.split(",") if name] or queries
+    with kept.alone():
+        wanted = asked if given.again else kept.missing(conditions, asked)
+        say(f"{len(wanted)} queries to run, {len(asked) - len(wanted)} have figures in {kept.path}")
+        measure(kept, conditions, wanted)
+        rows, missing = kept.of(conditions), kept.missing(conditions, queries)
+    if given.page or not missing:
+        publish(conditions, rows, queries)
+    else:
+        say(f"no page: {len(missing)} of {len(queries)} have no figures: {', '.join(missing)}")
+    return int(bool(missing) or not all(row.equal for row in rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,121 @@
+"""The page's section of an executed suite: what its days cost, the sums, and the estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tests.benchmarks.days import Suite
+from tests.benchmarks.figures import (
+    Day,
+    Estimates,
+    Measure,
+    Sums,
+    days_of,
+    estimated,
+    executor,
+    process,
+    state_share,
+)
+from tests.benchmarks.results import BATCH, FAILED, Conditions, Row
+
+_COLUMNS = (
+    "query", "by", "runs", "batch", "own batch", "weighted", "final", "own batch / batch",
+    "processes", "batch", "own batch", "weighted", "kept",
+)  # fmt: skip
+MEASURES: tuple[tuple[str, Measure], ...] = (("executors", executor), ("processes", process))
+
+
+def section(
+    suite: Suite,
+    conditions: Conditions,
+    rows: Sequence[Row],
+    queries: Sequence[str],
+    machine: str,
+) -> list[str]:
+    """The figures of these rows as lines of the page. ``queries``: all that the suite has."""
+    days = days_of(rows)
+    out = [_head(conditions, rows, machine), ""]
+    if len(days) < len(queries):
+        out += [f"**Unfinished: {len(days)} of {len(queries)} queries have figures.**", ""]
+    if not days:
+        return [*out, *_trouble(rows, days)]
+    out += [f"![{suite.title}: weighted CPU of days over batch, by query]({suite.name}.svg)", ""]
+    out += [*_sums(days), "", *_estimates(days), "", *_trouble(rows, days)]
+    out += [
+        "CPU seconds of executors, then of whole processes; runs that were not opened are 0.",
+        f"*Own batch* is batch in stages of our own. All rows: [{suite.name}.csv]({suite.name}.csv).",
+        "",
+        f"| {' | '.join(_COLUMNS)} |",
+        "| --- " * len(_COLUMNS) + "|",
+    ]
+    return [*out, *map(_line, days)]
+
+
+def _head(conditions: Conditions, rows: Sequence[Row], machine: str) -> str:
+    dates = sorted({row.at[:10] for row in rows})
+    when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "never"
+    return (
+        f"{machine}, {when}, scale {conditions.scale}, Spark {conditions.master} with "
+        f"{conditions.memory}B; arrived@weight {conditions.points}; code {conditions.code}."
+    )
+
+
+def _sums(days: Sequence[Day]) -> Iterator[str]:
+    early = [day for day in days if day.decided != BATCH]
+    yield f"Sums over {len(days)} queries, as ratios to batch; {len(early)} of them work early:"
+    yield ""
+    yield (
+        "| CPU of | weighted | weighted, of those that work early | final runs | own batch "
+        "| weighted over own batch | above 1.0 | of these work early | final above 1.0 |"
+    )
+    yield "| --- " * 9 + "|"
+    names = {day.query for day in early}
+    for name, measure in MEASURES:
+        sums = Sums.of(days, measure)
+        some = f"{Sums.of(early, measure).weighted:.3f}" if early else ""
+        yield (
+            f"| {name} | {sums.weighted:.3f} | {some} | {sums.final:.3f} | {sums.own:.3f} | "
+            f"{sums.weighted / sums.own:.3f} | {_listed(sums.above)} | "
+            f"{_listed([query for query in sums.above if query in names])} | "
+            f"{_listed(sums.final_above)} |"
+        )
+
+
+def _listed(queries: Sequence[str]) -> str:
+    return f"{len(queries)}: {', '.join(queries)}" if queries else "0"
+
+
+def _estimates(days: Sequence[Day]) -> Iterator[str]:
+    yield "Estimated cost of applications against what they took, after one fitted factor:"
+    yield ""
+    yield "| CPU of | applications | rank correlation | factor | median error |"
+    yield "| --- " * 5 + "|"
+    for name, measure in MEASURES:
+        found = Estimates.of(list(estimated(days, measure)))
+        yield (
+            f"| {name} | {found.runs} | {found.rank_correlation:.2f} | {found.factor:.2f} | "
+            f"{found.median_error:.0%} |"
+        )
+    share = state_share(days)
+    if share is not None:
+        yield ""
+        yield f"What a day keeps over what batch reads: {share:.1%} of the bytes (median)."
+
+
+def _trouble(rows: Sequence[Row], days: Sequence[Day]) -> list[str]:
+    """Days that ended otherwise than they should."""
+    out = [f"- {row.query} failed: {row.error}" for row in rows if row.run == FAILED]
+    out += [f"- {day.query} is not equal: {day.batch.error}" for day in days if not day.batch.equal]
+    return [*out, ""] if out else []
+
+
+def _line(day: Day) -> str:
+    kept = f"{day.kept / 1e6:,.0f} MB" if day.kept else ""
+    cells = [day.query, day.decided]
+    for _, measure in MEASURES:
+        cells.append(", ".join(f"{measure(row):.1f}" for row in day.runs))
+        cells += [f"{measure(day.batch):.1f}", f"{measure(day.own):.1f}"]
+        cells.append(f"{day.ratio(measure):.3f}")
+        if measure is executor:
+            cells += [f"{day.final_ratio(measure):.3f}", f"{day.own_ratio(measure):.3f}"]
+    return f"| {' | '.join([*cells, kept])} |"
