@@ -43,7 +43,8 @@ def section(
     out += [*_sums(days), "", *_estimates(days), "", *_trouble(rows, days)]
     out += [
         "CPU seconds of executors, then of whole processes; runs that were not opened are 0.",
-        f"*Own batch* is batch in stages of our own. All rows: [{suite.name}.csv]({suite.name}.csv).",
+        "*Own batch* is batch in stages of our own. All rows are in",
+        f"[{suite.name}.csv]({suite.name}.csv).",
         "",
         f"| {' | '.join(_COLUMNS)} |",
         "| --- " * len(_COLUMNS) + "|",
