@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, field
 
 from include.sources.delivery import read_pin
 from include.state.commits import read_chain, read_commit
-from include.state.layout import Generation, pointer_key
+from include.state.layout import Generation
 from include.state.opening import split_uri
-from include.state.records import Manifest, Pointer, RunCommit, StageMetrics, decode
+from include.state.pointers import Pointer, read_published
+from include.state.records import Manifest, RunCommit, StageMetrics, decode
 from include.state.store import StoreReader
 from planner.contract import FamilyInput, Plan, decode_plan
 from planner.errors import ForerunError
@@ -174,9 +175,13 @@ def commit_with_result(store: StoreReader, at: Generation, run: int) -> RunCommi
 
 
 def read_pointer(store: StoreReader, at: Generation) -> Pointer:
-    """What is published of a day."""
-    key = pointer_key(at.report, at.day)
-    return decode(Pointer, store.get(key), key)
+    """What is published of a day. Raises :class:`AccountError` if nothing is."""
+    pointer = read_published(store, at.report, at.day).pointer
+    if pointer is None:
+        raise AccountError(
+            f"nothing is published of {at.report} for {at.day}", hint="Look at the log of its runs."
+        )
+    return pointer
 
 
 def read_arrivals(

@@ -133,28 +133,44 @@ def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
 
 
 def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPartition]) -> None:
-    """Prove, after everything was read, that it was whole all the time: pinned files are unchanged,
-    no partition has lost a file, and no generation of another report that was read is closed. (The
-    fence of the run's own generation is for the commit to look at.) ``written`` are the partitions
-    of the run itself, which its later stages read and its commit is about to name.
+    """Prove, after everything was read, that it was the same all the time: no pinned file and no
+    partition has changed, and no generation of another report that was read is closed. (The fence
+    of the run's own generation is for the commit to look at.) ``written`` are the partitions of
+    the run itself, which its later stages read and its commit is about to name.
 
     Spark takes a partition folder that has vanished for one without rows, so that a run which
     read beside a deletion would not fail by itself.
     """
     verify_sources(inputs)
     for partition in written:
-        verify_partition(store, partition, content=False)
+        verify_partition(store, partition)
     for family in inputs.families():
-        if family.id not in inputs.shared:
-            for partition in inputs.partitions(family.id):
-                verify_partition(store, partition, content=False)
-    for origin in inputs.plan.shared:
-        for partition in inputs.partitions(origin.family):
-            try:
-                verify_partition(store, partition, content=False)
-            except ArtifactError as error:
-                raise lost(origin, error) from None
+        _verify_kept(store, inputs, family.id)
     refuse_closed_origins(store, inputs.at, inputs.plan)
+
+
+def verify_stage_read(
+    store: StoreReader, inputs: Inputs, stage: Stage, done: Mapping[str, ArtifactPartition]
+) -> None:
+    """Prove the same of what one stage has read; ``done`` are this run's partitions, by family."""
+    verify_sources(inputs, stage)
+    for item in stage.inputs:
+        if isinstance(item, FamilyInput):
+            _verify_kept(store, inputs, item.family)
+            if item.family in done:
+                verify_partition(store, done[item.family])
+
+
+def _verify_kept(store: StoreReader, inputs: Inputs, family: str) -> None:
+    """Prove that the partitions of a family that earlier runs have kept are unchanged."""
+    origins = [origin for origin in inputs.plan.shared if origin.family == family]
+    for partition in inputs.partitions(family):
+        try:
+            verify_partition(store, partition)
+        except ArtifactError as error:
+            if origins:
+                raise lost(origins[0], error) from None
+            raise
 
 
 def verify_sources(inputs: Inputs, *stages: Stage) -> None:

@@ -34,7 +34,7 @@ from planner.contract.parameters import value_of
 from planner.errors import ContractError
 from spark_jobs.engine import Frame, describe_schema, quoted, schema_of
 from spark_jobs.failures import explained
-from spark_jobs.inputs import check_family, verify_sources
+from spark_jobs.inputs import check_family, verify_stage_read
 from spark_jobs.metrics import stage_metrics
 from spark_jobs.work import Work
 
@@ -62,7 +62,7 @@ def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> S
             return replace(found, metrics=replace(found.metrics, reused=True))
     record = _do(work, stage, digest, done)
     # Before it is recorded: a retry takes it over, when a changed file may be back as it was.
-    verify_sources(work.inputs, stage)
+    verify_stage_read(work.store, work.inputs, stage, done)
     if broken and _replaced(work, record):
         return record
     there = record_stage(work.store, work.inputs.at, record)

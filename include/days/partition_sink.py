@@ -25,7 +25,8 @@ from include.reports.spec import PartitionFolder
 from include.sources.files import Location, locate
 from include.state.backoff import Backoff
 from include.state.commits import verify_partition
-from include.state.records import ArtifactFile, ArtifactPartition, Pointer
+from include.state.pointers import Pointer
+from include.state.records import ArtifactFile, ArtifactPartition
 from include.state.store import Store, StoreReader, checksum_text, is_hidden
 from planner.contract.codec import from_json
 from planner.contract.plan_v1 import later

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -27,19 +29,18 @@ from include.reports.spec import PartitionFolder, ReportSpec
 from include.sources.delivery import read_pin
 from include.state.backoff import Backoff
 from include.state.commits import verify_partition
-from include.state.layout import Generation, pointer_key, version_folder
+from include.state.layout import pointer_key, version_folder
+from include.state.pointers import Pointer, read_published
 from include.state.records import (
     ArtifactFile,
     ArtifactPartition,
     Manifest,
-    Pointer,
     RunCommit,
-    decode,
     encode,
 )
 from include.state.store import Store, StoreReader
 from planner.contract import decode_plan
-from planner.errors import ContractError
+from planner.errors import ContractError, ForerunError
 
 _SAMPLE = 3
 
@@ -140,42 +141,44 @@ def _try_to_publish(
     store, spec, at = day.store, day.spec, day.at
     key, run = pointer_key(at.report, at.day), chain[-1].run
     version = f"{at.generation}-{run}-{chain[-1].attempt}"
-    found = store.find(key)
-    there = decode(Pointer, found.data, key) if found else None
+    found = read_published(store, at.report, at.day)
+    there = found.pointer
     if there is not None and there.version == version and not _lost_files(store, there, spec):
         return there
     early = not day.is_final(run)
     _refuse_older(there, at.number, run, early=early)
+    own = version_folder(at.report, at.day, f"{version}-{uuid.uuid4().hex[:8]}")
     verify_partition(store, result)
     manifest = read_manifest(store, at, run)
-    if isinstance(spec.sink, PartitionFolder):
-        stamp = Stamp(
+    with _taken_back(store, own):
+        if isinstance(spec.sink, PartitionFolder):
+            stamp = Stamp(
+                report=at.report,
+                day=at.day,
+                version=version,
+                generation=at.number,
+                incomplete=manifest.incomplete,
+            )
+            folder, files = publish_partition(store, result, spec.sink, stamp)
+        else:
+            folder, files = _to_version(store, result, own)
+        pointer = Pointer(
             report=at.report,
             day=at.day,
             version=version,
             generation=at.number,
+            run=run,
+            folder=folder,
+            files=files,
+            rows=result.rows,
+            published_at=now.astimezone(UTC).isoformat(),
+            swept=found.swept,
             incomplete=manifest.incomplete,
         )
-        folder, files = publish_partition(store, result, spec.sink, stamp)
-    else:
-        folder, files = _to_version(store, result, at, version)
-    pointer = Pointer(
-        report=at.report,
-        day=at.day,
-        version=version,
-        generation=at.number,
-        run=run,
-        folder=folder,
-        files=files,
-        rows=result.rows,
-        published_at=now.astimezone(UTC).isoformat(),
-        swept=there.swept if there else 0,
-        incomplete=manifest.incomplete,
-    )
-    if early:
-        pointer = _as_early(store, manifest, chain[-1], pointer)
-    day.refuse_closed()
-    if found is None:
+        if early:
+            pointer = _as_early(store, manifest, chain[-1], pointer)
+        day.refuse_closed()
+    if found.tag is None:
         won = store.put_if_absent(key, encode(pointer))
     else:
         won = store.put_if_match(key, encode(pointer), found.tag)
@@ -278,11 +281,23 @@ def _refuse_older(there: Pointer | None, number: int, run: int, *, early: bool) 
         )
 
 
+@contextmanager
+def _taken_back(store: Store, folder: str) -> Iterator[None]:
+    """Delete the copies in ``folder`` if what is done in it fails. No pointer has named them, and
+    clean-up finds versions beside a pointer only, which there may never be."""
+    try:
+        yield
+    except ForerunError:
+        with suppress(ForerunError):  # the failure itself is what people should read
+            for file in store.list(folder):
+                store.delete(file.key)
+        raise
+
+
 def _to_version(
-    store: Store, result: ArtifactPartition, at: Generation, version: str
+    store: Store, result: ArtifactPartition, folder: str
 ) -> tuple[str, tuple[ArtifactFile, ...]]:
     """Copy the result to a folder of this one try: who else deletes or writes, it is not there."""
-    folder = version_folder(at.report, at.day, f"{version}-{uuid.uuid4().hex[:8]}")
     for file in result.files:
         store.copy(f"{result.folder}/{file.name}", f"{folder}/{file.name}")
     return store.uri(folder), _published(store, folder, result)

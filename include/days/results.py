@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
-from include.state.layout import pointer_key
 from include.state.opening import open_store
-from include.state.records import Pointer, decode
+from include.state.pointers import Pointer, read_published
 from include.state.store import StoreReader
 from planner.errors import ForerunError
 
@@ -25,9 +24,7 @@ class NotCompleteError(ForerunError):
 
 def read_pointer(store: StoreReader, report: str, day: date) -> Pointer | None:
     """Return the pointer to what is published of a report for a day; None if nothing is."""
-    key = pointer_key(report, day.isoformat())
-    found = store.find(key)
-    return decode(Pointer, found.data, key) if found else None
+    return read_published(store, report, day.isoformat()).pointer
 
 
 def read_result(

@@ -137,16 +137,13 @@ def check_buckets(partition: ArtifactPartition) -> None:
             )
 
 
-def verify_partition(
-    store: StoreReader, partition: ArtifactPartition, *, content: bool = True
-) -> None:
-    """Prove that the folder holds exactly the files of the commit, unchanged, before Spark reads.
-    Without ``content`` only names and sizes are compared: enough to know, after Spark has read,
-    that nothing was taken away meanwhile.
+def verify_partition(store: StoreReader, partition: ArtifactPartition) -> None:
+    """Prove that the folder holds exactly the files of the commit, unchanged.
 
-    Spark reads whatever lies in a folder, so a stray file is refused too. Content is compared by
-    etag on S3; on a local disk every byte is read (CRC-32, 0.4 s of CPU per GB, from the page
-    cache that Spark then reads from).
+    Done before Spark reads, and again before anything that was computed from it counts: a file of
+    the same name and size may have been put there in between. Spark reads whatever lies in a
+    folder, so a stray file is refused too. Content is compared by etag on S3; on a local disk every
+    byte is read (CRC-32, 0.4 s of CPU per GB, from the page cache that Spark reads from).
     """
     check_buckets(partition)
     start = len(partition.folder) + 1
@@ -160,8 +157,6 @@ def verify_partition(
             raise _broken(partition, name, "is named by the commit, but is gone")
         if there.size != file.size:
             raise _broken(partition, name, f"has {there.size} bytes instead of {file.size}")
-        if not content:
-            continue
         if file.checksum:
             if store.checksum(there.key) != file.checksum:
                 raise _broken(partition, name, "has other content than when it was committed")
@@ -172,7 +167,8 @@ def verify_partition(
 def _broken(partition: ArtifactPartition, name: str, what: str) -> ArtifactError:
     return ArtifactError(
         f"{partition.folder}/{name} {what}",
-        hint="Nothing was read from it. Clear the day: a new generation computes it again.",
+        hint="Nothing that was read from it counts. Clear the day: a new generation computes it "
+        "again.",
     )
 
 

@@ -38,7 +38,8 @@ from include.state.layout import (
     results_folder,
     source_of_pin,
 )
-from include.state.records import Manifest, Pointer, RunCommit, StageRecord, decode, encode
+from include.state.pointers import Pointer, Published, Unpublished, read_published
+from include.state.records import Manifest, RunCommit, StageRecord, decode, encode
 from include.state.store import Store, StoredFile, StoreError
 
 FLOOR = timedelta(hours=24)
@@ -226,38 +227,48 @@ def _named(store: Store, at: Generation) -> tuple[set[int], set[str]]:
 def _versions(
     store: Store, report: str, day: str, versions: int, floor: float, *, dry_run: bool
 ) -> list[StoredFile]:
-    """Delete published versions of a day but the newest ones. Without a pointer none is deleted:
-    there is no record yet by which a first publication could be told to look again."""
+    """Delete published versions of a day but the newest ones, and what publications that were
+    killed have left. First it changes what lies in the pointer's place, so that a publication
+    which is under way has to look again."""
     key = pointer_key(report, day)
     backoff = Backoff(key)
     while True:
-        found = store.find(key)
+        found = read_published(store, report, day)
         put = store.stat(key)
         # Who has just followed the pointer reads what it named until it moved.
-        if found is None or put is None or put.modified >= floor:
+        if found.pointer is not None and (put is None or put.modified >= floor):
             return []
-        pointer = decode(Pointer, found.data, key)
-        spare = _spare(store, results_folder(report, day), pointer, versions, floor)
+        spare = _spare(store, results_folder(report, day), found.pointer, versions, floor)
         if not spare or dry_run:
             return spare
-        if store.put_if_match(key, encode(replace(pointer, swept=pointer.swept + 1)), found.tag):
+        if _swept(store, key, found, Unpublished(report=report, day=day, swept=0)):
             _delete(store, spare)
             return spare
         backoff.wait()
 
 
+def _swept(store: Store, key: str, found: Published, none: Unpublished) -> bool:
+    """Count one more sweep in the pointer's place, if it still holds what was found."""
+    data = encode(replace(found.record or none, swept=found.swept + 1))
+    if found.tag is None:
+        return store.put_if_absent(key, data)
+    return store.put_if_match(key, data, found.tag)
+
+
 def _spare(
-    store: Store, folder: str, pointer: Pointer, versions: int, floor: float
+    store: Store, folder: str, pointer: Pointer | None, versions: int, floor: float
 ) -> list[StoredFile]:
     others = []
-    # By name, not by the whole URI: a store may have moved since the pointer was written.
-    current = {pointer.version, pointer.folder.rpartition("/")[2]}
+    current = set()
+    if pointer is not None:
+        # By name, not by the whole URI: a store may have moved since the pointer was written.
+        current = {pointer.version, pointer.folder.rpartition("/")[2]}
     for name in store.folders(folder):
         files = store.list(f"{folder}/{name}")
         if files and name not in current:
             others.append((max(file.modified for file in files), list(files)))
     others.sort(key=lambda item: item[0], reverse=True)
-    spare = others[max(0, versions - 1) :]
+    spare = others[max(0, versions - 1) :] if pointer is not None else others
     return [file for newest, files in spare if newest < floor for file in files]
 
 

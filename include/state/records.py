@@ -304,42 +304,6 @@ class BorrowableViews:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pointer:
-    """Which version of a report is published, and exactly its files.
-
-    ``folder`` is the URI that readers read. A day's generations are ordered by number: an older
-    one never replaces a newer one. ``early``: the result of an early run, over what had arrived
-    when its sources were pinned (``as_of``, empty if not early): by forecast the fraction
-    ``fraction`` of the day, and exactly ``arrived`` rows by source. ``incomplete``: a result of the
-    whole day that was published although these sources were not complete, each with what was
-    missing. ``swept`` counts how often
-    clean-up has deleted other versions of the day: it changes the pointer first, so that whoever
-    was about to move it to one of them has to look again.
-    """
-
-    report: str
-    day: str
-    version: str
-    generation: int
-    run: int
-    folder: str
-    files: tuple[ArtifactFile, ...]
-    rows: int
-    published_at: str
-    early: bool = False
-    as_of: str = ""
-    fraction: float = 1.0
-    arrived: tuple[tuple[str, int], ...] = ()
-    swept: int = later(0)
-    incomplete: tuple[tuple[str, str], ...] = later(())
-
-    @property
-    def complete(self) -> bool:
-        """Whether the result is over the whole day of every source."""
-        return not self.early and not self.incomplete
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """One committed run in the history of a report: estimated, spent, and what batch was
     estimated at. Costs are millionths of a CPU second. ``arrived`` is rows by source, ``kept`` rows
@@ -376,19 +340,25 @@ def decode(kind: type[_T], data: bytes, key: str) -> _T:
     Raises :class:`planner.errors.ContractError`, and nothing else, for anything that this version
     does not know: a record that is half understood must not be acted on.
     """
+    return typing.cast(_T, decode_one_of((kind,), data, key))
+
+
+def decode_one_of(kinds: tuple[type, ...], data: bytes, key: str) -> object:
+    """Read a record of one of some kinds, where each may lie; else as :func:`decode`."""
     raw, sealed = unseal(data, key)
     name, version = raw.pop(_KIND, None), raw.pop(_VERSION, None)
     # Version 1 had no checksum; a record of version 2 whose checksum was cut off is none of it.
     wanted = RECORD_VERSION if sealed else _UNSEALED_VERSION
-    if name != _record_name(kind) or type(version) is not int or version != wanted:
+    kind = next((kind for kind in kinds if _record_name(kind) == name), None)
+    if kind is None or type(version) is not int or version != wanted:
         raise ContractError(
-            f"{key} should be a {_record_name(kind)} of version {RECORD_VERSION}, it is "
-            f"{shown(name)} of version {shown(version)} {'with' if sealed else 'without'} a "
-            "checksum",
+            f"{key} should be a {' or '.join(map(_record_name, kinds))} of version "
+            f"{RECORD_VERSION}, it is {shown(name)} of version {shown(version)} "
+            f"{'with' if sealed else 'without'} a checksum",
             hint="Read the store with the Forerun version that wrote it.",
         )
     try:
-        return typing.cast(_T, from_json(kind, raw, key))
+        return from_json(kind, raw, key)
     except ContractError:
         raise
     except ForerunError as error:  # a value of a type that checks itself

@@ -31,8 +31,8 @@ STORE = (
     ),
     Mutation(
         "clean-up: versions are deleted before the pointer says so", "include/state/expire.py",
-        "if store.put_if_match(key, encode(replace(pointer, swept=pointer.swept + 1)), found.tag):",
-        "if pointer:", suite=(_FENCE,),
+        "if _swept(store, key, found, Unpublished(report=report, day=day, swept=0)):",
+        "if found:", suite=(_FENCE,),
     ),
     Mutation(
         "commit: the fence is not read after the put", "include/state/commits.py",

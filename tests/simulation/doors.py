@@ -131,8 +131,8 @@ class _Codec:
     """Records as their ``repr`` in place of JSON: a tenth of the cost. What was written is given
     back as it was; anything else goes to the product's own codec."""
 
-    def __init__(self, decode: Callable[..., Any], decode_plan: Callable[..., Any]) -> None:
-        self._decode, self._decode_plan = decode, decode_plan
+    def __init__(self, decode_one_of: Callable[..., Any], decode_plan: Callable[..., Any]) -> None:
+        self._decode_one_of, self._decode_plan = decode_one_of, decode_plan
         self.known: dict[bytes, Any] = {}
 
     def encode(self, record: Any) -> bytes:
@@ -140,9 +140,9 @@ class _Codec:
         self.known[data] = record
         return data
 
-    def decode(self, kind: type, data: bytes, key: str) -> Any:
+    def decode_one_of(self, kinds: tuple[type, ...], data: bytes, key: str) -> Any:
         found = self.known.get(data)
-        return found if type(found) is kind else self._decode(kind, data, key)
+        return found if type(found) in kinds else self._decode_one_of(kinds, data, key)
 
     def decode_plan(self, data: bytes) -> Any:
         found = self.known.get(data)
@@ -170,10 +170,10 @@ def installed(more: Iterable[tuple[Any, Any]] = (), *, real_codec: bool = False)
         *more,
     ]
     if not real_codec:
-        quick = STAGE.codec = _Codec(records.decode, codec.decode_plan)
+        quick = STAGE.codec = _Codec(records.decode_one_of, codec.decode_plan)
         pairs += [
             (records.encode, quick.encode),
-            (records.decode, quick.decode),
+            (records.decode_one_of, quick.decode_one_of),
             (codec.encode_plan, quick.encode),
             (codec.decode_plan, quick.decode_plan),
         ]

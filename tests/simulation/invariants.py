@@ -13,12 +13,12 @@ from include.days.partition_sink import read_stamp
 from include.days.prepare import PreparedRun
 from include.state import expire
 from include.state.layout import Generation, generation_of
+from include.state.pointers import Pointer, Unpublished, decode_pointer
 from include.state.records import (
     ArtifactPartition,
     Fence,
     Manifest,
     Pin,
-    Pointer,
     RunCommit,
     decode,
 )
@@ -232,8 +232,12 @@ class Invariants:
         if new is None:
             self.broken(9, f"{key} was deleted")
             return
-        pointer = decode(Pointer, new.data, key)
+        pointer = decode_pointer(new.data, key)
         before = self.pointers.get(key)
+        if isinstance(pointer, Unpublished):
+            if before is not None:
+                self.broken(9, f"{key} says that nothing is published, {before.version} was")
+            return
         if before is not None:
             self._moves_on(key, before, pointer)
             if before.folder != pointer.folder:

@@ -61,9 +61,14 @@ MUTATIONS = (
         ("        close_through(store, report, day, last)", "        pass"),
     ),
     _one(
-        "clean-up does not move the pointer before it deletes a version", expire._versions,
-        ("if store.put_if_match(key, encode(replace(pointer, swept=pointer.swept + 1)), found.tag)",
-         "if True"),
+        "clean-up does not change the pointer before it deletes a version", expire._swept,
+        ("    if found.tag is None:",
+         "    if found.tag is not None:\n        return True\n    if True:"),
+    ),
+    _one(
+        "clean-up does not tell a first publication that it deletes its copies", expire._swept,
+        ("    if found.tag is None:",
+         "    if found.tag is None:\n        return True\n    if False:"),
     ),
     _one(
         "clean-up deletes folders of attempts that may still commit", expire._orphans,
@@ -137,12 +142,16 @@ MUTATIONS = (
     ),
     _one("stored files are not verified", commits.verify_partition,
          ("    check_buckets(partition)", "    return")),
-    _one("nothing is looked at after reading", inputs.verify_read,
-         ("    verify_sources(inputs)", "    return")),
+    Mutation("nothing is looked at after reading", (
+        (inputs.verify_read, (("    verify_sources(inputs)", "    return"),)),
+        (inputs.verify_stage_read, (("    verify_sources(inputs, stage)", "    return"),)),
+    )),
     Mutation("sources are not looked at after reading", (
         (inputs.verify_read, (("    verify_sources(inputs)", "    pass"),)),
-        (stages.run_stage, (("    verify_sources(work.inputs, stage)", "    pass"),)),
+        (inputs.verify_stage_read, (("    verify_sources(inputs, stage)", "    pass"),)),
     )),
+    _one("what was kept is not looked at after reading", inputs._verify_kept,
+         ("    for partition in inputs.partitions(family):", "    for partition in ():")),
     _one(
         "a conditional put that lost its answer is a failure", commits.commit_run,
         ("    winner, _ = put_or_get(store, key, encode(commit))",

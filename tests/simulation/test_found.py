@@ -61,7 +61,7 @@ def _rows(bucket: Bucket, part: ArtifactPartition) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("looks", [True, False])
 def test_a_stage_is_not_recorded_of_a_file_that_was_another_one_meanwhile(monkeypatch, looks):
-    look = "    verify_sources(work.inputs, stage)"
+    look = "    verify_stage_read(work.store, work.inputs, stage, done)"
     blind = [(stages.run_stage, rewritten(stages.run_stage, ((look, "    pass"),)))]
     with doors.installed([] if looks else blind):
         world = World(ScriptPolicy([], []), Clock())

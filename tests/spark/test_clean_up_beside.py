@@ -82,6 +82,33 @@ def test_a_partition_that_is_gone_after_it_was_read_fails_the_run(
     assert read_commit(store, first, 2) is None
 
 
+def test_a_partition_that_is_another_one_while_it_is_read_fails_the_run_and_is_not_remembered(
+    place: Place, first: Generation, monkeypatch
+) -> None:
+    """A file of the same name and size, put there by somebody else after the run has looked."""
+    prepared = place.plan(first, FIRST, 2)
+    store = open_store(place.uri)
+    partition = read_commit(store, first, 1).artifacts[0]
+    key = f"{partition.folder}/{partition.files[0].name}"
+    whole = store.get(key)
+
+    before_the_stages(monkeypatch, lambda: store.put(key, _with_another_writer(whole)))
+    with pytest.raises(ArtifactError, match="has other content than when it was committed"):
+        place.do(prepared)
+    assert read_commit(store, first, 2) is None
+    monkeypatch.undo()
+    store.put(key, whole)
+    place.do(prepared)
+    commit = read_commit(store, first, 2)
+    assert commit.result.attempt == commit.attempt
+
+
+def _with_another_writer(parquet: bytes) -> bytes:
+    """The same rows and size, other bytes: the footer names another version of its writer."""
+    at = parquet.rindex(b"version ") + len(b"version ")
+    return parquet[:at] + bytes([parquet[at] ^ 1]) + parquet[at + 1 :]
+
+
 def test_what_another_report_kept_until_it_was_closed_is_not_committed(
     place: Place, first: Generation, monkeypatch
 ) -> None:

@@ -15,11 +15,12 @@ from include.state import commits, expire
 from include.state.expire import Retention
 from include.state.fence import GenerationClosedError, close_through, closed_through
 from include.state.file_store import FileStore
-from include.state.layout import Generation
+from include.state.layout import Generation, results_folder
 from tests.include.days.day_cases import DAY, NOW, DayCase, later
 
 NOTHING = Retention(days=0, generations=1, versions=1, orphan_hours=0)
 AT = Generation("totals", DAY.isoformat(), "1")
+FOLDER = results_folder("totals", DAY.isoformat())
 
 
 @pytest.fixture
@@ -41,6 +42,11 @@ def whole_day(case: DayCase, trigger: str = "first") -> str:
 
 def close(case: DayCase, number: int = 1) -> None:
     close_through(case.store, "totals", DAY.isoformat(), number)
+
+
+def copies(case: DayCase) -> list[str]:
+    """What lies among the published versions of the day, pointer or not."""
+    return [f.key for f in case.store.list(FOLDER) if not f.key.endswith("/pointer.json")]
 
 
 def all_there(case: DayCase, pointer) -> bool:
@@ -143,6 +149,50 @@ def test_a_generation_that_closes_while_it_is_published_moves_no_pointer(case, m
     with pytest.raises(GenerationClosedError):
         publish(case, generation)
     assert read_pointer(case.store, "totals", DAY) is None
+    assert copies(case) == []
+
+
+def test_what_a_killed_first_publication_has_copied_goes_with_the_clean_up(case, monkeypatch):
+    """Nothing of the day is ever published: there is no pointer to look beside."""
+    generation = whole_day(case)
+
+    def killed(*_of: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(publishing, "_published", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish(case, generation)
+    assert copies(case)
+    expire.expire(case.store, "totals", Retention())
+    assert copies(case)  # they are young
+    monkeypatch.setattr(expire, "FLOOR", timedelta(days=-1))
+    expire.expire(case.store, "totals", Retention())
+    assert copies(case) == []
+    assert read_pointer(case.store, "totals", DAY) is None
+    assert all_there(case, publish(case, generation))
+
+
+@pytest.mark.parametrize("swept", [0, 1])
+def test_clean_up_tells_a_first_publication_that_its_copies_are_gone(case, monkeypatch, swept):
+    generation = whole_day(case)
+    monkeypatch.setattr(expire, "FLOOR", timedelta(days=-1))
+    if swept:
+        case.store.put(f"{FOLDER}/1-2-killed/part-0.parquet", b"PAR1")
+        expire.expire(case.store, "totals", Retention())
+    look, calls = handle.refuse_closed, []
+
+    def clean_up_then_look(store, at):
+        look(store, at)
+        calls.append(at)
+        if len(calls) == 2:  # the copies are compared, and the pointer is about to name them
+            assert expire.expire(case.store, "totals", Retention()).files > 0
+
+    monkeypatch.setattr(handle, "refuse_closed", clean_up_then_look)
+    pointer = publish(case, generation)
+    assert len(calls) == 3
+    assert pointer.swept == swept + 1
+    assert all_there(case, pointer)
 
 
 def test_clean_up_that_takes_a_copy_away_makes_the_publisher_copy_again(case, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 from forerun.cli import run
 from include.days.prepare import prepare_run, publish_result
 from include.days.results import NoResultError, NotCompleteError, read_result
-from include.state.records import Pointer
+from include.state.pointers import Pointer
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 
 LACKS = (("orders", "3 of 24 files"),)

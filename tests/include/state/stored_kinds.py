@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from include.state import records
+from include.state import pointers, records
 from include.state.records import decode, encode
 from planner.contract import Plan, decode_plan, encode_plan
 
@@ -18,9 +18,10 @@ RECORDS: dict[str, type] = {
     "Manifest": records.Manifest,
     "Offer": records.BorrowableViews,
     "Pin": records.Pin,
-    "Pointer": records.Pointer,
+    "Pointer": pointers.Pointer,
     "RunCommit": records.RunCommit,
     "StageRecord": records.StageRecord,
+    "Unpublished": pointers.Unpublished,
 }
 KINDS = (*RECORDS, "Plan")
 

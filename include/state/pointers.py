@@ -1,0 +1,89 @@
+"""The pointer: the one record by which readers find what is published of a report for a day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from include.state.layout import pointer_key
+from include.state.records import ArtifactFile, decode_one_of
+from include.state.store import StoreReader
+from planner.contract.plan_v1 import later
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pointer:
+    """Which version of a report is published, and exactly its files.
+
+    ``folder`` is the URI that readers read. A day's generations are ordered by number: an older
+    one never replaces a newer one. ``early``: the result of an early run, over what had arrived
+    when its sources were pinned (``as_of``, empty if not early): by forecast the fraction
+    ``fraction`` of the day, and exactly ``arrived`` rows by source. ``incomplete``: a result of the
+    whole day that was published although these sources were not complete, each with what was
+    missing. ``swept`` counts how often clean-up has deleted other versions of the day: it changes
+    the pointer first, so that whoever was about to move it to one of them has to look again.
+    """
+
+    report: str
+    day: str
+    version: str
+    generation: int
+    run: int
+    folder: str
+    files: tuple[ArtifactFile, ...]
+    rows: int
+    published_at: str
+    early: bool = False
+    as_of: str = ""
+    fraction: float = 1.0
+    arrived: tuple[tuple[str, int], ...] = ()
+    swept: int = later(0)
+    incomplete: tuple[tuple[str, str], ...] = later(())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the result is over the whole day of every source."""
+        return not self.early and not self.incomplete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpublished:
+    """In the pointer's place: nothing of the day was published when clean-up deleted, for the
+    ``swept``-th time, copies that a killed publication had left. Readers find nothing."""
+
+    report: str
+    day: str
+    swept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What lies in the pointer's place. ``tag`` is for the conditional put that replaces it, None
+    if nothing lies there."""
+
+    tag: str | None = None
+    record: Pointer | Unpublished | None = None
+
+    @property
+    def pointer(self) -> Pointer | None:
+        """The pointer, None if nothing is published."""
+        return self.record if isinstance(self.record, Pointer) else None
+
+    @property
+    def swept(self) -> int:
+        """How often clean-up has deleted versions of the day."""
+        return self.record.swept if self.record is not None else 0
+
+
+def decode_pointer(data: bytes, key: str) -> Pointer | Unpublished:
+    """Read what lies in the pointer's place; ``key`` says in errors where that is."""
+    return cast(Pointer | Unpublished, decode_one_of((Pointer, Unpublished), data, key))
+
+
+def read_published(store: StoreReader, report: str, day: str) -> Published:
+    """Look what is published of a report for a day, written as in keys."""
+    key = pointer_key(report, day)
+    found = store.find(key)
+    if found is None:
+        return Published()
+    return Published(found.tag, decode_pointer(found.data, key))
