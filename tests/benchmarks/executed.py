@@ -84,6 +84,7 @@ def measure(kept: Results, conditions: Conditions, queries: Sequence[str]) -> No
             continue
         rows = results.rows_of(conditions, at, query, day)
         kept.put(rows)
+        kept.put_account(query, day)
         say(_told(*days_of(rows)))
 
 

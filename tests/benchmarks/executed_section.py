@@ -56,8 +56,8 @@ def _head(conditions: Conditions, rows: Sequence[Row], machine: str) -> str:
     dates = sorted({row.at[:10] for row in rows})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "never"
     return (
-        f"{machine}, {when}, scale {conditions.scale}, Spark {conditions.master} with "
-        f"{conditions.memory}B; arrived@weight {conditions.points}; code {conditions.code}."
+        f"{machine}, {when}, scale {conditions.scale}, Spark {conditions.master}, memory "
+        f"{conditions.memory}; arrived@weight {conditions.points}; code {conditions.code}."
     )
 
 

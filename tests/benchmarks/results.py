@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import fcntl
 import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -135,6 +136,13 @@ class Results:
         replaced = {(row.conditions, row.query) for row in fresh}
         stay = [row for row in self.rows() if (row.conditions, row.query) not in replaced]
         write_csv(self.path, [*stay, *fresh])
+
+    def put_account(self, query: str, day: DayAccount) -> None:
+        """Write down all that is known of a query's last day, each stage with its cost, beside the
+        file: where a day lost, it is read there."""
+        folder = self.path.with_name(f"{self.path.stem}-accounts")
+        folder.mkdir(exist_ok=True)
+        (folder / f"{query}.json").write_text(json.dumps(day.as_json(), indent=1), encoding="utf-8")
 
     @contextmanager
     def alone(self) -> Iterator[None]:

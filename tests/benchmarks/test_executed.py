@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -137,6 +138,7 @@ def test_a_killed_command_goes_on_where_it_was(tmp_path, monkeypatch):
     measure(kept, HERE, kept.missing(HERE, queries))
     assert days.ran == ["q01", "q02", "q03", "q04", "q02", "q04", "q05"]
     assert kept.missing(HERE, queries) == ["q02"]
+    assert json.loads((tmp_path / "figures-accounts" / "q05.json").read_text())["equal"]
     (failed,) = [row for row in kept.rows() if row.query == "q02"]
     assert "out of memory" in failed.error
 
