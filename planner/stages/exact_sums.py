@@ -12,7 +12,8 @@ that a run reads:
   values of ``sum(x) * f``: the rows are grouped by these columns as well, each group is multiplied
   once, and the groups are added up. The distributive law, which holds for NULLs too: a NULL in
   ``x`` is not added, a NULL in ``f`` makes the product of its whole group NULL, and that is not
-  added either. Counts are added up, minima and maxima taken of each other.
+  added either. Counts are added up, minima and maxima taken of each other, and means taken apart
+  into sums and counts (:mod:`planner.stages.means`).
 
 Bounds are a declaration of the files' footers. Where one is wrong a cast fails, and with it the
 run: no sum is ever wrong by it. Functions whose result depends on the order of the rows, as sums of
@@ -40,6 +41,7 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, references
 from planner.algebra.types import BIGINT, Column, ColumnId, DataType, decimal
 from planner.request import Source
+from planner.stages.means import without_means
 from planner.tvr.signed import ColumnIds
 
 _LONG_SUM = 8
@@ -95,10 +97,13 @@ class ExactSums:
         """
         if rows > _MOST_ROWS:
             return node
-        calls = tuple((column, self._narrowed(call)) for column, call in node.calls)
-        factors = self._factors(node, calls, rows, groups)
+        sums, finished = without_means(node, self._ids)
+        calls = tuple((column, self._narrowed(call)) for column, call in sums.calls)
+        factors = self._factors(sums, calls, rows, groups)
         if factors:
-            return self._regrouped(node, calls, factors)
+            regrouped = self._regrouped(sums, calls, factors)
+            return Project(regrouped, finished) if finished else regrouped
+        calls = tuple((column, self._narrowed(call)) for column, call in node.calls)
         if all(new is old for (_, new), (_, old) in zip(calls, node.calls, strict=True)):
             return node
         made = [(self._result(column, call), call) for column, call in calls]

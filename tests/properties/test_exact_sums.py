@@ -36,7 +36,11 @@ _CALLS = (
     "count(*)", "count(price)", "min(wide)", "max(tax)", "sum(n)", "sum(discount)",
     "count(*) FILTER (WHERE n > 1)", "sum(price * (1 - discount)) FILTER (WHERE n < 3)",
 )  # fmt: skip
-_OTHERS = ("sum(DISTINCT price)", "avg(discount)", "sum(CAST(price AS DOUBLE))", "stddev(n)")
+_MEANS = (
+    "avg(discount)", "avg(price)", "avg(tax)", "avg(price) FILTER (WHERE n > 1)",
+    "avg(price * discount)", "avg(wide)", "avg(n)",
+)  # fmt: skip
+_OTHERS = ("sum(DISTINCT price)", "avg(DISTINCT price)", "sum(CAST(price AS DOUBLE))", "stddev(n)")
 
 
 def random_rows(rng: random.Random) -> list[Row]:
@@ -72,6 +76,8 @@ def random_query(rng: random.Random) -> str:
         factors = [rng.choice(_FACTORS), *rng.sample(_FACTORS[2:7], rng.randint(0, 2))]
         sums.append(f"sum({' * '.join(factors)})")
     calls = sums + rng.sample(_CALLS, rng.randint(0, 3))
+    if rng.random() < 0.3:
+        calls += rng.sample(_MEANS, rng.randint(1, 2))
     if rng.random() < 0.15:
         calls.append(rng.choice(_OTHERS))
     keys = rng.choice(((), ("g",), ("g", "discount"), ("k",), ("n", "g")))
@@ -156,6 +162,24 @@ def test_a_wrong_bound_fails_and_changes_no_sum(factor: str):
 
 def test_without_bounds_nothing_changes():
     plain, exact = forms("SELECT g, sum(price * (1 - discount)) AS s FROM t GROUP BY g", source())
+    assert to_sql(plain) == to_sql(exact)
+
+
+def test_means_do_not_stand_in_the_way():
+    """A mean is the sum that is there anyway, and a count."""
+    stats = (
+        ("price", ColumnStats(minimum="1.00", maximum="999.99")),
+        ("discount", ColumnStats(minimum="0.00", maximum="0.10")),
+    )
+    text = "SELECT g, sum(price * (1 - discount)) AS s, sum(price) AS p, avg(price) AS m FROM t"
+    plain, exact = forms(f"{text} GROUP BY g", source(stats))
+    inner = [node for node in walk(exact) if isinstance(node, Aggregate)][-1]
+    assert [call.name for _, call in inner.calls] == ["sum", "count"]
+    assert [c.id for c in exact.columns] == [c.id for c in plain.columns]
+
+
+def test_without_a_gain_means_stay_as_they_are():
+    plain, exact = forms("SELECT g, avg(price) AS m FROM t GROUP BY g", source())
     assert to_sql(plain) == to_sql(exact)
 
 
