@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class Day:
 
 
 def days_of(rows: Iterable[Row]) -> list[Day]:
-    """The days that ended, by query."""
+    """The days that ended, in the order of the queries' numbers."""
     by_query: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.run != FAILED:
@@ -74,8 +75,13 @@ def days_of(rows: Iterable[Row]) -> list[Day]:
             found[BATCH],
             found[OWN],
         )
-        for query, found in sorted(by_query.items())
+        for query, found in sorted(by_query.items(), key=lambda item: _by_number(item[0]))
     ]
+
+
+def _by_number(query: str) -> list[tuple[int, str]]:
+    """``q2`` comes before ``q10``, and ``q14a`` before ``q14b``."""
+    return [(int(number or 0), text) for text, number in re.findall(r"(\D+)(\d*)", query)]
 
 
 @dataclass(frozen=True, slots=True)

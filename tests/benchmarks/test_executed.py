@@ -153,6 +153,12 @@ def test_progress_says_what_is_left():
 # -- figures ---------------------------------------------------------------------------------------
 
 
+def test_days_are_in_the_order_of_their_numbers():
+    names = ["q10", "q2", "q14b", "q14a", "q9"]
+    rows = [row for name in names for row in results.rows_of(HERE, AT, name, account())]
+    assert [one.query for one in days_of(rows)] == ["q2", "q9", "q10", "q14a", "q14b"]
+
+
 def test_ratios_of_a_day():
     one = day()
     assert one.ratio(executor) == pytest.approx((0.5 * 4 + 2) / 8)
