@@ -20,9 +20,9 @@ from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import ChainTerms, DpProblem
+from planner.temporal.group_costs import ChainTerms, DpProblem, Listed
 from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.solution import Partition
+from planner.temporal.solution import Partition, Solution
 from planner.temporal.solve import Solver
 from planner.temporal.space import Space
 from planner.temporal.uncertainty import Uncertainty
@@ -176,7 +176,10 @@ class RunOpening:
         )
         searches: dict[tuple[int, ...], _Searched] = {}
         found: list[Candidate] = []
-        for opened in self._opened_sets():
+        listed: Listed | None = None
+        root: Solution | None = None
+        # Sets that begin with the same runs follow one another, and share what is found there.
+        for opened in sorted(self._opened_sets()):
             if batch is not None and not self._may_pay(opened, batch):
                 continue
             solver = Solver(
@@ -188,18 +191,24 @@ class RunOpening:
                     committed=self._families.committed | terms.borrowed,
                     twins=self._families.twins,
                     terms=terms,
-                )
+                ),
+                near=listed,
             )
+            listed = solver.listed
+            found = self._lean(found, batch, searches)  # what both begin with was taken over
             early = self._comparison.early_results_among(opened)
             tries = self._request.settings.tries
             whole = self._budget is not None  # any of its plans may be the best that fits
-            search = GreedySharing(self._space, solver, self._weights, tries, early, whole=whole)
+            search = GreedySharing(
+                self._space, solver, self._weights, tries, early, whole=whole, near=root
+            )
             self._searches.append((opened, search))
             chosen = search.first()
+            root = search.root
             if chosen is not None:
                 searches[opened] = _Searched(opened, search, solver)
                 found.append(self._candidate(opened, chosen, *chosen.by_run))
-                found = self._lean(found, batch, searches)
+        found = self._lean(found, batch, searches)
         first = min(found, key=in_order, default=None)
         if first is not None and (batch is None or first.rank < batch.rank):
             better = self._improved(first, batch, searches[first.opened].search)

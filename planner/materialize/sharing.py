@@ -40,7 +40,8 @@ class GreedySharing:
     ``tries`` is the most changes that :meth:`better` tries, over all of its calls. ``early`` are
     the indices of the early runs that give the result too. With ``whole``, every plan that was seen
     keeps its DP tables, since any of them may be chosen. ``cut`` says that the tries ended before
-    the changes did.
+    the changes did. ``near`` is a solution to start from, of another set that begins with the same
+    runs; ``root`` is the solution when nothing is shared, for the next set to start from.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class GreedySharing:
         early: tuple[int, ...] = (),
         *,
         whole: bool = False,
+        near: Solution | None = None,
     ) -> None:
         self._space = space
         self._solver = solver
@@ -60,7 +62,8 @@ class GreedySharing:
         self._early = early
         self._keeps_whole = whole
         self.cut = False
-        self._near: Solution | None = None
+        self._near = near
+        self.root: Solution | None = None
         self._observed: dict[tuple[_Shared, _Allowed], ExtractedPlan | None] = {}
 
     @property
@@ -76,7 +79,7 @@ class GreedySharing:
     def forget(self) -> None:
         """Drop all plans and tables, to free memory. What is needed again is searched for again."""
         self._observed.clear()
-        self._near = None
+        self._near = self.root = None
         self._solver.forget()
 
     def first(self) -> ExtractedPlan | None:
@@ -124,6 +127,8 @@ class GreedySharing:
                 return _cheaper(best, self._observed[shared, allowed])
             solution = self._solver.solve(shared, self._near, allowed)
             self._near = solution
+            if not shared and allowed is None:
+                self.root = solution
             found = extract_plan(self._space, solution, self._weights, self._early)
             light = None if found is None else found.without_tables()
             self._observed[shared, allowed] = found if self._keeps_whole else light

@@ -8,7 +8,7 @@ after the shuffle.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from planner.algebra.relational import (
@@ -167,17 +167,28 @@ class AlternativeEnumerator:
         """Yield each alternative once. One whose input comes later in the order is left out,
         because the DP table has no entry for it yet."""
         below = self._space.is_below
-        wanted = self._space.wanted[group] if isinstance(expression.node, _HANDS_ON) else ((),)
+        for alternative in self._for_wanted(expression, group, before, span):
+            requirements = alternative.requirements
+            if all(below(needed, group) for needed, _, _ in requirements):
+                yield ResolvedAlternative(
+                    alternative,
+                    expression,
+                    tuple(
+                        [(group_version(needed, as_of), key) for needed, key, as_of in requirements]
+                    ),
+                )
+
+    def _for_wanted(
+        self, expression: Expression, group: GroupId, before: bool, span: Span
+    ) -> Iterable[PhysicalAlternative]:
+        """Return the alternatives for all distributions that are wanted of the group, each once."""
+        wanted = self._space.wanted[group]
+        if len(wanted) == 1 or not isinstance(expression.node, _HANDS_ON):
+            return self.of(expression, wanted[0], before, span)
         alternatives: dict[PhysicalAlternative, None] = {}
         for key in wanted:
             alternatives |= dict.fromkeys(self.of(expression, key, before, span))
-        for alternative in alternatives:
-            if all(below(requirement.group, group) for requirement in alternative.requirements):
-                requirements = tuple(
-                    (group_version(requirement.group, requirement.before), requirement.key)
-                    for requirement in alternative.requirements
-                )
-                yield ResolvedAlternative(alternative, expression, requirements)
+        return alternatives
 
     def size(self, group: GroupId, before: bool, span: Span) -> Size:
         """Return the estimated size of a group at the beginning of a step (``before``) or its end;

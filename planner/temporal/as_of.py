@@ -38,6 +38,12 @@ class Span(NamedTuple):
         return AsOf(self.base, self.run)
 
 
+def in_common(one: tuple[Span, ...], other: tuple[Span, ...]) -> int:
+    """Return with how many equal steps two days begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 class AsOf(NamedTuple):
     """The instant or the step that the rows of a group depend on. Make it by :meth:`Span.instant`,
     :meth:`Span.step` or :func:`instant`. ``run`` is the instant, or the run that a step leads to;

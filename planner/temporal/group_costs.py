@@ -1,7 +1,7 @@
 """Computes the DP entries of one group in one run from the entries of its inputs.
 
 What does not depend on the shared partitions, such as the alternatives and the costs of reading and
-writing, is listed once for all solutions of a solver.
+writing, is listed once for all solutions of a solver, and of solvers that begin with equal runs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from planner.cost import operators
 from planner.memo.memo import Expression, GroupId
 from planner.temporal.alternatives import AlternativeEnumerator, ResolvedAlternative, forced_penalty
-from planner.temporal.as_of import GroupVersion, Span, group_version
+from planner.temporal.as_of import GroupVersion, Span, group_version, in_common
 from planner.temporal.entries import ANY_DISTRIBUTION, distributions_served, is_better, keep_better
 from planner.temporal.solution import ChainCost, ChainId, DpEntry, How, Solution
 from planner.temporal.space import Key, Slot, Space
@@ -89,11 +89,31 @@ class _Lists(NamedTuple):
     reads: tuple[_Read, ...]
 
 
+class Listed:
+    """What is listed once for all solutions of one set of opened runs, given as ``spans``, when it
+    is first needed: in ``runs`` what may be tried for each group in each run, and in ``chains``
+    those that hold a slot's rows as a group reads them."""
+
+    def __init__(self, spans: tuple[Span, ...]) -> None:
+        self.spans = spans
+        self.runs: list[dict[GroupVersion, _Lists]] = [{} for _ in spans]
+        self.chains: dict[tuple[int, GroupId], tuple[_Chain, ...]] = {}
+
+    def going_on(self, spans: tuple[Span, ...]) -> Listed:
+        """Return the lists of another set of opened runs; it shares those of the runs that both
+        begin with, since what a run may do depends on it and on those before it only."""
+        other = Listed(spans)
+        common = in_common(self.spans, spans)
+        other.runs[:common] = self.runs[:common]
+        other.chains = self.chains
+        return other
+
+
 class GroupCosts:
     """Fills the DP tables of solutions, one group in one run at a time. ``evaluations`` counts how
-    many alternatives were costed."""
+    many alternatives were costed. ``near`` is what was listed for other opened runs."""
 
-    def __init__(self, problem: DpProblem) -> None:
+    def __init__(self, problem: DpProblem, near: Listed | None = None) -> None:
         self._space = problem.space
         self._memo = problem.space.memo
         self._alternatives = problem.alternatives
@@ -106,12 +126,13 @@ class GroupCosts:
         self._terms = problem.terms
         self.evaluations = 0
         self.forget()
+        if near is not None:
+            self.listed = near.going_on(self._spans)
 
     def forget(self) -> None:
         """Empty the cached lists. They are made again when they are needed."""
         self._store = StoreCosts(self._alternatives, self._spans, self._terms.stage_cost)
-        self._lists: dict[tuple[int, GroupVersion], _Lists] = {}
-        self._chains_of: dict[tuple[int, GroupId], tuple[_Chain, ...]] = {}
+        self.listed = Listed(self._spans)
 
     def fill(self, at: Solution, index: int, group: GroupId) -> None:
         """Compute the entries of a group in the run at this index, and the costs of the chains
@@ -171,11 +192,11 @@ class GroupCosts:
     # -- what may be tried --------------------------------------------------------------------
 
     def _listed(self, index: int, group: GroupId, *, before: bool) -> _Lists:
-        known = (index, group_version(group, before))
-        lists = self._lists.get(known)
+        known, listed = group_version(group, before), self.listed.runs[index]
+        lists = listed.get(known)
         if lists is None:
             keeping = self._terms.keeping
-            lists = self._lists[known] = _Lists(
+            lists = listed[known] = _Lists(
                 self._alternatives.resolved(group, before, self._spans[index], keeping=keeping),
                 tuple(self._stamped_in(group)) if keeping else (),
                 tuple(self._reads(index, group, before)) if keeping else (),
@@ -200,9 +221,10 @@ class GroupCosts:
     def _chains(self, slot: Slot, group: GroupId) -> tuple[_Chain, ...]:
         """Return the chains that hold a slot's rows, as a group reads them; cached."""
         known = (slot.index, group)
-        if known not in self._chains_of:
-            self._chains_of[known] = tuple(self._list_chains(slot, group))
-        return self._chains_of[known]
+        chains = self.listed.chains
+        if known not in chains:
+            chains[known] = tuple(self._list_chains(slot, group))
+        return chains[known]
 
     def _list_chains(self, slot: Slot, group: GroupId) -> Iterator[_Chain]:
         if self._terms.keeping:

@@ -16,25 +16,31 @@ from __future__ import annotations
 from functools import cached_property
 
 from planner.memo.memo import GroupId
-from planner.temporal.as_of import group_version
-from planner.temporal.group_costs import DpProblem, GroupCosts
+from planner.temporal.as_of import group_version, in_common
+from planner.temporal.group_costs import DpProblem, GroupCosts, Listed
 from planner.temporal.invalidation import Invalidation
 from planner.temporal.solution import ChainId, DpTable, Partition, Solution
 
 
 class Solver:
-    """Solves the dynamic program of a problem, for one set of shared partitions after another."""
+    """Solves the dynamic program of a problem, for one set of shared partitions after another.
+    ``near`` is what a solver of the same problem has listed for other opened runs."""
 
-    def __init__(self, problem: DpProblem) -> None:
+    def __init__(self, problem: DpProblem, near: Listed | None = None) -> None:
         self._space = problem.space
         self._spans = problem.spans
         self._twins = problem.twins
-        self._group_costs = GroupCosts(problem)
+        self._group_costs = GroupCosts(problem, near)
 
     @property
     def evaluations(self) -> int:
         """How many alternatives were costed so far."""
         return self._group_costs.evaluations
+
+    @property
+    def listed(self) -> Listed:
+        """What is listed so far of what may be tried."""
+        return self._group_costs.listed
 
     @cached_property
     def _invalidation(self) -> Invalidation:
@@ -54,19 +60,20 @@ class Solver:
     ) -> Solution:
         """Fill the DP tables, run by run, each group after its parts.
 
-        If ``near`` is a solution with the same ``allowed`` chains but other shared partitions, only
-        what differs from it is costed again. ``allowed`` are the only chains that may be kept
-        besides the committed ones; None allows any.
+        If ``near`` is a solution with the same ``allowed`` chains, perhaps for other shared
+        partitions or other opened runs, then in the runs that both begin with only what differs
+        from it is costed again. ``allowed`` are the only chains that may be kept besides the
+        committed ones; None allows any.
         """
         solution = Solution(self._spans, shared, allowed)
-        if near is None or near.allowed != allowed:
-            for index in range(len(self._spans)):
-                for group in self._space.order:
-                    self._group_costs.fill(solution, index, group)
-            return solution
-        differ: set[GroupId] = set()
-        for index in range(len(self._spans)):
-            differ = self._fill_again(solution, near, index, differ)
+        common = 0
+        if near is not None and near.allowed == allowed:
+            common, differ = in_common(self._spans, near.spans), set[GroupId]()
+            for index in range(common):
+                differ = self._fill_again(solution, near, index, differ)
+        for index in range(common, len(self._spans)):
+            for group in self._space.order:
+                self._group_costs.fill(solution, index, group)
         return solution
 
     def _fill_again(
