@@ -65,17 +65,18 @@ test: WHICH := and not slow
 
 test-all: setup jars s3-server ## every test
 
-# A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have). Tests without a JVM run two
-# files at a time; then those that have a JVM in their process beside most of those that start one,
-# and what the former say is shown after the latter.
+# A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have).
+# Tests without a JVM run two files at a time; beside them, one after the other, those that start
+# applications or have a JVM in their process. They wait often enough that two cores are busy with
+# three. What they say is shown at the end.
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all:
-	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests
-	@{ status=0; $(SPARK) --ignore=tests/spark/test_cluster.py tests/spark || status=$$?; \
+	@{ status=0; $(SPARK) --ignore=tests/spark --ignore=tests/properties tests || status=$$?; \
+	  $(SPARK) --ignore=tests/spark/test_cluster.py tests/spark || status=$$?; \
 	  $(SPARK) tests/spark/test_cluster.py || status=$$?; \
 	  $(SPARK) tests/properties || status=$$?; exit $$status; } \
 	  >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
-	$(SPARK) --ignore=tests/spark --ignore=tests/properties tests; status=$$?; \
+	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not spark $(WHICH)" tests; status=$$?; \
 	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
 
 airflow-matrix: tools ## the tests of the Airflow side on another version of Airflow (AIRFLOW=3.2.2)

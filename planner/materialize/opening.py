@@ -20,8 +20,9 @@ from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import ChainTerms, DpProblem, Listed
+from planner.temporal.group_costs import ChainTerms, DpProblem
 from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.listed import Listed
 from planner.temporal.solution import Partition, Solution
 from planner.temporal.solve import Solver
 from planner.temporal.space import Space

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from planner.cost import operators
 from planner.memo.memo import Expression, GroupId
-from planner.temporal.alternatives import AlternativeEnumerator, ResolvedAlternative, forced_penalty
-from planner.temporal.as_of import GroupVersion, Span, group_version, in_common
+from planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
+from planner.temporal.as_of import Span, group_version
 from planner.temporal.entries import ANY_DISTRIBUTION, distributions_served, is_better, keep_better
+from planner.temporal.listed import ChainRead, GroupLists, HeldChain, Listed
 from planner.temporal.solution import ChainCost, ChainId, DpEntry, How, Solution
 from planner.temporal.space import Key, Slot, Space
 from planner.temporal.store_costs import StoreCosts
@@ -58,57 +58,6 @@ class DpProblem:
     terms: ChainTerms = ChainTerms()
 
 
-class _Chain(NamedTuple):
-    """A chain that holds a slot's rows, as a group reads it. ``kept`` is its id, which differs from
-    slot and ``key`` if a twin holds the rows. ``now`` says that this run's partition of it is
-    costed before the group is."""
-
-    slot: Slot
-    key: Key
-    kept: ChainId
-    now: bool
-
-
-class _Read(NamedTuple):
-    """A way to read a group from a chain. ``delivers`` is the distribution of the rows that are
-    read, ``own`` the cost of reading them. ``added`` lists the groups that may be added to what
-    earlier runs kept, each with the cost of reading and adding."""
-
-    chain: _Chain
-    delivers: Key
-    own: int
-    placed: bool
-    added: tuple[tuple[GroupId, int], ...]
-
-
-class _Lists(NamedTuple):
-    """Everything that may be tried for a group in a run."""
-
-    resolved: tuple[ResolvedAlternative, ...]
-    stamped: tuple[tuple[Expression, tuple[_Chain, ...]], ...]
-    reads: tuple[_Read, ...]
-
-
-class Listed:
-    """What is listed once for all solutions of one set of opened runs, given as ``spans``, when it
-    is first needed: in ``runs`` what may be tried for each group in each run, and in ``chains``
-    those that hold a slot's rows as a group reads them."""
-
-    def __init__(self, spans: tuple[Span, ...]) -> None:
-        self.spans = spans
-        self.runs: list[dict[GroupVersion, _Lists]] = [{} for _ in spans]
-        self.chains: dict[tuple[int, GroupId], tuple[_Chain, ...]] = {}
-
-    def going_on(self, spans: tuple[Span, ...]) -> Listed:
-        """Return the lists of another set of opened runs; it shares those of the runs that both
-        begin with, since what a run may do depends on it and on those before it only."""
-        other = Listed(spans)
-        common = in_common(self.spans, spans)
-        other.runs[:common] = self.runs[:common]
-        other.chains = self.chains
-        return other
-
-
 class GroupCosts:
     """Fills the DP tables of solutions, one group in one run at a time. ``evaluations`` counts how
     many alternatives were costed. ``near`` is what was listed for other opened runs."""
@@ -148,7 +97,7 @@ class GroupCosts:
         if span.base and (tvr is None or tvr.changing):
             self._fill_snapshot(at, index, group, before=True)
 
-    def owned(self, group: GroupId) -> Iterator[_Chain]:
+    def owned(self, group: GroupId) -> Iterator[HeldChain]:
         """Yield the chains whose first partition is the group itself, without those that have a
         twin."""
         for slot in self._space.by_whole.get(group, ()):
@@ -191,24 +140,24 @@ class GroupCosts:
 
     # -- what may be tried --------------------------------------------------------------------
 
-    def _listed(self, index: int, group: GroupId, *, before: bool) -> _Lists:
+    def _listed(self, index: int, group: GroupId, *, before: bool) -> GroupLists:
         known, listed = group_version(group, before), self.listed.runs[index]
         lists = listed.get(known)
         if lists is None:
             keeping = self._terms.keeping
-            lists = listed[known] = _Lists(
+            lists = listed[known] = GroupLists(
                 self._alternatives.resolved(group, before, self._spans[index], keeping=keeping),
                 tuple(self._stamped_in(group)) if keeping else (),
                 tuple(self._reads(index, group, before)) if keeping else (),
             )
         return lists
 
-    def _stamped_in(self, group: GroupId) -> Iterator[tuple[Expression, tuple[_Chain, ...]]]:
+    def _stamped_in(self, group: GroupId) -> Iterator[tuple[Expression, tuple[HeldChain, ...]]]:
         for expression, other in self._space.stamped.get(group, ()):
             slots = self._space.by_whole.get(other, ())
             yield expression, tuple(c for slot in slots for c in self._chains(slot, group) if c.now)
 
-    def _reads(self, index: int, group: GroupId, before: bool) -> Iterator[_Read]:
+    def _reads(self, index: int, group: GroupId, before: bool) -> Iterator[ChainRead]:
         span = self._spans[index]
         for slot in self._space.slots_of(group):
             own, extra = self._store.read(slot, group, index, before)
@@ -216,9 +165,9 @@ class GroupCosts:
             added = tuple((one, cost) for one, cost in added if self._space.is_below(one, group))
             for chain in self._chains(slot, group):
                 delivers = ANY_DISTRIBUTION if extra else chain.key
-                yield _Read(chain, delivers, own, bool(chain.key) and not extra, added)
+                yield ChainRead(chain, delivers, own, bool(chain.key) and not extra, added)
 
-    def _chains(self, slot: Slot, group: GroupId) -> tuple[_Chain, ...]:
+    def _chains(self, slot: Slot, group: GroupId) -> tuple[HeldChain, ...]:
         """Return the chains that hold a slot's rows, as a group reads them; cached."""
         known = (slot.index, group)
         chains = self.listed.chains
@@ -226,16 +175,18 @@ class GroupCosts:
             chains[known] = tuple(self._list_chains(slot, group))
         return chains[known]
 
-    def _list_chains(self, slot: Slot, group: GroupId) -> Iterator[_Chain]:
+    def _list_chains(self, slot: Slot, group: GroupId) -> Iterator[HeldChain]:
         if self._terms.keeping:
             for key in self._space.keys[slot.index]:
                 kept = self._twins.get((slot.index, key), (slot.index, key))
                 owner = self._space.slots[kept[0]].whole
-                yield _Chain(slot, key, kept, owner == group or self._space.is_below(owner, group))
+                yield HeldChain(
+                    slot, key, kept, owner == group or self._space.is_below(owner, group)
+                )
 
     # -- made ---------------------------------------------------------------------------------
 
-    def _made(self, at: Solution, index: int, lists: _Lists) -> dict[Key, DpEntry]:
+    def _made(self, at: Solution, index: int, lists: GroupLists) -> dict[Key, DpEntry]:
         """Return the cheapest entries that compute an expression of the group, by distribution."""
         best: dict[Key, DpEntry] = {}
         entries, weight = at.entries[index].of, self._weights[index]
@@ -351,7 +302,7 @@ class GroupCosts:
                 at.chain_costs[index][kept] = best
 
     def _read(
-        self, at: Solution, index: int, read: _Read, before: bool, best: dict[Key, DpEntry]
+        self, at: Solution, index: int, read: ChainRead, before: bool, best: dict[Key, DpEntry]
     ) -> None:
         """Try to read the group from a chain: whole, or what earlier runs kept with this run's
         delta added."""
@@ -406,7 +357,7 @@ class GroupCosts:
         at: Solution,
         index: int,
         expression: Expression,
-        chains: tuple[_Chain, ...],
+        chains: tuple[HeldChain, ...],
         best: dict[Key, DpEntry],
     ) -> None:
         """Try to read a chain with the runs that wrote its rows, if this run appends to it."""

@@ -17,8 +17,9 @@ from functools import cached_property
 
 from planner.memo.memo import GroupId
 from planner.temporal.as_of import group_version, in_common
-from planner.temporal.group_costs import DpProblem, GroupCosts, Listed
+from planner.temporal.group_costs import DpProblem, GroupCosts
 from planner.temporal.invalidation import Invalidation
+from planner.temporal.listed import Listed
 from planner.temporal.solution import ChainId, DpTable, Partition, Solution
 
 
