@@ -105,6 +105,10 @@ def _read(request: PlanRequest) -> Reading:
     check(request)
     if request.settings.state_budget == 0 and not request.committed:
         request = replace(request, method="batch")  # nothing can be kept, so there is only batch
+    if request.method != "auto":
+        request = replace(request, batch_because="")
+    elif request.batch_because:
+        request = replace(request, method="batch")
     allowed = request.settings.allowed_functions
     query = read_query(
         request.sql,
@@ -157,6 +161,7 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
             for one in sorted(request.borrowed, key=lambda one: one.view.id)
             if one.view.id in {family.id for family in used}
         ),
+        batch_because=request.batch_because,
     )
     return PlanResult(result, read, compared)
 

@@ -194,7 +194,8 @@ class PlanRequest:
     of the size of families; it beats estimates, and of two of one family the later one counts.
     ``borrowed``: what other reports keep over the same pins; it is read where that is cheapest, and
     never written or counted among what this day keeps. ``parameters``: the named parameters of the
-    text with their values for this day.
+    text with their values for this day. ``batch_because``: why ``auto`` has to be batch, in words
+    for people; empty if the cost decides. Other methods do not look at it.
     """
 
     report: str
@@ -210,3 +211,4 @@ class PlanRequest:
     problem: Problem = PDW
     parameters: tuple[Parameter, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    batch_because: str = ""

@@ -210,7 +210,8 @@ class NotIncremental:
 class Plan:
     """A whole day. ``method`` is ``incremental`` or ``batch`` (the user's own text, once).
     ``objective`` names what plans were compared by (:mod:`planner.materialize.objective`).
-    ``shared``: which of the families are borrowed from other reports."""
+    ``shared``: which of the families are borrowed from other reports. ``batch_because``: why the
+    day is batch although that was not asked for, where something else than the cost decided."""
 
     version: int
     report: str
@@ -226,6 +227,7 @@ class Plan:
     not_incremental: tuple[NotIncremental, ...] = ()
     objective: str = "weighted-sum"
     shared: tuple[BorrowedFrom, ...] = ()
+    batch_because: str = later("")
 
     @property
     def run(self) -> Run:

@@ -14,6 +14,8 @@ def why_batch(found: PlanResult) -> Iterator[str]:
     early, or batch was asked for."""
     decision = found.decision
     early = [one for one in decision.rejected if not one.is_batch]
+    if found.plan.batch_because:
+        yield f"  no early work: {found.plan.batch_because}"
     if not decision.chosen.is_batch or not decision.open:
         return
     if not early and decision.budget is not None:

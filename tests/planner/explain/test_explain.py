@@ -51,6 +51,17 @@ def test_the_tree_shows_choice_rows_cost_and_what_is_kept() -> None:
     assert tree.render(planned("SELECT g, SUM(v) AS s FROM t GROUP BY g")) == text
 
 
+def test_auto_is_batch_where_that_is_said_and_explain_says_why() -> None:
+    text = "SELECT g, SUM(v) AS s FROM t GROUP BY g"
+    found = planned(text, batch_because="it has lost")
+    batch = planned(text, method="batch")
+    assert replace(found.plan, batch_because="") == batch.plan
+    assert "no early work: it has lost" in tree.render(found)
+    assert record.as_json(found)["plan"]["batch_because"] == "it has lost"
+    by_name = planned(text, method="im1", batch_because="it has lost")
+    assert by_name.plan == planned(text, method="im1").plan
+
+
 def test_batch_is_said_to_be_batch() -> None:
     found = planned("SELECT g, SUM(v) AS s FROM t GROUP BY g", method="batch")
     assert "batch, one run at the end" in tree.render(found)
