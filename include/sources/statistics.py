@@ -123,9 +123,9 @@ def _curve(name: str, runs: int, history: Sequence[LedgerEntry]) -> list[float] 
             days.setdefault((entry.day, entry.generation), {})[entry.run] = rows
     whole = [
         [seen[i] / seen[runs] for i in range(1, runs + 1)]
-        for _, seen in sorted(days.items())[-_HISTORY_DAYS:]
+        for _, seen in sorted(days.items())
         if set(range(1, runs + 1)) <= set(seen) and seen[runs] > 0
-    ]
+    ][-_HISTORY_DAYS:]
     if not whole:
         return None
     mean = [sum(day[i] for day in whole) / len(whole) for i in range(runs)]

@@ -103,6 +103,12 @@ def test_history_beats_the_clock():
     assert [f["new"] for f in curve] == [0.25, 0.75, 1.0]
 
 
+def test_days_without_early_runs_do_not_make_history_forgotten():
+    history = [entry("a", r, n) for r, n in ((1, 60), (2, 80), (3, 100))]
+    history += [entry(f"b{n:02}", 3, 100) for n in range(20)]
+    assert [f["orders"] for f in forecast(POINTS, START, ["orders"], history)] == [0.6, 0.8, 1.0]
+
+
 def test_time_points_never_go_back():
     history = [entry("d1", r, n) for r, n in ((1, 60), (2, 50), (3, 100))]
     curve = forecast(POINTS, START, ["orders"], history)
