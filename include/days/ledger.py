@@ -66,6 +66,8 @@ def _entry(day: Day, commit: RunCommit) -> LedgerEntry:
         wall_s=commit.metrics.wall_s,
         arrived=tuple((s.name, read_pin(store, s.pin).rows) for s in manifest.sources),
         state_bytes=sum(artifact.bytes for artifact in commit.artifacts),
+        method=planned.method,
+        batch_because=planned.batch_because,
         committed_at=commit.committed_at,
         kept=tuple((planned.family(a.family).fingerprint, a.rows) for a in commit.artifacts),
     )

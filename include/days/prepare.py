@@ -17,6 +17,7 @@ from include.days.borrowed_views import find_borrowed_views
 from include.days.generations import claim_name, generations, latest_generation
 from include.days.handle import Day
 from include.days.ledger import read_history, record_history
+from include.days.losing_days import why_batch
 from include.days.manifests import DayClosedError, day_closed, manifest_of, pins_of
 from include.days.observed import observed
 from include.days.publishing import (
@@ -41,6 +42,7 @@ from include.state.opening import open_store
 from include.state.probe import probe
 from include.state.records import (
     GenerationRecord,
+    LedgerEntry,
     Pin,
     RunCommit,
     encode,
@@ -172,7 +174,8 @@ def prepare_run(
     manifest, pins = manifest_of(day, run, now, incomplete=incomplete)
     chain = day.chain(tip=manifest.base)
     record_history(day, chain)
-    times = tuple(points) if points is not None else _forecast(day)
+    history = read_history(store, spec.name)
+    times = tuple(points) if points is not None else _forecast(day, history)
     request = PlanRequest(
         report=spec.name,
         sql=_sql(spec),
@@ -181,13 +184,14 @@ def prepare_run(
         points=times,
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
-        observed=observed(read_history(store, spec.name)),
+        observed=observed(history),
         borrowed=find_borrowed_views(store, manifest) if share and manifest.share else (),
         method=method,
         settings=_settings_of(spec, settings or Settings()),
         problem=_problem(spec.policy),
         parameters=day.parameters,
     )
+    request = replace(request, batch_because=_why_batch(day, request, history, pins))
     tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
     return _planned(day, request, tiny=tiny)
 
@@ -264,11 +268,34 @@ def _committed_before(day: Day, run: int) -> RunCommit | None:
     return done
 
 
-def _forecast(day: Day) -> tuple[TimePoint, ...]:
+def _why_batch(
+    day: Day, request: PlanRequest, history: Sequence[LedgerEntry], pins: Mapping[str, Pin]
+) -> str:
+    """What the ledger has against early work, where it is for the cost to decide: not once the day
+    has begun it, nor where it was asked for by name. Early results are wanted whatever they cost,
+    and batch computes each of them anew, which is nothing that a final run tells of."""
+    policy, settings = day.spec.policy, request.settings
+    if request.method != "auto" or settings.temporal == "early":
+        return ""
+    if request.committed or policy.early_results:
+        return ""
+    point = request.points[request.current - 1]
+    shares = {s.name: point.fraction(s.name) if s.changing else 1.0 for s in request.sources}
+    return why_batch(
+        day.date,
+        history,
+        {name: pins[name].rows / share for name, share in shares.items() if share},
+        runs=day.spec.runs,
+        losses=policy.batch_after_losses,
+        opening_s=settings.run_cost,
+    )
+
+
+def _forecast(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint, ...]:
     spec = day.spec
     midnight = parse_time("00:00", "the start of the day").on(day.date, spec.zone)
     growing = [source.name for source in spec.sources if source.arrival == "growing"]
-    fractions = forecast(day.points, midnight, growing, read_history(day.store, spec.name))
+    fractions = forecast(day.points, midnight, growing, history)
     return time_points(spec.weights, fractions)
 
 

@@ -41,7 +41,9 @@ class RunPolicy:
     ``results_at``: the early runs that publish the result over what has arrived by then, by number
     from 1; the final run always publishes. ``problem``: what plans are compared by, ``pdw`` the
     weighted sum of what the runs cost, ``ivm`` the cost of the last run, then of the one before it,
-    and so on; with ``ivm`` every run publishes.
+    and so on; with ``ivm`` every run publishes. ``batch_after_losses``: after so many days on which
+    early work was measured to cost more than batch, the cost no longer decides and days are batch
+    (:mod:`include.days.losing_days`); 0 for never.
     """
 
     runs: tuple[RunTime, ...]
@@ -49,6 +51,7 @@ class RunPolicy:
     cores: int = 2
     results_at: tuple[int, ...] = ()
     problem: Literal["pdw", "ivm"] = "pdw"
+    batch_after_losses: int = 3
 
     @property
     def early_results(self) -> tuple[int, ...]:
@@ -82,6 +85,11 @@ class RunPolicy:
             )
         if self.cores < 1:
             raise SpecError(f"the run policy has {self.cores} cores", hint="Give at least 1 core.")
+        if self.batch_after_losses < 0:
+            raise SpecError(
+                f"the run policy is batch after {self.batch_after_losses} losing days",
+                hint="Give how many of them: 3, or 0 to let the estimates alone decide.",
+            )
         self._check_results()
 
     def _check_results(self) -> None:

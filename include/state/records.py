@@ -307,7 +307,8 @@ class BorrowableViews:
 class LedgerEntry:
     """One committed run in the history of a report: estimated, spent, and what batch was
     estimated at. Costs are millionths of a CPU second. ``arrived`` is rows by source, ``kept`` rows
-    that the run has written, by the fingerprint of their family."""
+    that the run has written, by the fingerprint of their family. ``method`` and ``batch_because``
+    are those of its plan; entries of older versions say neither."""
 
     report: str
     day: str
@@ -323,6 +324,8 @@ class LedgerEntry:
     state_bytes: int
     committed_at: str
     kept: tuple[tuple[str, int], ...] = ()
+    method: str = later("")
+    batch_because: str = later("")
 
 
 _T = typing.TypeVar("_T")

@@ -132,6 +132,8 @@ class PlanRun(RepeatableOperator):
         self.plan_uri = prepared.plan_uri
         why = "a dry run computes nothing" if opened.dry_run else prepared.skip_reason
         self.log.info("plan %s%s", prepared.plan_uri, f"; not submitted: {why}" if why else "")
+        if prepared.result and prepared.result.plan.batch_because:
+            self.log.info("no early work: %s", prepared.result.plan.batch_because)
         for origin in prepared.result.plan.shared if prepared.result else ():
             self.log.info("reads what report %s keeps: %s", origin.report, origin.stored_as)
         self.log.info("latest safe start of the final run: %s (%s)", safe.at, safe.why)
