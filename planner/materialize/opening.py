@@ -105,8 +105,9 @@ class RunOpening:
         costs no more; else batch. If a method is asked for by name or early work is forced, its
         plan is chosen even where it does not pay, and batch only where there is none."""
         request = self._request
-        batch, own = self._batch()
+        batch = self._batch()
         if request.method == "batch" and request.settings.own_batch:
+            own = self._own_batch()
             return Decision(own, batch, (), self.evaluations, False, self._budget)
         at_the_end = request.current == self._last and not self._has_views
         if request.method == "batch" or at_the_end:
@@ -312,34 +313,38 @@ class RunOpening:
             limit = self._no_regret.limit(chosen, rank[0])
         return Candidate(opened, chosen, by_run, total, rank, held, limit)
 
-    def _batch(self) -> tuple[Candidate, Candidate]:
-        """Plan batch: each result by itself from the sources, as Spark runs the user's query; and
-        the final result alone, of our own stages."""
+    def _batch(self) -> Candidate:
+        """Plan batch: each result by itself from the sources, as Spark runs the user's query."""
         opened = (*self._comparison.early_results, self._last)
-        costs = []
-        plans: list[ExtractedPlan] = []
-        for run in opened:
-            solver = Solver(
-                DpProblem(
-                    space=self._space,
-                    alternatives=self._alternatives,
-                    spans=(Span(0, run),),
-                    weights=self._weights,
-                    terms=ChainTerms(keeping=False),
-                )
-            )
-            chosen = extract_plan(self._space, solver.solve(), self._weights)
-            self._of_batch += solver.evaluations
-            if chosen is None:
-                raise ValueError("the query cannot be computed from its sources")
-            costs += chosen.by_run
-            plans.append(chosen)
-        batch = self._candidate(opened, None, *costs)
+        plans = [self._from_sources(run, rewrites=False) for run in opened]
+        batch = self._candidate(opened, None, *(cost for plan in plans for cost in plan.by_run))
         uncertainty = Uncertainty(self._space, self._group_sizes, self._request)
         self._no_regret = NoRegretLimit(
             uncertainty, self._comparison.decisive, batch.rank[0], tuple(plans)
         )
-        return batch, self._candidate((self._last,), plans[-1], costs[-1])
+        return batch
+
+    def _own_batch(self) -> Candidate:
+        """Plan the final result from the sources in stages of our own, with all rewrites."""
+        own = self._from_sources(self._last, rewrites=True)
+        return self._candidate((self._last,), own, *own.by_run)
+
+    def _from_sources(self, run: int, *, rewrites: bool) -> ExtractedPlan:
+        """Plan the result of a run by itself, with nothing kept before."""
+        solver = Solver(
+            DpProblem(
+                space=self._space,
+                alternatives=self._alternatives,
+                spans=(Span(0, run),),
+                weights=self._weights,
+                terms=ChainTerms(keeping=False, rewrites=rewrites),
+            )
+        )
+        chosen = extract_plan(self._space, solver.solve(), self._weights)
+        self._of_batch += solver.evaluations
+        if chosen is None:
+            raise ValueError("the query cannot be computed from its sources")
+        return chosen
 
     def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:
         bases = (self._base, *opened[:-1])

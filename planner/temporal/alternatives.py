@@ -145,18 +145,18 @@ class AlternativeEnumerator:
         return alternatives
 
     def resolved(
-        self, group: GroupId, before: bool, span: Span, *, keeping: bool = True
+        self, group: GroupId, before: bool, span: Span, *, rewrites: bool = True
     ) -> tuple[ResolvedAlternative, ...]:
         """Return the alternatives of a group whose inputs all come before it in the order of the
-        space. Without ``keeping``, only the query's own expressions count, not those that rules
+        space. Without ``rewrites``, only the query's own expressions count, not those that rules
         have added."""
         as_of, forced = self.as_of(group, before, span), self._is_forced(group, span)
-        known = (group_version(group, before), *as_of, forced, keeping)
+        known = (group_version(group, before), *as_of, forced, rewrites)
         resolved = self._resolved.get(known)
         if resolved is None:
             found: list[ResolvedAlternative] = []
             for expression in self._memo.alternatives(group):
-                if (keeping or not expression.origin) and not isinstance(expression.node, Stamped):
+                if (rewrites or not expression.origin) and not isinstance(expression.node, Stamped):
                     found += self._of_expression(expression, group, before, span)
             resolved = self._resolved[known] = tuple(found)
         return resolved

@@ -27,7 +27,8 @@ _SPENT = ChainCost(0, 0, False, 0)
 class ChainTerms:
     """What chains are allowed to do, and what writing them costs.
 
-    Without ``keeping`` nothing is kept and the query is computed as it was written, as batch does.
+    Without ``keeping`` nothing is kept, and without ``rewrites`` the query is computed as it was
+    written, too, as batch does.
     ``late`` says whether a chain may also start in an early run that is not the first one.
     ``stage_cost`` is the fixed cost of writing a partition, in millionths of a CPU second.
     ``borrowed`` are the committed chains that another report keeps: this one may read them, and
@@ -35,6 +36,7 @@ class ChainTerms:
     """
 
     keeping: bool = True
+    rewrites: bool = True
     late: bool = True
     stage_cost: int = 0
     borrowed: frozenset[ChainId] = frozenset()
@@ -144,9 +146,9 @@ class GroupCosts:
         known, listed = group_version(group, before), self.listed.runs[index]
         lists = listed.get(known)
         if lists is None:
-            keeping = self._terms.keeping
+            keeping, rewrites = self._terms.keeping, self._terms.rewrites
             lists = listed[known] = GroupLists(
-                self._alternatives.resolved(group, before, self._spans[index], keeping=keeping),
+                self._alternatives.resolved(group, before, self._spans[index], rewrites=rewrites),
                 tuple(self._stamped_in(group)) if keeping else (),
                 tuple(self._reads(index, group, before)) if keeping else (),
             )
