@@ -149,7 +149,7 @@ class Settings:
     state_budget: int | None = None
     compare: int = 100_000
     exact_sums: bool = True
-    small_sides: bool = False
+    small_sides: bool = True
     own_batch: bool = False
     prices: Prices = SPARK
     allowed_functions: tuple[str, ...] = ()

@@ -42,6 +42,13 @@ _CONDITION = re.compile(r"\b(?:AND|OR)\b", re.IGNORECASE)
 _MOST_COMPILED = 1000
 """So many conditions of a text are still compiled as one method. What the compiler needs grows with
 the square of their number: 5,000 fill a heap of 1 GB, or a stack, and end in nothing."""
+_BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+_SENT = 128 * 2**20
+"""Rows that were counted are sent to all workers if their hash table has at most these bytes: an
+eighth of the heap that a driver has by default. Spark's own threshold, of 10 MB, is one for sizes
+that it guesses."""
+_HASHED_ROW, _HASHED_VALUE = 32, 16
+"""Bytes in a hash table, about: of a row, and of each of its values."""
 # What results and bucketed families rest on, against whatever the deployment says.
 _REQUIRED = (
     ("spark.sql.catalogImplementation", "in-memory"),
@@ -147,11 +154,13 @@ class ClassicEngine:
 
     @contextmanager
     def computed_first(self, view: str, frame: Frame) -> Iterator[None]:
-        # Once they are in memory, Spark knows how many bytes they are, and joins by that.
         held = frame.persist()
         try:
-            held.count()
-            self.bind_view(view, held)
+            rows = held.count()
+            # Rows that are held are as many bytes as Spark says, packed; unpacked they may be more.
+            room = max(_held_bytes(held), rows * (_HASHED_ROW + _HASHED_VALUE * len(held.columns)))
+            wanted = self.session.conf.get(_BROADCAST) != "-1"
+            self.bind_view(view, held.hint("broadcast") if wanted and room <= _SENT else held)
             yield
         finally:
             self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
@@ -294,3 +303,9 @@ def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
 def _text(value: str) -> str:
     """A string literal of Spark SQL."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _held_bytes(frame: Any) -> int:
+    """The size in memory of rows that are held there and have been computed."""
+    planned = frame.select("*")._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - no public way
+    return int(str(planned.stats().sizeInBytes()))

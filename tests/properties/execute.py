@@ -113,7 +113,6 @@ def request_of(
         method=case.method,
         settings=Settings(
             temporal="early" if early else "cost",
-            small_sides=True,
             rules_off=case.off,
             state_budget=case.state_budget,
             **effort,

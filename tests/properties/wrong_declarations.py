@@ -167,7 +167,6 @@ class WrongDay:
             buckets=2,
             tries=2,
             compare=0,
-            small_sides=True,
         )
         with mock.patch.object(days, "to_source", _pretended):
             prepared = days.prepare_run(

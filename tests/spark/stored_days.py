@@ -130,7 +130,7 @@ class StoredDay:
             TimePoint(weight=0.25 + i / runs, arrived=(i + 1) / runs) for i in range(runs)
         )
         early = "early" if self.case.early else "cost"
-        settings = Settings(temporal=early, buckets=2, small_sides=True)
+        settings = Settings(temporal=early, buckets=2)
         with mock.patch.object(days, "to_source", _pretended):
             prepared = days.prepare_run(
                 Day.of(store_uri, self._spec(runs), DAY, "1"), run,

@@ -16,7 +16,7 @@ from include.state.file_store import FileStore
 from planner.contract import ArtifactOutput, ColumnSpec, Family, FamilyInput, SourceInput, Stage
 from planner.errors import ContractError
 from planner.nesting import MOST_LEVELS
-from spark_jobs import stages
+from spark_jobs import classic, stages
 from spark_jobs.classic import ClassicEngine
 from spark_jobs.inputs import bind_inputs, load_inputs
 from tests.spark.days import SALES, Day, expected, publish, save_rows, save_sums
@@ -154,21 +154,31 @@ def test_an_aggregate_is_saved_without_a_second_shuffle(
     assert plan.count("Exchange ") == 1
 
 
-def test_a_side_that_is_computed_first_is_joined_by_its_size(spark: ClassicEngine) -> None:
-    """Of a filtered table Spark assumes the size of the table, and sorts both sides."""
-    before = spark.session.conf.get("spark.sql.autoBroadcastJoinThreshold")
-    spark.configure((("spark.sql.autoBroadcastJoinThreshold", "10MB"),))
+@pytest.mark.parametrize(
+    ("threshold", "room", "sent"),
+    [("10MB", None, True), ("1", None, True), ("1", 1000, False), ("-1", None, False)],
+)
+def test_a_side_that_is_computed_first_is_joined_by_its_size(
+    spark: ClassicEngine, monkeypatch, threshold: str, room: int | None, sent: bool
+) -> None:
+    """Of a filtered table Spark assumes the size of the table, and sorts both sides; of rows that
+    were counted it has to guess nothing. Whoever wants no broadcasts has none."""
+    name = "spark.sql.autoBroadcastJoinThreshold"
+    before = spark.session.conf.get(name)
+    spark.configure(((name, threshold),))
+    if room is not None:
+        monkeypatch.setattr(classic, "_SENT", room)
     many = spark.session.range(3_000_000).selectExpr("id", "id % 1000 AS k")
     many.createOrReplaceTempView("many")
     few = "SELECT id FROM many WHERE k = 7 AND id < 100000"
     joined = "SELECT count(*) FROM many JOIN {} AS few ON few.id = many.k"
     assert "SortMergeJoin" in _first_plan(spark, joined.format(f"({few})"))
     with spark.computed_first("__side_1", spark.session.sql(few)):
-        assert "BroadcastHashJoin" in _first_plan(spark, joined.format("__side_1"))
+        assert ("BroadcastHashJoin" in _first_plan(spark, joined.format("__side_1"))) == sent
         there = spark.session.sql(joined.format("__side_1")).collect()
     assert there == spark.session.sql(joined.format(f"({few})")).collect()
     assert not spark.session.catalog.tableExists("__side_1")
-    spark.configure((("spark.sql.autoBroadcastJoinThreshold", before),))
+    spark.configure(((name, before),))
 
 
 def _first_plan(engine: ClassicEngine, query: str) -> str:

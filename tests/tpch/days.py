@@ -131,7 +131,7 @@ class TpchDay:
             current=index,
             committed=tuple(self.committed),
             method=self.method,
-            settings=Settings(temporal=self.temporal, small_sides=True),
+            settings=Settings(temporal=self.temporal),
         )
 
     def _run(self, current: Plan) -> list[Row] | None:

@@ -97,13 +97,13 @@ def request(settings: Settings, name: str = "few") -> PlanRequest:
     )
 
 
-def test_a_plan_has_them_if_the_settings_say_so():
+def test_a_plan_has_them_unless_the_settings_say_no():
     def sides(settings: Settings) -> list[str]:
         stages = [stage for run in plan(request(settings)).plan.runs for stage in run.stages]
         return [side.sql for stage in stages for side in stage.small_sides]
 
-    assert sides(Settings(small_sides=True))
-    assert sides(Settings()) == []
+    assert sides(Settings())
+    assert sides(Settings(small_sides=False)) == []
 
 
 def test_the_names_of_their_views_are_reserved():
