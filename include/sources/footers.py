@@ -25,6 +25,9 @@ _LONGEST = 120
 _SMALL_DICTIONARY = 1 << 16
 _PAGE_HEADER = 14
 _REPEATED = 8
+_MOST_PACKED = 10
+"""A dictionary is taken for compressed by at most this factor: texts of few words, all alike."""
+_WITHOUT_ENTROPY_CODING = ("SNAPPY", "LZ4", "LZ4_RAW", "LZO")
 
 
 class SourceFileError(ForerunError):
@@ -172,14 +175,22 @@ def _distinct(chunks: list[Any], width: float) -> int:
     0 (not known) unless every row group has a small dictionary whose values come often: if they do
     not, other row groups have others. Nor if it is large: writers give a dictionary up when
     it grows to about a megabyte, and the footer does not say that they did. A dictionary holds each
-    value once; it is compressed, so that texts much alike are taken for fewer than they are.
+    value once. What the rest of the chunk holds is packed numbers, in which codecs that only look
+    for repetitions find none, so what they have saved was saved on the dictionary. Of other codecs
+    that is not known: texts much alike are taken for fewer than they are.
     """
     most = 0
     for chunk in chunks:
         start, data = chunk.dictionary_page_offset, chunk.data_page_offset
         if not chunk.has_dictionary_page or not start or not 0 < data - start < _SMALL_DICTIONARY:
             return 0
-        here = max(1, round((data - start - _PAGE_HEADER) / width))
+        if chunk.total_uncompressed_size > _MOST_PACKED * _SMALL_DICTIONARY + 2 * chunk.num_values:
+            return 0  # numbers take two bytes at most; the rest is no small dictionary
+        saved = 0
+        if chunk.compression in _WITHOUT_ENTROPY_CODING:
+            saved = max(0, chunk.total_uncompressed_size - chunk.total_compressed_size)
+        size = min(data - start + saved, _MOST_PACKED * (data - start)) - _PAGE_HEADER
+        here = max(1, round(size / width))
         stats = chunk.statistics if chunk.is_stats_set else None
         if here * _REPEATED > (stats.num_values if stats else chunk.num_values):
             return 0

@@ -80,14 +80,16 @@ def _null_extended(
 
 def _pairs_selectivity(condition: Condition, left: Estimate, right: Estimate) -> float:
     """1/max(distinct, distinct) for each pair; together not less than one over the smaller side:
-    several pairs are mostly the composite key of one side, and a foreign key of the other."""
+    several pairs are mostly the composite key of one side, and a foreign key of the other. Of a
+    side that was filtered that would say too much: no pair alone lets more rows through."""
     distincts = [1.0]
     known = 1.0
     for one, other in condition.pairs:
         a, b = left.columns[one.id], right.columns[other.id]
         known *= (1.0 - a.nulls) * (1.0 - b.nulls)
         distincts.append(max(1.0, a.distinct, b.distinct))
-    most = max(1.0, min(left.rows, right.rows)) if len(condition.pairs) > 1 else MANY_DISTINCT
+    composite = max(*distincts, min(left.rows, right.rows))
+    most = composite if len(condition.pairs) > 1 else MANY_DISTINCT
     return known / min(math.prod(distincts), most)
 
 
@@ -110,11 +112,18 @@ def _of_semi_join(node: Join, condition: Condition, left: Estimate, right: Estim
 
 
 def block_selectivities(
-    leaves: Sequence[Estimate], parts: Sequence[Scalar], reads: Sequence[frozenset[int]]
+    leaves: Sequence[Estimate],
+    unfiltered: Sequence[float],
+    parts: Sequence[Scalar],
+    reads: Sequence[frozenset[int]],
 ) -> dict[frozenset[int], float]:
     """Of a block of inner joins the selectivities of its conjuncts, by the leaves that they read.
-    Several equalities between the same two leaves count as one composite key: together not more
-    selective than one over the smaller leaf."""
+
+    The equalities between two leaves are taken for a key of one and a foreign key of the other:
+    together they are not more selective than one over the smaller leaf, of which ``unfiltered`` has
+    the rows without its own filters (a filter of the key's leaf leaves foreign keys without a
+    partner).
+    """
     columns: dict[ColumnId, ColumnEstimate] = {}
     for estimate in leaves:
         columns |= estimate.columns
@@ -125,6 +134,6 @@ def block_selectivities(
         target = keys if equality(part) is not None and len(read) == 2 else factors
         target[read] = target.get(read, 1.0) * share
     for pair, share in keys.items():
-        floor = 1.0 / max(1.0, min(leaves[leaf].rows for leaf in pair))
+        floor = 1.0 / max(1.0, min(unfiltered[leaf] for leaf in pair))
         factors[pair] = factors.get(pair, 1.0) * max(share, min(floor, 1.0))
     return factors

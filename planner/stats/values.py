@@ -20,7 +20,9 @@ from planner.stats.sample import Sample
 STRING_DISTINCT = 0.1
 """Guess: distinct values per row of a string column of which nothing is known. System R guessed a
 fixed 10 values (Selinger et al. 1979); a fixed number makes joins on string keys explode, a
-fraction keeps them within the size of their inputs."""
+fraction keeps them within the size of their inputs. Of a few rows it would be none."""
+FEW_DISTINCT = 10.0
+"""At least so many values, or as many as there are rows: a table of five regions has five names."""
 
 MANY_DISTINCT = 1e15
 """Bound for products of distinct counts, far above any row count."""
@@ -151,5 +153,5 @@ def _guess(type_: DataType, rows: float, low: float | None, high: float | None) 
         steps = 1.0 if discrete else 10.0**type_.scale
         return (high - low) * steps + 1.0
     return rows if type_.is_numeric or type_.name.startswith("TIMESTAMP") else (
-        max(1.0, rows * STRING_DISTINCT)
+        max(min(rows, FEW_DISTINCT), rows * STRING_DISTINCT)
     )  # fmt: skip

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.algebra.predicates import equality
-from planner.algebra.relational import Join, JoinKind
+from planner.algebra.relational import Filter, Join, JoinKind, Project
 from planner.algebra.scalar import Scalar, conjunction, conjuncts, references
 from planner.memo.memo import GroupId, Memo
 from planner.memo.reference import Reference
@@ -92,6 +92,15 @@ class _Sizes:
             )
             self._done[group] = early, late
         return self._done[group]
+
+    def unfiltered(self, group: GroupId) -> tuple[float, float]:
+        """Return the rows that a group has without its own filters."""
+        node = next(self._memo.alternatives(group)).node
+        while isinstance(node, Filter | Project) and isinstance(node.input, Reference):
+            group = node.input.group
+            node = next(self._memo.alternatives(group)).node
+        early, late = self.of(group)
+        return early.rows, late.rows
 
 
 class _Block:
@@ -191,8 +200,12 @@ class _Rows:
         self._leaves = [tuple(estimate.rows for estimate in pair) for pair in found]
         reads = [frozenset(bits(read)) for read in block.reads]
         self._shares: list[tuple[Bits, float, float]] = []
+        whole = [sizes.unfiltered(leaf.given.group) for leaf in block.leaves]
         early, late = (
-            block_selectivities([pair[at] for pair in found], block.parts, reads) for at in (0, 1)
+            block_selectivities(
+                [pair[at] for pair in found], [pair[at] for pair in whole], block.parts, reads
+            )
+            for at in (0, 1)
         )
         for read, share in late.items():
             self._shares.append((sum(1 << leaf for leaf in read), early[read], share))

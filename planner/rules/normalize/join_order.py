@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from planner.algebra.relational import Join, JoinKind, Relation
+from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation
 from planner.algebra.scalar import Call, Scalar, conjunction, conjuncts, references
 from planner.rules.normalize.rule import NormalizeContext, ids_of, reordered
 from planner.stats.joins import block_selectivities
@@ -176,5 +176,12 @@ def _rebuilt(block: Block, order: tuple[int, ...]) -> Relation:
 
 def _order(block: Block, context: NormalizeContext) -> Order:
     estimates = [context.estimator.estimate(leaf) for leaf in block.leaves]
-    shares = block_selectivities(estimates, block.parts, block.reads)
+    whole = [context.estimator.estimate(_unfiltered(leaf)).rows for leaf in block.leaves]
+    shares = block_selectivities(estimates, whole, block.parts, block.reads)
     return Order(block, [estimate.rows for estimate in estimates], shares)
+
+
+def _unfiltered(leaf: Relation) -> Relation:
+    while isinstance(leaf, Filter | Project):
+        leaf = leaf.input
+    return leaf

@@ -177,6 +177,22 @@ def test_a_composite_key_is_not_multiplied_away() -> None:
     assert rows(Join(JoinKind.INNER, L, again, on)) == pytest.approx(6000)
 
 
+def test_a_composite_key_of_which_few_are_left_keeps_foreign_keys_out() -> None:
+    lk, ln = (Column(ColumnId(i), n, BIGINT) for i, n in ((31, "lk"), (32, "ln")))
+    few = Filter(Scan("l", (lk, ln)), call("<", Ref(lk), literal("150")))
+    on = conjunction((equals(LK, lk), equals(LN, ln)))
+    assert rows(few) < 1000
+    assert rows(Join(JoinKind.INNER, L, few, on)) < 4000
+
+
+def test_of_few_rows_texts_are_taken_for_different() -> None:
+    names = tuple(SourceColumn(name=name, type=STRING) for name in ("r_name", "other"))
+    region = Source(name="region", columns=names, rows=5)
+    name = Column(ColumnId(71), "r_name", STRING)
+    chosen = Filter(Scan("region", (name,)), call("=", Ref(name), literal("'ASIA'")))
+    assert Estimator((region,)).estimate(chosen).rows == pytest.approx(1.0)
+
+
 def test_aggregates_and_the_rest() -> None:
     count = ((OUT, AggregateCall("count", ())),)
     assert rows(Aggregate(L, (LK,), count)) == pytest.approx(1500, rel=0.03)
