@@ -16,7 +16,7 @@ STORE = (
         "include/days/manifests.py", "incomplete=tuple(incomplete),", "",
     ),
     Mutation(
-        "results: a reader that wants a whole day gets a part of it", "include/state/records.py",
+        "results: a reader that wants a whole day gets a part of it", "include/state/pointers.py",
         "return not self.early and not self.incomplete", "return not self.early",
     ),
     Mutation(
@@ -45,7 +45,7 @@ STORE = (
     ),
     Mutation(
         "publish: the pointer moves before the fence is read", "include/days/publishing.py",
-        "    day.refuse_closed()\n    if found is None:\n", "    if found is None:\n",
+        "        day.refuse_closed()\n    if found.tag is None:\n", "    if found.tag is None:\n",
         suite=(_FENCE,),
     ),
     Mutation(
