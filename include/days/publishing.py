@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -29,7 +27,7 @@ from include.reports.spec import PartitionFolder, ReportSpec
 from include.sources.delivery import read_pin
 from include.state.backoff import Backoff
 from include.state.commits import verify_partition
-from include.state.layout import pointer_key, version_folder
+from include.state.layout import Generation, pointer_key, version_folder
 from include.state.pointers import Pointer, read_published
 from include.state.records import (
     ArtifactFile,
@@ -40,7 +38,7 @@ from include.state.records import (
 )
 from include.state.store import Store, StoreReader
 from planner.contract import decode_plan
-from planner.errors import ContractError, ForerunError
+from planner.errors import ContractError
 
 _SAMPLE = 3
 
@@ -147,37 +145,35 @@ def _try_to_publish(
         return there
     early = not day.is_final(run)
     _refuse_older(there, at.number, run, early=early)
-    own = version_folder(at.report, at.day, f"{version}-{uuid.uuid4().hex[:8]}")
     verify_partition(store, result)
     manifest = read_manifest(store, at, run)
-    with _taken_back(store, own):
-        if isinstance(spec.sink, PartitionFolder):
-            stamp = Stamp(
-                report=at.report,
-                day=at.day,
-                version=version,
-                generation=at.number,
-                incomplete=manifest.incomplete,
-            )
-            folder, files = publish_partition(store, result, spec.sink, stamp)
-        else:
-            folder, files = _to_version(store, result, own)
-        pointer = Pointer(
+    if isinstance(spec.sink, PartitionFolder):
+        stamp = Stamp(
             report=at.report,
             day=at.day,
             version=version,
             generation=at.number,
-            run=run,
-            folder=folder,
-            files=files,
-            rows=result.rows,
-            published_at=now.astimezone(UTC).isoformat(),
-            swept=found.swept,
             incomplete=manifest.incomplete,
         )
-        if early:
-            pointer = _as_early(store, manifest, chain[-1], pointer)
-        day.refuse_closed()
+        folder, files = publish_partition(store, result, spec.sink, stamp)
+    else:
+        folder, files = _to_version(store, result, at, version)
+    pointer = Pointer(
+        report=at.report,
+        day=at.day,
+        version=version,
+        generation=at.number,
+        run=run,
+        folder=folder,
+        files=files,
+        rows=result.rows,
+        published_at=now.astimezone(UTC).isoformat(),
+        swept=found.swept,
+        incomplete=manifest.incomplete,
+    )
+    if early:
+        pointer = _as_early(store, manifest, chain[-1], pointer)
+    day.refuse_closed()
     if found.tag is None:
         won = store.put_if_absent(key, encode(pointer))
     else:
@@ -281,23 +277,11 @@ def _refuse_older(there: Pointer | None, number: int, run: int, *, early: bool) 
         )
 
 
-@contextmanager
-def _taken_back(store: Store, folder: str) -> Iterator[None]:
-    """Delete the copies in ``folder`` if what is done in it fails. No pointer has named them, and
-    clean-up finds versions beside a pointer only, which there may never be."""
-    try:
-        yield
-    except ForerunError:
-        with suppress(ForerunError):  # the failure itself is what people should read
-            for file in store.list(folder):
-                store.delete(file.key)
-        raise
-
-
 def _to_version(
-    store: Store, result: ArtifactPartition, folder: str
+    store: Store, result: ArtifactPartition, at: Generation, version: str
 ) -> tuple[str, tuple[ArtifactFile, ...]]:
     """Copy the result to a folder of this one try: who else deletes or writes, it is not there."""
+    folder = version_folder(at.report, at.day, f"{version}-{uuid.uuid4().hex[:8]}")
     for file in result.files:
         store.copy(f"{result.folder}/{file.name}", f"{folder}/{file.name}")
     return store.uri(folder), _published(store, folder, result)

@@ -45,7 +45,7 @@ STORE = (
     ),
     Mutation(
         "publish: the pointer moves before the fence is read", "include/days/publishing.py",
-        "        day.refuse_closed()\n    if found.tag is None:\n", "    if found.tag is None:\n",
+        "    day.refuse_closed()\n    if found.tag is None:\n", "    if found.tag is None:\n",
         suite=(_FENCE,),
     ),
     Mutation(

@@ -33,6 +33,12 @@ def first(place: Place) -> Generation:
     return at
 
 
+def a_kept_file(place: Place, at: Generation) -> str:
+    """The key of a file of the rows that the first run has kept."""
+    partition = read_commit(open_store(place.uri), at, 1).artifacts[0]
+    return f"{partition.folder}/{partition.files[0].name}"
+
+
 def before_the_stages(monkeypatch: pytest.MonkeyPatch, happens) -> None:
     """Let something happen when the inputs are verified and bound, and not read yet."""
     run = executor._run_stages
@@ -66,14 +72,16 @@ def test_a_run_whose_generation_closes_while_it_reads_is_not_committed(
 def test_a_partition_that_is_gone_after_it_was_read_fails_the_run(
     place: Place, first: Generation, monkeypatch
 ) -> None:
-    prepared = place.plan(first, FIRST, 2)
-    store = open_store(place.uri)
-    partition = read_commit(store, first, 1).artifacts[0]
+    prepared, store, key = (
+        place.plan(first, FIRST, 2),
+        open_store(place.uri),
+        a_kept_file(place, first),
+    )
     run = executor._run_stages
 
     def then_gone(work, progress):
         records = run(work, progress)
-        store.delete(f"{partition.folder}/{partition.files[0].name}")
+        store.delete(key)
         return records
 
     monkeypatch.setattr(executor, "_run_stages", then_gone)
@@ -86,10 +94,11 @@ def test_a_partition_that_is_another_one_while_it_is_read_fails_the_run_and_is_n
     place: Place, first: Generation, monkeypatch
 ) -> None:
     """A file of the same name and size, put there by somebody else after the run has looked."""
-    prepared = place.plan(first, FIRST, 2)
-    store = open_store(place.uri)
-    partition = read_commit(store, first, 1).artifacts[0]
-    key = f"{partition.folder}/{partition.files[0].name}"
+    prepared, store, key = (
+        place.plan(first, FIRST, 2),
+        open_store(place.uri),
+        a_kept_file(place, first),
+    )
     whole = store.get(key)
 
     before_the_stages(monkeypatch, lambda: store.put(key, _with_another_writer(whole)))
