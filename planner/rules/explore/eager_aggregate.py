@@ -6,18 +6,20 @@
 
 The rows of R that share a key join with the same rows of L, so they can be aggregated first: each
 row of L then meets one row that stands for all of them. A left row without a partner meets NULL,
-which the aggregates skip; a count of rows is 1 there, a count of values 0. Source: Yan and Larson,
+which the aggregates skip; a count of rows is 1 there, a count of values 0. So arguments over a left
+join must be NULL where R's columns are: ``sum(coalesce(x, 0))`` over such a row is 0, not NULL. Source: Yan and Larson,
 "Eager aggregation and lazy aggregation", VLDB 1995. In Forerun, the aggregate of a join is so made
 from states of one input, which can be kept and merged run by run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from planner.algebra.aggregate_functions import function, type_of
 from planner.algebra.aggregate_record import Empty
-from planner.algebra.predicates import split_condition
+from planner.algebra.predicates import null_strict, split_condition
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -108,11 +110,19 @@ def _push(node: Aggregate, ids: ColumnIds) -> Relation | None:
         read = {c for _, call in found.calls for c in call.references()}
         if not read or not read <= mine:
             continue
+        if join.kind is JoinKind.LEFT and not all(_skips_nulls_of(mine, c) for _, c in found.calls):
+            continue
         joined = tuple(pair[side] for pair in pairs)
         grouped = tuple(key for key in found.keys if key.id in mine)
         keys = tuple(dict.fromkeys((*joined, *grouped)))
         return _eager(node, found, side, keys, ids)
     return None
+
+
+def _skips_nulls_of(columns: AbstractSet[ColumnId], call: AggregateCall) -> bool:
+    """Return whether a call skips the rows in which all these columns are NULL; count(*), which
+    does not, is settled by itself."""
+    return not call.args or not null_strict(call.args[0]).isdisjoint(columns)
 
 
 def _eager(

@@ -39,6 +39,8 @@ PUSHED = (
     "SELECT g, h, count(x) AS c, sum(x) AS s FROM l LEFT JOIN r ON l.k = r.k GROUP BY g, h",
     "SELECT count(x) AS c, sum(x) AS s FROM l JOIN r ON l.k = r.k",
     "SELECT h, max(g) AS m FROM l JOIN r ON l.k = r.k GROUP BY h",
+    "SELECT g, sum(coalesce(x, 0)) AS s FROM l JOIN r ON l.k = r.k GROUP BY g",
+    "SELECT g, sum(x * x) AS s, count(*) AS c FROM l LEFT JOIN r ON l.k = r.k GROUP BY g",
 )
 KEPT = (
     "SELECT l.k, sum(n) AS s FROM l JOIN r ON l.k = r.k GROUP BY l.k",  # BIGINT may overflow
@@ -47,6 +49,11 @@ KEPT = (
     "SELECT l.k, sum(x) AS s FROM l LEFT JOIN r ON l.k = r.k AND g < h GROUP BY l.k",
     "SELECT l.k, avg(x) AS a FROM l JOIN r ON l.k = r.k GROUP BY l.k",
     "SELECT h, count(*) AS c FROM l JOIN r ON l.k = r.k GROUP BY h",  # of no one side
+    # Not NULL in a left row without a partner, so the row counts.
+    "SELECT g, sum(coalesce(x, 0)) AS s FROM l LEFT JOIN r ON l.k = r.k GROUP BY g",
+    "SELECT g, min(CASE WHEN x IS NULL THEN n ELSE 0 END) AS m FROM l LEFT JOIN r ON l.k = r.k "
+    "GROUP BY g",
+    "SELECT g, count(x IS NULL) AS c FROM l LEFT JOIN r ON l.k = r.k GROUP BY g",
 )
 
 
