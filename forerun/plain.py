@@ -41,7 +41,7 @@ class PlainQuery:
 
     def run_own(self) -> tuple[Generation, RunAccount]:
         """The same in stages of our own: what the query would cost as we write it."""
-        return self._run("own", self.spec.sql, Settings(own_batch=True))
+        return self._run("own", self.spec.sql, own_batch=True)
 
     def compare(self, at: Generation, plain_at: Generation, run: int = 0) -> Comparison:
         """The result that a run of a day committed, by default the final one, against that of
@@ -63,11 +63,12 @@ class PlainQuery:
         return compare(expected, found, cut=replace(cut, ties=self._result(whole_at, query)))
 
     def _run(
-        self, what: str, sql: str, settings: Settings | None = None
+        self, what: str, sql: str, *, own_batch: bool = False
     ) -> tuple[Generation, RunAccount]:
         once = replace(self.spec.policy, results_at=(), problem="pdw")
         spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql, policy=once)
         now, final = spec.points(self.day)[-1], spec.runs
+        settings = Settings(own_batch=own_batch, prices=self.runner.engine.prices)
         trigger = uuid.uuid4().hex
         day = open_generation(spec.store, spec, self.day, trigger=trigger, now=now)
         prepared = prepare_run(day, final, method="batch", now=now, settings=settings)

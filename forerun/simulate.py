@@ -265,7 +265,7 @@ def _run_day(
     runner, moments = plain.runner, plain.spec.points(plain.day)
     opened = _opened(what, plain)
     at, measured, took, early, decided = opened.at, {}, {}, {}, {}
-    settings = replace(what.settings, run_cost=runner.engine.opening_cost)
+    settings = replace(what.settings, prices=runner.engine.prices)
     for run, moment in enumerate(moments, 1):
         _arrive(what, run)
         say(f"run {run} of {len(moments)}")

@@ -8,12 +8,12 @@ simulation and the job know engines by this table alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from include.verify.sail_gaps import SAIL_GAPS, EngineGap
+from planner.cost.prices import SPARK, Prices
 from planner.errors import ForerunError
-from planner.request import Settings
 
 
 class UnknownEngineError(ForerunError):
@@ -29,8 +29,8 @@ class EngineSpec:
     ``start``: ``module:function`` in ``spark_jobs``, called with the keywords ``master`` (a Spark
     master or None) and ``name`` (of the application); imported only by a process that runs a plan.
     ``submitted``: a simulated run is an application of its own, through spark-submit; otherwise all
-    runs share one engine in the process that simulates. ``opening_cost``: what opening a run costs
-    there, in the planner's units. ``spark_types``: a query gives columns of Spark's types; if
+    runs share one engine in the process that simulates. ``prices``: what work costs there,
+    and what starting it does. ``spark_types``: a query gives columns of Spark's types; if
     not, results are cast before they are compared. ``gaps``: the constructs whose results differ
     from Spark's in silence.
     """
@@ -39,10 +39,13 @@ class EngineSpec:
     about: str
     start: str
     submitted: bool
-    opening_cost: float = Settings().run_cost
+    prices: Prices = SPARK
     spark_types: bool = True
     gaps: tuple[EngineGap, ...] = ()
 
+
+SAIL = replace(SPARK, run_start=0.0, stage_start=0.0)
+"""All runs are in one session that is there already."""
 
 _TABLE = (
     EngineSpec(
@@ -56,7 +59,7 @@ _TABLE = (
         about="Sail, quick and without a JVM",
         start="spark_jobs.connect:start_sail",
         submitted=False,
-        opening_cost=0.0,
+        prices=SAIL,
         spark_types=False,
         gaps=SAIL_GAPS,
     ),

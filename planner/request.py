@@ -122,9 +122,8 @@ class Settings:
     """Every field changes plans.
 
     ``temporal`` ``early`` forces the choice, for tests and for people who want to see: whatever has
-    a delta rule runs early in every run. ``run_cost`` is the fixed cost of opening one more run, in
-    CPU seconds: what an application costs that does next to nothing. ``buckets`` other than 0 fixes
-    the bucket count of new families. ``tries`` is the budget of the search for what is kept: how
+    a delta rule runs early in every run. ``buckets`` other than 0 fixes the bucket count of new
+    families. ``tries`` is the budget of the search for what is kept: how
     many changes it looks at beside what plans use by themselves. ``explore`` is the budget of the
     search for other forms of the query: tries of rules and expressions that they make (TPC-DS and
     TPC-H need at most 4,700). ``rules_off`` are rules by name
@@ -135,13 +134,12 @@ class Settings:
     ``small_sides``: the small side of a join with a large one is computed before the stage.
     ``own_batch``: the method ``batch`` runs stages of our own in place of the user's text: what
     rewriting saves without any early work.
-    ``prices`` are what work costs. ``allowed_functions``: functions that the deployment allows to
-    reports although they are refused by default
+    ``prices`` are what work costs, and what starting it does. ``allowed_functions``: functions that
+    the deployment allows to reports although they are refused by default
     (:mod:`planner.algebra.spark_functions`).
     """
 
     temporal: Literal["cost", "early"] = "cost"
-    run_cost: float = 3.0
     buckets: int = 0
     tries: int = 24
     explore: int = 12_000

@@ -64,7 +64,8 @@ class JudgedDay:
 @dataclass(frozen=True, slots=True)
 class _Prices:
     """What a run takes: ``start_s`` whatever it does, and ``rate`` seconds of executors for each
-    estimated second of its work. ``opening_s`` is what the estimates have for the start."""
+    estimated second of its work. ``opening_s`` is what the estimates have for the start,
+    of a run of one stage; what more of them cost counts as work."""
 
     start_s: float
     rate: float
@@ -88,7 +89,7 @@ def why_batch(
     ``history`` is the ledger, oldest first; what it has of ``day`` and later ones does not count.
     ``rows`` of each source are those that the whole day is expected to have, ``runs`` is how many
     there are in a day, and after ``losses`` losing days the report is batch (0: never).
-    ``opening_s`` is what estimates have for opening a run.
+    ``opening_s`` is what estimates have for opening a run of one stage.
     """
     before = [entry for entry in history if entry.day < day.isoformat()]
     generations = list(_whole_generations(before, runs))

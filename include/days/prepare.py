@@ -51,6 +51,7 @@ from include.state.store import StoreReader
 from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
 from planner.errors import RequestError
+from planner.materialize.objective import MICRO
 from planner.request import (
     Committed,
     Method,
@@ -287,7 +288,7 @@ def _why_batch(
         {name: pins[name].rows / share for name, share in shares.items() if share},
         runs=day.spec.runs,
         losses=policy.batch_after_losses,
-        opening_s=settings.run_cost,
+        opening_s=(settings.prices.run_start + settings.prices.stage_start) / MICRO,
     )
 
 

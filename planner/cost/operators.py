@@ -59,8 +59,8 @@ def read(size: Size, prices: Prices) -> float:
 
 
 def write(size: Size, prices: Prices) -> float:
-    """Write a partition of a family."""
-    return size.rows * prices.write_row + size.bytes * prices.write_byte
+    """Write a partition of a family, in a stage of its own."""
+    return prices.stage_start + size.rows * prices.write_row + size.bytes * prices.write_byte
 
 
 def exchange(size: Size, prices: Prices) -> float:

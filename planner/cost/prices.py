@@ -18,8 +18,11 @@ class Prices:
     to ``hash_side_bytes`` it is hashed rather than sorted. ``partial_tasks``: by how many tasks
     rows are grouped where they are, before the groups are moved; 0 if they never are.
     ``placed_unions``: rows that are in place in every branch are so in their union. In Spark a join
-    shuffles a union of bucketed tables again."""
+    shuffles a union of bucketed tables again. ``run_start`` is what an application costs that does
+    nothing, ``stage_start`` what a stage costs over no rows."""
 
+    run_start: float = c.RUN_START
+    stage_start: float = c.STAGE_START
     scan_row: float = c.SCAN_ROW
     scan_byte: float = c.SCAN_BYTE
     expression_row: float = c.EXPRESSION_ROW

@@ -34,7 +34,6 @@ from planner.memo.reference import Reference, Stamped
 from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative, forced_penalty
 from planner.temporal.solution import ChainId, Solution
 from planner.temporal.space import Key, Slot, Space
-from planner.temporal.store_costs import write_cost
 
 
 class Wants(StrEnum):
@@ -68,7 +67,6 @@ class DissInput:
     weights: Mapping[int, int]
     twins: Mapping[ChainId, ChainId]
     committed: frozenset[ChainId]
-    stage_cost: int
     results: tuple[int, ...]
 
 
@@ -110,9 +108,8 @@ class _Actions:
             cost = chain_cost.cost
             for span in self._spans[1:-1]:
                 size = day.alternatives.size(slot.delta, False, span)
-                cost += day.weights[span.run] * write_cost(
-                    size, day.stage_cost, day.alternatives.prices
-                )
+                written = operators.write(size, day.alternatives.prices)
+                cost += day.weights[span.run] * round(written)
             committed = kept in day.committed
             size_of_chain = day.footprint.chain(kept, self._spans, committed=committed)
             prices[kept] = Price(size_of_chain, cost)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from planner.cost.constants import CLEARLY, STAGE_SHARE
+from planner.cost.constants import CLEARLY
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.materialize.budget import plans_within
 from planner.materialize.candidate import Candidate, Decision, in_order
@@ -14,7 +14,7 @@ from planner.materialize.declaration_checks import DeclarationChecks
 from planner.materialize.diss_actions import DissInput
 from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
-from planner.materialize.objective import MICRO, PlanComparison
+from planner.materialize.objective import PlanComparison
 from planner.materialize.sharing import GreedySharing
 from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
@@ -75,7 +75,6 @@ class RunOpening:
         self._alternatives = AlternativeEnumerator(
             space, group_sizes, prices=request.settings.prices
         )
-        self._fixed = 0 if request.method == "progressive" else request.settings.run_cost * MICRO
         self._of_batch = 0
         self._no_regret: NoRegretLimit | None = None
         self._searches: list[tuple[tuple[int, ...], GreedySharing]] = []
@@ -173,7 +172,6 @@ class RunOpening:
         alternatives = self._alternatives.forcing(forced_groups)
         terms = ChainTerms(
             late=self._request.method != "progressive",  # each of its early runs has work
-            stage_cost=round(STAGE_SHARE * self._request.settings.run_cost * MICRO),
             borrowed=frozenset(self._families.borrowed_chains),
         )
         searches: dict[tuple[int, ...], _Searched] = {}
@@ -219,7 +217,7 @@ class RunOpening:
             asked, done, found = None if forced else batch, {}, []
             for opened, searched in searches.items():
                 done[opened] = searched
-                found += self._within(self._budget, searched, alternatives, terms.stage_cost, asked)
+                found += self._within(self._budget, searched, alternatives, asked)
                 found = self._lean(found, asked, done)
         return [one for one in found if one.keeps]
 
@@ -259,7 +257,6 @@ class RunOpening:
         budget: int,
         searched: _Searched,
         alternatives: AlternativeEnumerator,
-        stage_cost: int,
         batch: Candidate | None,
     ) -> list[Candidate]:
         """Return at most one candidate: the best plan that opens these runs and fits the budget, of
@@ -274,7 +271,6 @@ class RunOpening:
             weights=self._weights,
             twins=self._families.twins,
             committed=self._families.committed,
-            stage_cost=stage_cost,
             results=(*self._comparison.early_results_among(opened), len(opened) - 1),
         )
         found = [
@@ -291,7 +287,7 @@ class RunOpening:
         itself cost more than they can save."""
         if len(opened) == 1 and not self._has_views:
             return False
-        alone = self._comparison.rank(opened, tuple(self._fixed for _ in opened))
+        alone = self._comparison.rank(opened, self._starts(opened))
         return alone[0] < CLEARLY * batch.rank[0]
 
     def _is_worth_it(self, one: Candidate, batch: Candidate) -> bool:
@@ -304,7 +300,8 @@ class RunOpening:
         spans = self._spans(opened) if chosen is not None else [Span(0, run) for run in opened]
         checks = (self._checks.cost(span, batch=chosen is None) for span in spans)
         by_run = tuple(
-            cost + self._fixed + check for cost, check in zip(costs, checks, strict=True)
+            cost + start + check
+            for cost, start, check in zip(costs, self._starts(opened), checks, strict=True)
         )
         total, rank = self._comparison.total(opened, by_run), self._comparison.rank(opened, by_run)
         held = () if chosen is None else self._footprint.after_runs(chosen)
@@ -312,6 +309,15 @@ class RunOpening:
         if chosen is not None and self._no_regret is not None:
             limit = self._no_regret.limit(chosen, rank[0])
         return Candidate(opened, chosen, by_run, total, rank, held, limit)
+
+    def _starts(self, opened: tuple[int, ...]) -> tuple[int, ...]:
+        """Return what opening each of these runs costs: its application, unless the run is there
+        anyway, and the stage of its result, if it gives one. A stage that keeps something is
+        charged where its partition is written."""
+        prices = self._request.settings.prices
+        start = 0 if self._request.method == "progressive" else round(prices.run_start)
+        results = (*self._comparison.early_results, self._last)
+        return tuple(start + (run in results) * round(prices.stage_start) for run in opened)
 
     def _batch(self) -> Candidate:
         """Plan batch: each result by itself from the sources, as Spark runs the user's query."""

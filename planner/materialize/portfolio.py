@@ -107,7 +107,7 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: 
     settled = request.settings.temporal == "early" or request.settings.state_budget is not None
     if settled or not together.runs.looked_at or _is_hopeless(best.decision):
         return Compared(best, evaluations=spent, spent=best.spent)
-    apart: list[Planned] = []
+    searches, apart = [together], list[Planned]()
     left_out: list[str] = []
     for method in SINGLE:
         if method.why_not(relation, growing_sources(request)) is not None:
@@ -119,6 +119,7 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: 
         if spent + share * best.decision.evaluations > request.settings.compare:
             left_out.append(method.name)
             continue
+        searches.append(alone)
         apart.append(alone.planned())
         spent += apart[-1].decision.evaluations
     seeds = tuple(seed for one in apart for seed in _seeds(one, best))
@@ -127,7 +128,8 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: 
         if one.decision.chosen.rank < best.decision.chosen.rank:
             best = one
     if best.decision.chosen.is_batch and not request.committed:
-        best = together.from_the_other_end()
+        others = [one.from_the_other_end() for one in searches]
+        best = min(others, key=lambda one: one.decision.chosen.rank)
     names = tuple(one.method.name for one in apart)
     spent = together.runs.evaluations + sum(one.decision.evaluations for one in apart)
     over = dict.fromkeys(name for one in (together.planned(), *apart) for name in one.spent)
@@ -139,9 +141,10 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: 
 def _is_hopeless(decision: Decision) -> bool:
     """Return whether no early work that was found costs less than batch. Other searches find
     plans that are at most a few hundredths cheaper, and early work has to be clearly cheaper
-    than batch."""
-    early = (one for one in (decision.chosen, *decision.rejected) if not one.is_batch)
-    return all(one.rank >= decision.batch.rank for one in early)
+    than batch. Where nothing was found to keep, no single thing may repay its run and stage, and
+    what a method keeps together may."""
+    early = [one for one in (decision.chosen, *decision.rejected) if not one.is_batch]
+    return bool(early) and all(one.rank >= decision.batch.rank for one in early)
 
 
 def plans_by_method(

@@ -104,7 +104,10 @@ class StageBuilder:
                     small_sides=tuple(self._sides.made),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
                     estimated_rows=self._rows(chosen.root[0]),
-                    estimated_cost=stated(chosen.result_costs.get(self._index, 0)),
+                    estimated_cost=stated(
+                        chosen.result_costs.get(self._index, 0)
+                        + round(self._context.prices.stage_start)
+                    ),
                 )
             )
         return tuple(stages)

@@ -25,12 +25,11 @@ _SPENT = ChainCost(0, 0, False, 0)
 
 @dataclass(frozen=True, slots=True)
 class ChainTerms:
-    """What chains are allowed to do, and what writing them costs.
+    """What chains are allowed to do.
 
     Without ``keeping`` nothing is kept, and without ``rewrites`` the query is computed as it was
     written, too, as batch does.
     ``late`` says whether a chain may also start in an early run that is not the first one.
-    ``stage_cost`` is the fixed cost of writing a partition, in millionths of a CPU second.
     ``borrowed`` are the committed chains that another report keeps: this one may read them, and
     never appends to them.
     """
@@ -38,7 +37,6 @@ class ChainTerms:
     keeping: bool = True
     rewrites: bool = True
     late: bool = True
-    stage_cost: int = 0
     borrowed: frozenset[ChainId] = frozenset()
 
 
@@ -82,7 +80,7 @@ class GroupCosts:
 
     def forget(self) -> None:
         """Empty the cached lists. They are made again when they are needed."""
-        self._store = StoreCosts(self._alternatives, self._spans, self._terms.stage_cost)
+        self._store = StoreCosts(self._alternatives, self._spans)
         self.listed = Listed(self._spans)
 
     def fill(self, at: Solution, index: int, group: GroupId) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from planner.cost import operators
 from planner.cost.operators import Size
-from planner.cost.prices import Prices
 from planner.memo.memo import GroupId
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
@@ -16,16 +15,12 @@ from planner.temporal.space import Slot
 
 class StoreCosts:
     """Caches these costs for one set of opened runs. They are unweighted, in millionths of a CPU
-    second. ``index`` is that of an opened run; ``stage_cost`` is the fixed cost of writing a
-    partition."""
+    second. ``index`` is that of an opened run."""
 
-    def __init__(
-        self, alternatives: AlternativeEnumerator, spans: tuple[Span, ...], stage_cost: int
-    ) -> None:
+    def __init__(self, alternatives: AlternativeEnumerator, spans: tuple[Span, ...]) -> None:
         self._alternatives = alternatives
         self._prices = alternatives.prices
         self._spans = spans
-        self._stage_cost = stage_cost
         self._sizes: dict[tuple[int, int], Size] = {}
         self._moved: dict[tuple[GroupId, int, bool], int] = {}
         self._written: dict[tuple[GroupId, int], int] = {}
@@ -45,7 +40,7 @@ class StoreCosts:
         known = (group, index)
         if known not in self._written:
             size = self._alternatives.size(group, False, self._spans[index])
-            self._written[known] = write_cost(size, self._stage_cost, self._prices)
+            self._written[known] = round(operators.write(size, self._prices))
         return self._written[known]
 
     def read(self, slot: Slot, group: GroupId, index: int, before: bool) -> tuple[int, int]:
@@ -124,9 +119,3 @@ class StoreCosts:
             return 0
         grouped = operators.group(size.rows, size.rows, (), 1, self._prices)
         return round(grouped + operators.exchange(size, self._prices))
-
-
-def write_cost(size: Size, stage_cost: int, prices: Prices) -> int:
-    """Return the unweighted cost of writing a partition: ``stage_cost``, and that of its rows and
-    bytes."""
-    return stage_cost + round(operators.write(size, prices))

@@ -10,12 +10,11 @@ import pytest
 
 from planner.algebra.relational import Filter, walk
 from planner.api import PlanResult, plan
-from planner.cost.constants import STAGE_SHARE
-from planner.materialize.objective import MICRO
-from planner.request import PlanRequest, TimePoint
+from planner.request import PlanRequest, Settings, TimePoint
 from planner.temporal.extraction import ExtractedPlan
 from tests.benchmarks.truth import TrueFigures, true_costs, written_rows
 from tests.planner.sql.tpch import SOURCES
+from tests.planner.starts import CHEAP_RUNS
 
 ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
 GROWING = ("orders", "lineitem", "customer", "partsupp")
@@ -28,12 +27,19 @@ def planned(name: str, scale: float = 1.0) -> PlanResult:
     )
     text = (Path(__file__).parents[1] / "tpch" / f"{name}.sql").read_text()
     points = (TimePoint(weight=0.25, arrived=0.58), TimePoint(weight=1.0))
-    return plan(PlanRequest(report="r", sql=text, sources=sources, points=points))
+    return plan(
+        PlanRequest(
+            report="r",
+            sql=text,
+            sources=sources,
+            points=points,
+            settings=Settings(prices=CHEAP_RUNS),
+        )
+    )
 
 
 def replayed(found: PlanResult, group_sizes: TrueFigures, chosen: ExtractedPlan) -> list[int]:
-    stage_cost = round(STAGE_SHARE * found.request.settings.run_cost * MICRO)
-    return true_costs(found.space, chosen, group_sizes, stage_cost)
+    return true_costs(found.space, chosen, group_sizes, CHEAP_RUNS)
 
 
 @pytest.mark.parametrize("name", ["q01", "q04", "q09", "q12", "q15", "q18", "q20"])

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from planner.algebra.relational import Filter, Relation
 from planner.algebra.scalar import Scalar
 from planner.cost import operators
+from planner.cost.prices import Prices
 from planner.memo.memo import Memo
 from planner.request import PlanRequest
 from planner.stats.estimate import Estimator
@@ -48,10 +49,10 @@ class TrueFigures(GroupSizes):
 
 
 def true_costs(
-    space: Space, chosen: ExtractedPlan, group_sizes: GroupSizes, stage_cost: int
+    space: Space, chosen: ExtractedPlan, group_sizes: GroupSizes, prices: Prices
 ) -> list[int]:
     """The cost of each opened run of a plan, without what opening it costs."""
-    return _Replay(space, chosen, group_sizes, stage_cost).costs()
+    return _Replay(space, chosen, group_sizes, prices).costs()
 
 
 def written_rows(
@@ -74,12 +75,12 @@ class _Replay:
     """Walks what was chosen, as :mod:`planner.temporal.extraction` does."""
 
     def __init__(
-        self, space: Space, chosen: ExtractedPlan, group_sizes: GroupSizes, stage_cost: int
+        self, space: Space, chosen: ExtractedPlan, group_sizes: GroupSizes, prices: Prices
     ) -> None:
         self._space = space
         self._chosen = chosen
-        self._alternatives = AlternativeEnumerator(space, group_sizes)
-        self._store = StoreCosts(self._alternatives, chosen.solution.spans, stage_cost)
+        self._alternatives = AlternativeEnumerator(space, group_sizes, prices=prices)
+        self._store = StoreCosts(self._alternatives, chosen.solution.spans)
         self._waiting: list[tuple[int, DpEntry, EntryKey]] = []
         self._made: set[Partition] = set()
 

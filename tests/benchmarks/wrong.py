@@ -31,7 +31,6 @@ from planner.algebra.relational import Filter, sources, walk
 from planner.algebra.scalar import Scalar
 from planner.api import PlanResult, plan
 from planner.contract.plan_v1 import ArtifactOutput
-from planner.cost.constants import STAGE_SHARE
 from planner.errors import MethodError
 from planner.materialize.objective import MICRO
 from planner.materialize.opening import RunOpening
@@ -179,9 +178,10 @@ def _run_cost(planned: PlanResult, request: PlanRequest, wrong: Wrong, index: in
         asked = replace(planned.request, method="batch", committed=(), sources=request.sources)
         runs = RunOpening(planned.space, figures, planned.families, asked)
         return runs.decide().batch.by_run[-1] / MICRO
-    stage_cost = round(STAGE_SHARE * request.settings.run_cost * MICRO)
-    costs = true_costs(planned.space, chosen, figures, stage_cost)
-    return costs[index] / MICRO + request.settings.run_cost
+    prices = request.settings.prices
+    costs = true_costs(planned.space, chosen, figures, prices)
+    result = prices.stage_start if index == len(costs) - 1 else 0.0
+    return (costs[index] + prices.run_start + result) / MICRO
 
 
 def _right_figures(planned: PlanResult, request: PlanRequest, wrong: Wrong) -> TrueFigures:

@@ -20,9 +20,10 @@ from planner.request import Method, Settings, TimePoint
 from tests.include.days.day_cases import DAY, NOW, DayCase
 from tests.include.days.ledgers import batch, before, early_day, enter, losing, ran, winning
 from tests.include.state.stored_kinds import GOLDENS, read
+from tests.planner.starts import OPEN
 
 THREE = (losing(before(3)), losing(before(2)), losing(before(1)))
-FREE = Settings(run_cost=0)
+FREE = Settings(prices=OPEN)
 """Early work pays by estimate, as small as the data are."""
 POINTS = (TimePoint(weight=0.25, arrived=0.5), TimePoint(weight=1.0))
 

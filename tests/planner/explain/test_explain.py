@@ -13,7 +13,8 @@ from planner.contract.plan_v1 import ArtifactOutput
 from planner.errors import Reason
 from planner.explain import flow, record, sql, tree
 from planner.explain.reasons import REASONS, reason_text
-from planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
+from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from tests.planner.starts import CHEAP_RUNS
 
 COLUMNS = (
     SourceColumn(name="k", type=BIGINT),
@@ -80,7 +81,15 @@ def test_a_day_that_is_too_small_for_early_work_says_so() -> None:
 def test_early_work_that_does_not_pay_says_what_it_would_cost() -> None:
     text = "SELECT g, SUM(v) AS s FROM t GROUP BY g"
     middling = tuple(replace(source, rows=5_000_000) for source in SOURCES)
-    found = api.plan(PlanRequest(report="r", sql=text, sources=middling, points=POINTS))
+    found = api.plan(
+        PlanRequest(
+            report="r",
+            sql=text,
+            sources=middling,
+            points=POINTS,
+            settings=Settings(prices=CHEAP_RUNS),
+        )
+    )
     assert found.plan.method == "batch"
     best = min(one.total for one in found.decision.rejected if not one.is_batch)
     said = f"no early work: at best (runs 1, 2) {best / 1e6:.2f} CPU s weighted, "

@@ -12,9 +12,10 @@ from planner import api
 from planner.algebra.types import BIGINT
 from planner.explain import methods, record, steps, tree
 from planner.materialize.objective import MICRO
-from planner.request import PlanRequest, Source, SourceColumn, TimePoint
+from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.rules.methods.catalog import METHODS, SINGLE
 from tests.datadriven import Block, run_file
+from tests.planner.starts import CHEAP_RUNS
 
 GOLDENS = sorted(Path(__file__).parent.glob("*.test"))
 POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.5), (0.3, 0.8), (1.0, 1.0)))
@@ -38,7 +39,16 @@ SUMMARY = (
 
 
 def planned(sql: str, method: str = "auto") -> api.PlanResult:
-    return api.plan(PlanRequest(report="r", sql=sql, sources=SOURCES, points=POINTS, method=method))
+    return api.plan(
+        PlanRequest(
+            report="r",
+            sql=sql,
+            sources=SOURCES,
+            points=POINTS,
+            method=method,
+            settings=Settings(prices=CHEAP_RUNS),
+        )
+    )
 
 
 @pytest.fixture(scope="module")

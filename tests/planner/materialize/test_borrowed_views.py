@@ -16,6 +16,7 @@ from planner.memo.memo import Memo
 from planner.request import BorrowedView, Committed, PlanRequest, Settings, TimePoint
 from planner.temporal.space import Space
 from tests.planner.materialize.test_replanning import ROWS, SOLD, kept_by, sources
+from tests.planner.starts import CHEAP_RUNS
 
 OTHER = SOLD.replace("count(*) AS n", "max(r.cost) AS most")
 POINTS = (TimePoint(weight=0.25, arrived=0.9), TimePoint(weight=1.0))
@@ -34,6 +35,7 @@ def borrowed() -> tuple[BorrowedView, ...]:
 
 def plan(sql: str, **more: object) -> PlanResult:
     given = {"sources": sources(ROWS), "points": POINTS, **more}
+    given = {"settings": Settings(prices=CHEAP_RUNS), **given}
     return api.plan(PlanRequest(report="r", sql=sql, **given))
 
 
@@ -88,8 +90,12 @@ def test_views_of_other_runs_are_refused(borrowed: tuple[BorrowedView, ...], run
     "change",
     [
         {"method": "batch"},
-        {"settings": Settings(session=(("spark.sql.session.timeZone", "Asia/Tokyo"),))},
-        {"settings": Settings(state_budget=0)},
+        {
+            "settings": Settings(
+                session=(("spark.sql.session.timeZone", "Asia/Tokyo"),), prices=CHEAP_RUNS
+            )
+        },
+        {"settings": Settings(state_budget=0, prices=CHEAP_RUNS)},
     ],
 )
 def test_where_nothing_is_read_of_others(
@@ -112,7 +118,10 @@ def test_the_same_plan_whatever_the_order_of_borrowed_views(
 
 def test_a_budget_is_not_spent_on_what_others_keep(borrowed: tuple[BorrowedView, ...]) -> None:
     result = plan(
-        OTHER, points=(TimePoint(weight=1.0),), borrowed=borrowed, settings=Settings(state_budget=1)
+        OTHER,
+        points=(TimePoint(weight=1.0),),
+        borrowed=borrowed,
+        settings=Settings(state_budget=1, prices=CHEAP_RUNS),
     )
     assert result.plan.shared
 

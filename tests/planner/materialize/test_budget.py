@@ -32,9 +32,10 @@ from planner.request import (
 )
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
-from planner.temporal.group_costs import ChainTerms, DpProblem
+from planner.temporal.group_costs import DpProblem
 from planner.temporal.solve import Solver
 from tests.planner.sql.tpch import SOURCES
+from tests.planner.starts import CHEAP_RUNS
 
 pytestmark = pytest.mark.search
 ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
@@ -48,7 +49,7 @@ QUERIES = [1, 13, 18, 21]
 
 def request_of(number: int, budget: int | None) -> PlanRequest:
     text = (Path(__file__).parents[2] / "tpch" / f"q{number:02}.sql").read_text()
-    settings = Settings(state_budget=budget)
+    settings = Settings(state_budget=budget, prices=CHEAP_RUNS)
     return PlanRequest(report="r", sql=text, sources=TPCH, points=POINTS, settings=settings)
 
 
@@ -84,7 +85,7 @@ def test_a_budget_that_binds_gives_up_bytes_and_not_all_of_the_saving() -> None:
 @pytest.mark.parametrize("number", QUERIES)
 def test_no_bytes_is_batch_to_the_byte(number: int) -> None:
     request = request_of(number, 0)
-    batch = replace(request, method="batch", settings=Settings())
+    batch = replace(request, method="batch", settings=Settings(prices=CHEAP_RUNS))
     assert encode_plan(plan(request).plan) == encode_plan(plan(batch).plan)
 
 
@@ -160,10 +161,7 @@ class Small:
         self.weights = {run: round(p.weight * 1e6) for run, p in enumerate(points, 1)}
         spans = tuple(Span(run, run + 1) for run in range(runs))
         alternatives = AlternativeEnumerator(self.space, found.group_sizes)
-        terms = ChainTerms(stage_cost=450_000)
-        self.solver = Solver(
-            DpProblem(self.space, alternatives, spans, self.weights, twins=twins, terms=terms)
-        )
+        self.solver = Solver(DpProblem(self.space, alternatives, spans, self.weights, twins=twins))
         self.footprint = Footprint(self.space, found.group_sizes, 0)
         near = self.solver.solve()
         self.day = DissInput(
@@ -174,7 +172,6 @@ class Small:
             self.weights,
             twins,
             frozenset(),
-            450_000,
             (runs - 1,),
         )
         self.chains = sorted(

@@ -111,7 +111,7 @@ def _request(method: str) -> PlanRequest:
         points=(TimePoint(weight=EARLY, arrived=0.5), TimePoint(weight=LATE)),
         method=method,
         problem=Problem(results_at=(1,) if by_key else ()),
-        settings=Settings(run_cost=0.0, prices=TUPLES, rules_off=off),
+        settings=Settings(prices=TUPLES, rules_off=off),
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 from planner.algebra.relational import Aggregate, Join
 from planner.api import PlanResult, plan
 from planner.cost.operators import Size
+from planner.cost.prices import SPARK
 from planner.materialize.sharing import GreedySharing
 from planner.memo.memo import Expression, GroupId
 from planner.request import PlanRequest, TimePoint
@@ -92,14 +93,12 @@ def random_sets(seed: int) -> Sets | None:
     found = plan(PlanRequest(report="r", sql=sql, sources=sources, points=tuple(points)))
     spans = tuple(Span(i, i + 1) for i in range(len(weights)))
     by_run = {run: round(1e6 * weight) for run, weight in enumerate(weights, 1)}
-    alternatives, twins = (
-        AlternativeEnumerator(found.space, found.group_sizes),
-        found.families.twins,
-    )
-    terms = ChainTerms(stage_cost=rng.choice((0, 10_000, 150_000)))
+    prices = replace(SPARK, stage_start=rng.choice((0, 10_000, 150_000, 3_000_000)))
+    alternatives = AlternativeEnumerator(found.space, found.group_sizes, prices=prices)
+    twins = found.families.twins
     sets = Sets(
         found.space,
-        Solver(DpProblem(found.space, alternatives, spans, by_run, twins=twins, terms=terms)),
+        Solver(DpProblem(found.space, alternatives, spans, by_run, twins=twins)),
         by_run,
     )
     return sets if len(sets.partitions) <= MOST_PARTITIONS else None
@@ -157,9 +156,8 @@ def several_readers(seed: int) -> Sets:
     space = _with_few_chains(found.space, rng, rng.randint(3, 6))
     by_run = {1: 1, 2: 1, 3: rng.choice((3, 6, 10))}
     spans = (Span(0, 1), Span(1, 2), Span(2, 3))
-    terms = ChainTerms(stage_cost=rng.choice((2, 4, 8, 12)))
-    alternatives = DearGroups(found, f"{seed}", 1.0)
-    solver = Solver(DpProblem(space, alternatives, spans, by_run, terms=terms))
+    alternatives = DearGroups(found, f"{seed}", 1.0, stage_start=rng.choice((2, 4, 8, 12)))
+    solver = Solver(DpProblem(space, alternatives, spans, by_run))
     return Sets(space, solver, by_run)
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from planner.api import plan
 from planner.cost.constants import CLEAREST, CLEARLY
-from planner.request import PlanRequest, TimePoint
+from planner.request import PlanRequest, Settings, TimePoint
 from tests.planner.sql.tpch import SOURCES
+from tests.planner.starts import CHEAP_RUNS
 
 ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
 GROWING = ("orders", "lineitem", "customer", "partsupp")
@@ -24,7 +25,9 @@ def request_of(number: int, scale: float) -> PlanRequest:
         replace(s, changing=s.name in GROWING, rows=int(scale * ROWS.get(s.name, 10_000)))
         for s in SOURCES
     )
-    return PlanRequest(report="r", sql=text, sources=sources, points=POINTS)
+    return PlanRequest(
+        report="r", sql=text, sources=sources, points=POINTS, settings=Settings(prices=CHEAP_RUNS)
+    )
 
 
 @pytest.mark.parametrize(

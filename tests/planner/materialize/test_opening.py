@@ -72,7 +72,7 @@ def test_progressive_goes_by_cost_where_something_repays_early_work():
 
 def test_progressive_does_not_charge_for_opening_runs_and_auto_does():
     asked, free = planned(SUMS, "progressive", 0.3, 1.0), planned(SUMS, "auto", 0.3, 1.0)
-    fixed = Settings().run_cost * 1_000_000
+    fixed = Settings().prices.run_start
     assert opened(asked) == opened(free) == [True, True]
     assert free.plan.estimated_cost - asked.plan.estimated_cost == pytest.approx(1.3 * fixed)
     assert free.plan.batch_cost - asked.plan.batch_cost == pytest.approx(fixed)

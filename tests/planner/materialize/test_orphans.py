@@ -19,6 +19,7 @@ from planner.request import (
 )
 from planner.rules.methods import only_partner
 from planner.rules.methods.unmatched import UNMATCHED
+from tests.planner.starts import CHEAP_RUNS
 
 POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.58), (0.3, 0.79), (1.0, 1.0)))
 OFF = tuple(rule.name for rule in UNMATCHED)
@@ -53,7 +54,11 @@ def planned(
 ) -> PlanResult:
     """The day, after one on which so many lines were alone at the first run."""
     request = PlanRequest(
-        report="r", sql=sql, sources=sources, points=POINTS, settings=Settings(rules_off=off)
+        report="r",
+        sql=sql,
+        sources=sources,
+        points=POINTS,
+        settings=Settings(rules_off=off, prices=CHEAP_RUNS),
     )
     found = plan(request)
     slots = [s for s in found.space.slots if is_alone(found, s.index)]

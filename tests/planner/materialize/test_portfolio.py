@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from planner import api
+from planner.cost.prices import SPARK, Prices
 from planner.materialize.candidate import Candidate
-from planner.materialize.objective import MICRO
 from planner.materialize.portfolio import MethodPlan
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
 from tests.planner.sql.tpch import SOURCES
+from tests.planner.starts import CHEAP_RUNS
 
 pytestmark = pytest.mark.search
 QUERIES = sorted((Path(__file__).parents[2] / "tpch").glob("q*.sql"))
@@ -49,7 +50,9 @@ PATTERNS: dict[str, tuple[tuple[TimePoint, ...], Problem]] = {
 }
 
 
-def planned(path: Path, pattern: str, method: str = "auto") -> api.PlanResult:
+def planned(
+    path: Path, pattern: str, method: str = "auto", prices: Prices = SPARK
+) -> api.PlanResult:
     points, problem = PATTERNS[pattern]
     sources = tuple(
         replace(s, changing=s.name in GROWING, rows=ROWS[s.name], bytes=100 * ROWS[s.name])
@@ -58,7 +61,7 @@ def planned(path: Path, pattern: str, method: str = "auto") -> api.PlanResult:
     return api.plan(
         PlanRequest(
             report="r", sql=path.read_text(), sources=sources, points=points, problem=problem,
-            method=method, settings=Settings(tries=8),
+            method=method, settings=Settings(tries=8, prices=prices),
         )
     )  # fmt: skip
 
@@ -113,7 +116,7 @@ def test_an_alternative_costs_what_planning_it_alone_gives(method) -> None:
 
 def test_a_spent_budget_is_said() -> None:
     path = next(p for p in QUERIES if p.stem == "q13")
-    whole = planned(path, "half-and-half")
+    whole = planned(path, "half-and-half", prices=CHEAP_RUNS)
     request = replace(whole.request, settings=replace(whole.request.settings, compare=1))
     found = api.plan(request)
     assert whole.compared.alone
@@ -123,12 +126,13 @@ def test_a_spent_budget_is_said() -> None:
 
 def test_nothing_is_planned_apart_where_early_work_is_as_dear_as_batch() -> None:
     path = next(p for p in QUERIES if p.stem == "q13")
-    cheap = planned(path, "half-and-half")
+    cheap = planned(path, "half-and-half", prices=CHEAP_RUNS)
     assert not cheap.decision.chosen.is_batch
     assert cheap.compared.alone
-    batch = cheap.decision.batch.total / MICRO
+    batch = cheap.decision.batch.total
     # Two runs at 0.3 and 1: what is saved is spent on opening the first one.
-    settings = replace(cheap.request.settings, run_cost=batch)
+    given = cheap.request.settings
+    settings = replace(given, prices=replace(given.prices, run_start=batch))
     dear = api.plan(replace(cheap.request, settings=settings))
     early = [one for one in dear.decision.rejected if not one.is_batch]
     assert dear.decision.chosen.is_batch

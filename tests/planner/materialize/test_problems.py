@@ -24,6 +24,7 @@ from planner.request import (
     TimePoint,
     ivm,
 )
+from tests.planner.starts import CHEAP_RUNS, OPEN
 
 SALES = Source(
     name="sales",
@@ -46,7 +47,12 @@ WEIGHTS = (0.9, 0.95, 1.0)
 def request(sql: str, problem: Problem, **more: object) -> PlanRequest:
     points = [TimePoint(weight=w, arrived=(i + 1) / 3) for i, w in enumerate(WEIGHTS)]
     return PlanRequest(
-        report="r", sql=sql, sources=(SALES,), points=tuple(points), problem=problem, **more
+        report="r",
+        sql=sql,
+        sources=(SALES,),
+        points=tuple(points),
+        problem=problem,
+        **{"settings": Settings(prices=CHEAP_RUNS), **more},
     )
 
 
@@ -187,7 +193,7 @@ def test_what_is_forced_to_be_kept_is_kept_however_dear_that_is():
     large = replace(
         SALES, rows=10**16, bytes=4 * 10**17, stats=(("k", ColumnStats(distinct=9e15)),)
     )
-    early = Settings(temporal="early", run_cost=0.0)
+    early = Settings(temporal="early", prices=OPEN)
     for sql in (SUMS, KEYS):
         given = replace(request(sql, PDW, settings=early), sources=(large,))
         found = api.plan(given)

@@ -32,6 +32,7 @@ from planner.temporal.solve import Solver
 from planner.temporal.space import Key
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
+from tests.planner.starts import CHEAP_RUNS
 from tests.properties.cases import Case, QueryCase, TableCase
 from tests.properties.engines import SessionEngine
 from tests.properties.execute import Day, run_stages
@@ -65,7 +66,14 @@ def day(*arrived: float, sql: str = SOLD, rows: int = ROWS, **more: object) -> P
     weights = (*(0.25 + 0.05 * i for i in range(len(arrived) - 1)), 1.0)
     points = (TimePoint(weight=w, arrived=a) for w, a in zip(weights, arrived, strict=True))
     return api.plan(
-        PlanRequest(report="r", sql=sql, sources=sources(rows), points=tuple(points), **more)
+        PlanRequest(
+            report="r",
+            sql=sql,
+            sources=sources(rows),
+            points=tuple(points),
+            settings=Settings(prices=CHEAP_RUNS),
+            **more,
+        )
     )
 
 

@@ -13,6 +13,7 @@ from planner.materialize.sharing import GreedySharing
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from tests.planner.materialize.test_portfolio import GROWING, QUERIES, ROWS
 from tests.planner.sql.tpch import SOURCES
+from tests.planner.starts import CHEAP_RUNS
 
 pytestmark = pytest.mark.search
 POINTS = (
@@ -28,7 +29,7 @@ def request(sql: str, problem: Problem = PDW) -> PlanRequest:
         replace(s, changing=s.name in GROWING, rows=ROWS[s.name], bytes=100 * ROWS[s.name])
         for s in SOURCES
     )
-    settings = Settings(tries=8)
+    settings = Settings(tries=8, prices=CHEAP_RUNS)
     return PlanRequest(
         report="r", sql=sql, sources=sources, points=POINTS, problem=problem, settings=settings
     )

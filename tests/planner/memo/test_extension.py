@@ -41,6 +41,7 @@ from planner.stats.estimate import Estimator, estimate_of
 from planner.tvr.signed import ColumnIds, Signed
 from tests.oracles import interpreter
 from tests.oracles.bags import compare_bags
+from tests.planner.starts import OPEN
 from tests.properties.cases import TableCase
 from tests.properties.engines import InterpreterEngine
 
@@ -139,7 +140,7 @@ def planned(run: int, committed: list[Committed]) -> api.PlanResult:
             points=tuple(TimePoint(weight=w, arrived=a) for w, a in weights),
             current=run,
             committed=tuple(committed),
-            settings=Settings(temporal="early", run_cost=0.0),
+            settings=Settings(temporal="early", prices=OPEN),
         )
     )
 

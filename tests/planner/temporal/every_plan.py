@@ -220,7 +220,7 @@ class EveryPlan:
 
     def _write(self, group: GroupId, run: int) -> int:
         size = self._alternatives.size(group, False, self._spans[run])
-        return self._terms.stage_cost + round(operators.write(size, self._prices))
+        return round(operators.write(size, self._prices))
 
     def _stored(self, slot: Slot, until: int) -> Size:
         """The rows of a chain: those of its partitions, and no fewer than the snapshot has if it

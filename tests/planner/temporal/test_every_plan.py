@@ -69,10 +69,14 @@ FREE = Prices(**{price.name: 0 for price in fields(Prices)})
 
 class RandomWays(AlternativeEnumerator):
     """Each way with a cost of its own in each run, and some of them not there. Reading a row, or
-    writing or moving it, costs 1."""
+    writing or moving it, costs 1; a partition costs ``stage_start`` more."""
 
-    def __init__(self, found: PlanResult, seed: str, there: float) -> None:
-        prices = replace(FREE, scan_row=1.0, write_row=1.0, exchange_row=1.0)
+    def __init__(
+        self, found: PlanResult, seed: str, there: float, stage_start: float = 0.0
+    ) -> None:
+        prices = replace(
+            FREE, stage_start=stage_start, scan_row=1.0, write_row=1.0, exchange_row=1.0
+        )
         super().__init__(found.space, found.group_sizes, prices=prices)
         self._seed = seed
         self._there = there
@@ -152,8 +156,8 @@ def _random(found: PlanResult, seed: str, there: float) -> Problem | None:
     space.keys = tuple(
         tuple(key for key in keys if rng.random() < there**0.3) for keys in found.space.keys
     )
-    alternatives = RandomWays(found, seed, there)
-    terms = ChainTerms(late=rng.random() < 0.7, stage_cost=rng.randint(0, 3))
+    terms = ChainTerms(late=rng.random() < 0.7)
+    alternatives = RandomWays(found, seed, there, stage_start=rng.randint(0, 3))
     base = rng.choice((0, 0, 1))
     spans = tuple(Span(base + i, base + i + 1) for i in range(RUNS))
     chains = [(slot.index, key) for slot in space.slots for key in space.keys[slot.index]]

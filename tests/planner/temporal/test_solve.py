@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.api import plan
-from planner.request import PlanRequest, TimePoint
+from planner.request import PlanRequest, Settings, TimePoint
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import extract_plan
@@ -18,6 +18,7 @@ from planner.temporal.group_costs import DpProblem
 from planner.temporal.solution import Partition
 from planner.temporal.solve import Solver
 from tests.planner.sql.tpch import SOURCES
+from tests.planner.starts import CHEAP_RUNS
 
 QUERIES = [Path(__file__).parents[2] / "tpch" / f"q{n:02}.sql" for n in (1, 3, 4, 13, 15, 18, 21)]
 POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.5), (0.3, 0.8), (1.0, 1.0)))
@@ -28,8 +29,16 @@ SPANS = (Span(0, 1), Span(1, 2), Span(2, 3))
 def solver_of(path: Path) -> Solver:
     growing = ("orders", "lineitem", "customer", "partsupp")
     sources = tuple(replace(s, changing=s.name in growing, rows=10**6) for s in SOURCES)
-    found = plan(PlanRequest(report="r", sql=path.read_text(), sources=sources, points=POINTS))
-    alternatives = AlternativeEnumerator(found.space, found.group_sizes)
+    found = plan(
+        PlanRequest(
+            report="r",
+            sql=path.read_text(),
+            sources=sources,
+            points=POINTS,
+            settings=Settings(prices=CHEAP_RUNS),
+        )
+    )
+    alternatives = AlternativeEnumerator(found.space, found.group_sizes, prices=CHEAP_RUNS)
     twins = found.families.twins
     return Solver(DpProblem(found.space, alternatives, SPANS, WEIGHTS, twins=twins))
 

@@ -11,6 +11,7 @@ from planner.algebra.relational import Filter, walk
 from planner.algebra.types import BIGINT, STRING
 from planner.api import PlanResult, plan
 from planner.cost import constants as c
+from planner.cost.prices import SPARK
 from planner.request import (
     ColumnStats,
     Observed,
@@ -114,17 +115,21 @@ def test_a_doubt_of_both_plans_cancels() -> None:
 GROUPED = "SELECT g, x, sum(x) AS s FROM sales WHERE {} GROUP BY g, x"
 
 
+def dear(run_start: float) -> Settings:
+    return Settings(prices=replace(SPARK, run_start=run_start))
+
+
 def at_the_border(where: str) -> PlanResult:
     """With a fixed cost of a run that takes early work to the border of being worth it."""
-    low, high = 0.0, 60.0
+    low, high = 0.0, 60e6
     for _ in range(12):
         middle = (low + high) / 2
-        found = planned(GROUPED.format(where), settings=Settings(run_cost=middle))
+        found = planned(GROUPED.format(where), settings=dear(middle))
         if found.decision.chosen.is_batch:
             high = middle
         else:
             low = middle
-    return planned(GROUPED.format(where), settings=Settings(run_cost=low))
+    return planned(GROUPED.format(where), settings=dear(low))
 
 
 @pytest.mark.parametrize("where", ["x < 500", "note LIKE 'a%' OR x + g > 7"])

@@ -9,7 +9,16 @@ from planner.api import PlanResult, plan
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK
-from planner.request import ColumnStats, Method, PlanRequest, Source, SourceColumn, TimePoint
+from planner.request import (
+    ColumnStats,
+    Method,
+    PlanRequest,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
+from tests.planner.starts import CHEAP_RUNS
 
 ROWS, WIDTH = 60_000_000, 24.0
 SALES = Source(
@@ -29,7 +38,16 @@ POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.3, 0.6), (0.5, 0.9
 
 
 def planned(sql: str, method: Method = "auto") -> PlanResult:
-    return plan(PlanRequest(report="r", sql=sql, sources=(SALES,), points=POINTS, method=method))
+    return plan(
+        PlanRequest(
+            report="r",
+            sql=sql,
+            sources=(SALES,),
+            points=POINTS,
+            method=method,
+            settings=Settings(prices=CHEAP_RUNS),
+        )
+    )
 
 
 def batch_cost(sql: str) -> float:

@@ -23,6 +23,7 @@ from planner.request import Method, PlanRequest, Settings, Source, SourceColumn,
 from planner.rules.incremental.memo_rules import reason
 from planner.rules.methods.catalog import AUTO
 from tests.datadriven import Block, run_file
+from tests.planner.starts import OPEN
 
 FILES = sorted(Path(__file__).parent.glob("*.test"))
 POINTS = (
@@ -54,7 +55,7 @@ SOURCES = (
 
 
 def planned(sql: str, method: Method = "auto") -> PlanResult:
-    settings = Settings(temporal="early", run_cost=0.0)
+    settings = Settings(temporal="early", prices=OPEN)
     return plan(
         PlanRequest(
             report="golden",

@@ -13,6 +13,7 @@ from planner.memo.memo import View
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.rules.explore.catalog import EXPLORE
 from planner.rules.methods.catalog import AUTO, METHODS, SINGLE, method_of, rule_names
+from tests.planner.starts import OPEN
 
 POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.5), (0.3, 0.8), (1.0, 1.0)))
 
@@ -73,8 +74,8 @@ def test_a_method_that_is_not_there():
 )
 def test_a_method_that_is_asked_for_is_what_is_planned(sql, method):
     """Although opening a run costs far more here than there is to save."""
-    for run_cost in (0.0, 10_000.0):
-        found = planned(sql, method, run_cost=run_cost)
+    for prices in (OPEN, replace(OPEN, run_start=1e10)):
+        found = planned(sql, method, prices=prices)
         assert found.plan.method == "incremental"
         rewrites = {rule.name for rule in EXPLORE}
         assert set(found.trace.tried) - rewrites <= set(method_of(method).rule_names)
@@ -118,7 +119,7 @@ def test_continuous_views_keep_states_and_nothing_else():
         "(SELECT s.g, sum(v) AS s FROM sales s JOIN names m ON s.g = m.g GROUP BY s.g) t "
         "ON n.g = t.g WHERE t.s > (SELECT avg(cost) FROM returns)"
     )
-    found = planned(sql, "cv", temporal="early", run_cost=0.0)
+    found = planned(sql, "cv", temporal="early", prices=OPEN)
     assert {slot.view for slot in found.space.slots} == {View.STATES}
     assert len(found.plan.families) == 2  # of the sums by g, and of the average
 

@@ -25,6 +25,7 @@ from planner.request import (
 )
 from tests.planner.chosen_rules import chosen_rules
 from tests.planner.sql.tpch import SOURCES as TPCH
+from tests.planner.starts import OPEN
 
 QUERIES = Path(__file__).parents[3] / "tpch"
 DOMAIN = ("StatesOfDomain", "PartnersOfDomain", "GroupsOfDomain")
@@ -68,7 +69,7 @@ def tpch(
             points=points,
             method=method,
             problem=problem,
-            settings=Settings(run_cost=0.0, rules_off=off),
+            settings=Settings(prices=OPEN, rules_off=off),
         )
     )
 
@@ -149,7 +150,7 @@ def sums(kinds: float, *, method: Method = "hov", off: tuple[str, ...] = ()) -> 
     )
     sql = "SELECT n.label, sum(x) AS t FROM sales s JOIN names n ON s.kind = n.kind GROUP BY label"
     points = (TimePoint(weight=0.25, arrived=0.5), TimePoint(weight=1.0))
-    settings = Settings(run_cost=0.0, rules_off=off)
+    settings = Settings(prices=OPEN, rules_off=off)
     return plan(
         PlanRequest(
             report="r",
