@@ -14,7 +14,7 @@ from include.reports.spec import PartitionFolder
 from include.state.expire import Retention
 from tests.simulation.actors import CleanUp, Day, SecondAttempt
 from tests.simulation.clock import HOUR
-from tests.simulation.invariants import VANDAL
+from tests.simulation.invariants import VANDAL, WAREHOUSE
 from tests.simulation.outsiders import (
     Blow,
     Damage,
@@ -61,7 +61,7 @@ class Troubles:
             crowded=duel or rng.random() < (0.7 if table else 0.5),
             hostile=rng.random() < 0.3,
             cleaned=duel or rng.random() < 0.5,
-            damaged=rng.random() < 0.15,
+            damaged=rng.random() < 0.2,
             read=rng.random() < 0.4,
             late=rng.random() < 0.25,
             table=table,
@@ -101,7 +101,8 @@ def _rates(dice: _Dice) -> Rates:
     if dice.has.duel and dice.chance(0.5):
         return replace(rates, held="delete")
     if dice.has.table and dice.chance(0.5):
-        return replace(rates, held="put_if_match")
+        op = dice.rng.choice(("put_if_match", "put"))
+        return replace(rates, held=op, held_in=WAREHOUSE, held_often=0.7)
     return rates
 
 
@@ -201,10 +202,11 @@ def _others(scenario: Scenario, dice: _Dice) -> None:
         body = CleanUp(report=name, rounds=rounds)
         scenario.bodies.append((f"expire-{name}", body, dice.skew()))
     if has.damaged:
-        how = rng.choice(("gone", "replaced", "garbled"))
+        how = rng.choice(("gone", "replaced", "replaced", "garbled"))
+        moments = ("new",) if how == "garbled" else ("new", "result", "sums")
         blows = tuple(
-            Blow(sleep=dice.start(), how=how, back=0.0, pounces=True)
-            if dice.chance(0.5)
+            Blow(sleep=dice.start(), how=how, back=0.0, pounces=rng.choice(moments))
+            if dice.chance(0.75)
             else Blow(sleep=dice.start(), how=how, back=rng.random())
             for _ in range(rng.randint(1, 3))
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from include.days.results import read_pointer
@@ -11,10 +12,8 @@ from tests.simulation import doors
 from tests.simulation.actors import STORE_URI, Cast, Day
 from tests.simulation.engine import parquet, rows_of
 from tests.simulation.invariants import STORE, Invariants, pointed
-from tests.simulation.scheduler import Steps, process
+from tests.simulation.scheduler import process
 from tests.simulation.store import SimStore, key_of
-
-_PATIENCE = 40
 
 
 @dataclass(frozen=True)
@@ -54,12 +53,13 @@ def _from_outside(cast: Cast) -> SimStore:
 @dataclass(frozen=True, kw_only=True)
 class Blow:
     """One thing that is damaged: how, and how far back in the order in which things were stored.
-    ``pounces``: as soon as the newest thing is one that can be hit."""
+    ``pounces``: when the newest thing is one that can be hit, or on a result or a kept partition
+    that somebody has just looked at and found unchanged."""
 
     sleep: float
     how: Literal["gone", "replaced", "garbled"]
     back: float
-    pounces: bool = False
+    pounces: Literal["", "new", "result", "sums"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +73,10 @@ class Damage:
         store, watch = _from_outside(cast), cast.watch
         for blow in self.blows:
             cast.world.sleep(blow.sleep)
+            prey = partial(_prey, blow, cast)
             if blow.pounces:
-                self._lie_in_wait(cast, blow)
-            keys = [key for key in watch.bucket.objects if _is_hit_by(blow, key, watch)]
+                cast.world.wait_until(prey)
+            keys = prey() or [key for key in watch.bucket.objects if _is_hit_by(blow, key, watch)]
             if not keys:
                 continue
             key = keys[len(keys) - 1 - int(blow.back * len(keys))]
@@ -90,13 +91,17 @@ class Damage:
                 watch.garbled[key] = (whole, turned)
                 store.put(key, turned)
 
-    def _lie_in_wait(self, cast: Cast, blow: Blow) -> None:
-        world, watch = cast.world, cast.watch
-        for _ in range(_PATIENCE):
-            newest = next(reversed(watch.bucket.objects), "")
-            if _is_hit_by(blow, newest, watch):
-                break
-            world.sleep(Steps(world.steps + 1))
+
+def _prey(blow: Blow, cast: Cast) -> list[str]:
+    """What a blow has waited for, if it is there."""
+    bucket = cast.watch.bucket
+    last = next((event for event in reversed(cast.world.trace) if event.op != "waited"), None)
+    keys: list[str] = []
+    if blow.pounces == "new":
+        keys = [next(reversed(bucket.objects), "")]
+    elif last and last.op == bucket.look and f"/{blow.pounces}/" in last.key:
+        keys = [key for key in bucket.objects if f"{key}/".startswith(f"{last.key}/")]
+    return [key for key in keys if _is_hit_by(blow, key, cast.watch)]
 
 
 def _is_hit_by(blow: Blow, key: str, watch: Invariants) -> bool:

@@ -33,13 +33,16 @@ _HELD = (
 class Rates:
     """How wild a schedule is: chances per store call. ``before_writes``: that others go on just
     before a write, which is where what was read before may have become untrue; ``hold``: that they
-    go on for long there; ``held``: the kind of call before which they do so most often; ``depth``:
-    how often priorities change, 0 for a random walk."""
+    go on for long there; ``held``: the kind of call before which they do so most often,
+    ``held_often``, on keys that begin with ``held_in``; ``depth``: how often priorities change, 0
+    for a random walk."""
 
     turn: float = 0.1
     before_writes: float = 0.2
     hold: float = 0.0
     held: str = ""
+    held_in: str = ""
+    held_often: float = 0.3
     longest: int = 100
     depth: int = 0
     fault: float = 0.0
@@ -73,6 +76,9 @@ class RandomPolicy:
         self.deviations: list[Deviation] = []
 
     def turn(self, actor: Actor, world: World, op: str) -> Actor:
+        return world.pouncing() or self._turn(actor, world, op)
+
+    def _turn(self, actor: Actor, world: World, op: str) -> Actor:
         chance = self._rates.before_writes if op in _WRITES else self._rates.turn
         if self._rng.random() < chance:
             others = [one for one in world.able(world.alive()) if one is not actor]
@@ -82,9 +88,10 @@ class RandomPolicy:
     def first(self, alive: list[Actor], able: list[Actor]) -> Actor:
         return self._rng.choice(able)
 
-    def slow(self, actor: Actor, world: World, op: str) -> float:
+    def slow(self, actor: Actor, world: World, op: str, key: str) -> float:
         rates = self._rates
-        hold = 0.3 if op == rates.held else rates.hold if op in _WRITES else 0.0
+        held = op == rates.held and key.startswith(rates.held_in)
+        hold = rates.held_often if held else rates.hold if op in _WRITES else 0.0
         if hold and self._rng.random() < hold:
             return self._note(actor, Steps(world.steps + self._rng.randint(5, rates.longest)))
         chance = rates.slow * (4 if op in _WRITES else 1)
@@ -114,7 +121,7 @@ class PriorityPolicy(RandomPolicy):
         self._last = 0.0
         self._priorities: dict[str, float] = {}
 
-    def turn(self, actor: Actor, world: World, op: str) -> Actor:
+    def _turn(self, actor: Actor, world: World, op: str) -> Actor:
         if self._changes and world.steps >= self._changes[-1]:
             self._changes.pop()
             self._last -= 1.0
@@ -161,7 +168,7 @@ class ScriptPolicy:
     def first(self, alive: list[Actor], able: list[Actor]) -> Actor:
         return self._next(alive) or able[0]
 
-    def slow(self, actor: Actor, world: World, op: str) -> float:
+    def slow(self, actor: Actor, world: World, op: str, key: str) -> float:
         return self._slow.get((actor.name, actor.calls), 0.0)
 
     def outcome(self, actor: Actor, op: str) -> Outcome:

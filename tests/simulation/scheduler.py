@@ -89,7 +89,7 @@ class Policy(Protocol):
         """Who goes on when somebody has ended or waits."""
         ...
 
-    def slow(self, actor: Actor, world: World, op: str) -> float:
+    def slow(self, actor: Actor, world: World, op: str, key: str) -> float:
         """How long the call takes while others go on; 0 for no time at all."""
         ...
 
@@ -105,6 +105,7 @@ class Actor:
         self.name, self.skew = name, skew
         self.calls = self.made = 0
         self.wake, self.wake_step = 0.0, 0
+        self.until: Callable[[], object] | None = None
         self.began = 0.0
         self.began_step = 0
         self.killed = False
@@ -171,6 +172,10 @@ class World:
         now, steps = self.clock.now, self.steps
         return [actor for actor in alive if actor.wake <= now and actor.wake_step <= steps]
 
+    def pouncing(self) -> Actor | None:
+        """Who has waited for just this moment."""
+        return next((a for a in self.actors if a.until and not a.let.dead and a.until()), None)
+
     def _next_able(self, alive: list[Actor]) -> list[Actor]:
         able = self.able(alive)
         if not able:  # so time passes, or whoever wanted others to have done more goes on now
@@ -196,11 +201,17 @@ class World:
         said = f"{seconds} calls" if isinstance(seconds, Steps) else in_words(seconds)
         self.trace.append(Event(actor.name, actor.calls, "waited", said, "done"))
 
+    def wait_until(self, moment: Callable[[], object]) -> None:
+        """The running actor waits for a moment, or until nobody else can go on."""
+        if self.running is not None:
+            self.running.until = moment
+            self.sleep(Steps(MOST_CALLS))
+
     def _hand_over(self, actor: Actor) -> None:
         greenlet.getcurrent().parent.switch()
         if self.violation:
             raise StopError
-        self.running = actor
+        self.running, actor.until = actor, None
 
     def call(self, op: str, key: str, act: Callable[[], Any]) -> Any:
         """A store call of the running actor. ``act`` does it, at once."""
@@ -216,7 +227,7 @@ class World:
         if self.steps > MOST_CALLS:
             self.broken("the schedule does not end: somebody tries for ever")
         self.clock.now += self.tick
-        if seconds := self.policy.slow(actor, self, op):
+        if seconds := self.policy.slow(actor, self, op, key):
             self.sleep(seconds)
         else:
             self._turn(actor, op)

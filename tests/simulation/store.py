@@ -48,6 +48,11 @@ class Bucket:
     changed: Changed = lambda key, old, new: None
     writes: int = 0
 
+    @property
+    def look(self) -> str:
+        """The call by which a process finds out that a file is the same."""
+        return "list" if self.kind == "s3" else "checksum"
+
     def below(self, folder: str) -> list[str]:
         """The keys in a folder, sorted."""
         keys = self.keys

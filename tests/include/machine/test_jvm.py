@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,12 +24,32 @@ def test_a_local_store_needs_nothing_but_the_archive():
 
 def test_without_an_archive_threads_still_get_room_for_long_queries():
     (pair,) = submit_options("/data", files=BARE, environ={})
-    assert pair == ("spark.driver.defaultJavaOptions", "-Xss64m")
+    assert pair[1].startswith("-Xss64m ")
+
+
+def test_only_methods_wait_longer_to_be_compiled_loops_do_not():
+    (pair,) = submit_options("/data", files=BARE, environ={})
+    thresholds = dict(re.findall(r"-XX:(Tier\w+)=(\d+)", pair[1]))
+    by_default = {name: int(value) for name, value in _jvm_says(*thresholds).items()}
+    assert thresholds
+    assert all(int(value) > by_default[name] for name, value in thresholds.items())
+    assert not any("BackEdge" in name for name in thresholds)
 
 
 def test_tiny_runs_use_the_first_compiler_only():
     (pair,) = submit_options("/data", tiny=True, files=BARE, environ={})
     assert pair == ("spark.driver.defaultJavaOptions", "-Xss64m -XX:TieredStopAtLevel=1")
+
+
+def _jvm_says(*names: str) -> dict[str, str]:
+    """The values of flags as this machine's JVM has them by default."""
+    java = jvm.java_executable()
+    assert java is not None
+    said = subprocess.run(
+        [java, "-XX:+PrintFlagsFinal", "-version"], capture_output=True, text=True, check=True
+    ).stdout
+    values = dict(re.findall(r"(\w+)\s+=\s+(\d+)", said))
+    return {name: values[name] for name in names}
 
 
 def test_a_path_with_a_blank_stays_one_option():
