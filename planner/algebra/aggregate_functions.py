@@ -11,6 +11,7 @@ from __future__ import annotations
 from planner.algebra import aggregate_types as types
 from planner.algebra import simple_states as states
 from planner.algebra.aggregate_record import (
+    Adds,
     AggregateFunction,
     Answer,
     Empty,
@@ -162,6 +163,7 @@ TABLE: tuple[AggregateFunction, ...] = (
         result=types.bigint,
         answer=Answer.BAG,
         nulls=Nulls.NEVER,
+        adds=Adds.ONE,
         empty=Empty.ZERO,
         state=states.count_state,
         state_over=lambda _: True,
@@ -189,6 +191,7 @@ TABLE: tuple[AggregateFunction, ...] = (
         rounding=Rounding.OF_FLOATS,
         nulls=Nulls.OF_ARGUMENT,
         null_on_overflow=True,
+        adds=Adds.ARGUMENT,
         overflows=_of_bigint,
         state=states.sum_state,
         state_over=_numbers,

@@ -57,6 +57,14 @@ class Retraction(Enum):
     NONE = "the state cannot follow, so the group is computed again from its rows"
 
 
+class Adds(Enum):
+    """What a row adds to a value that is a sum over the rows; it is NULL, or 0, over none."""
+
+    ONE = "1, if it has all arguments"
+    ARGUMENT = "its argument, if it is not NULL"
+    UNKNOWN = "the value is no such sum, or we do not say"
+
+
 class Mean(Enum):
     """What the mean of a value over groups is, for estimates."""
 
@@ -85,8 +93,9 @@ class AggregateFunction:
 
     ``answer``, ``rounding`` and ``nulls`` say what values depend on. ``null_on_overflow``: without
     ANSI, an overflow is NULL. ``duplicates``: a value that comes twice makes a difference, so
-    DISTINCT does. ``empty``: the value over no rows. ``overflows``: over arguments of these types a
-    part of the rows may overflow although all of them do not.
+    DISTINCT does. ``adds``: what a row adds, where the value is a sum over rows. ``empty``: the
+    value over no rows. ``overflows``: over arguments of these types a part of the rows may overflow
+    although all of them do not.
 
     ``state`` makes the partial state of a call; the flag says that rows may be taken back, which is
     never asked where ``retraction`` or ``rounding`` stand against it. None: no state that merges is
@@ -113,6 +122,7 @@ class AggregateFunction:
     nulls: Nulls = Nulls.POSSIBLE
     null_on_overflow: bool = False
     duplicates: bool = True
+    adds: Adds = Adds.UNKNOWN
     empty: Empty = Empty.NULL
     overflows: Callable[[Types], bool] = _never
     state: Callable[[AggregateCall, bool], State] | None = None

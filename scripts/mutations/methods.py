@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 _METHODS = "planner/rules/methods"
+_PARTNERS = "planner/rules/explore/grouped_partners.py"
 _PARTS = "planner/rules/methods/positive_negative.py"
 METHODS = (
     Mutation(
@@ -32,6 +33,20 @@ METHODS = (
     Mutation(
         "aggregated first: not by the keys of the query", f"{_METHODS}/pre_aggregation.py",
         "keys = block.needed(side, wanted)", "keys = block.needed(side, ())",
+    ),
+    Mutation(
+        "grouped partners: rows without a partner left out", _PARTNERS,
+        'return Call("coalesce", (self.column(_ROWS), ONE), BIGINT)',
+        'return Call("coalesce", (self.column(_ROWS), ZERO), BIGINT)',
+    ),
+    Mutation(
+        "grouped partners: branches are not told apart", _PARTNERS,
+        "(*of_right, otherwise)", "of_right",
+    ),
+    Mutation(
+        "aggregated eagerly: what missing partners are not skipped by",
+        "planner/rules/explore/eager_aggregate.py",
+        "not call.args or not null_strict(call.args[0]).isdisjoint(columns)", "True",
     ),
     Mutation(
         "IM-2: rows without a partner of one side only of a full join", _PARTS,

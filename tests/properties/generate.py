@@ -202,6 +202,29 @@ def _kind_outer_grouped(rng: random.Random, tables: list[str]) -> QueryCase:
     return QueryCase((_grouped(rng, tables, OUTER),))
 
 
+def _kind_partners(rng: random.Random, tables: list[str]) -> QueryCase:
+    """A left join by equalities below functions that read both of its sides."""
+    one, other = rng.choice(("ab", "ba"))
+    mixed = (
+        f"sum(CASE WHEN {other}.n IS NULL THEN {one}.m ELSE -{other}.m END)",
+        f"sum(coalesce({other}.m, {one}.m))",
+        f"sum(if({other}.g = 'a', {one}.n, {other}.n))",
+        f"count(CASE WHEN {other}.n > 1 THEN {one}.g WHEN {one}.k = 1 THEN {other}.g END)",
+        f"sum(coalesce({other}.m, 0)) + sum({one}.m)",
+        f"sum(if({other}.k IS NULL, {one}.m, 1.5)) - count(*)",
+        f"min(coalesce({other}.n, 7)) + max({one}.n)",
+    )
+    calls = tuple(rng.sample(mixed, rng.randint(1, 2)))
+    group = rng.choice((("a.g",), ("a.k",), ("b.g", "a.k"), ()))
+    key = rng.choice(("k", "k", "g"))
+    joins = (JoinClause("LEFT JOIN", f"{rng.choice(tables)} b", (f"a.{key} = b.{key}",)),)
+    having = ("count(*) > 1",) if rng.random() < 0.2 else ()
+    where = (_predicate(rng, "a"),) if rng.random() < 0.3 else ()
+    return QueryCase(
+        (Select((*group, *calls), f"{rng.choice(tables)} a", joins, where, group, having),)
+    )
+
+
 def _kind_distinct(rng: random.Random, tables: list[str]) -> QueryCase:
     flat = _flat(rng, tables, rng.choice((INNER, OUTER)))
     return QueryCase((Select(flat.items, flat.table, flat.joins, flat.where, distinct=True),))
@@ -390,5 +413,6 @@ KINDS: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
 }  # fmt: skip
 APART: dict[str, Callable[[random.Random, list[str]], QueryCase]] = {
     "sets": _kind_sets, "full": _kind_full, "values": _kind_values,
+    "partners": _kind_partners,
 }  # fmt: skip
 """Kinds that are only there by name, so that the cases of the others keep their seeds."""

@@ -134,11 +134,14 @@ def checked(
     rules: tuple[MemoRule, ...],
     last_two_runs: LastTwoRuns | None = None,
     keys: dict[str, tuple[tuple[str, ...], ...]] | None = None,
+    form: Relation | None = None,
 ) -> Memo:
     """The explored memo, after its values were compared; with other orders of joins, where there
-    are estimates to choose them by; with declared keys."""
+    are estimates to choose them by; with declared keys; with another form of the relation."""
     memo = Memo(frozenset(h.source for h in given if h.changing), keys=keys)
-    memo.add(relation)
+    root = memo.add(relation)
+    if form is not None:
+        memo.equate(root, form, "form")
     if last_two_runs is not None:
         add_orders(memo, last_two_runs)
         check_memo(memo)

@@ -16,15 +16,16 @@ from planner.errors import MethodError
 from planner.rules.methods.catalog import SINGLE, rule_names
 from tests.oracles.values import NotInterpretedError
 from tests.properties.chunks import saved
+from tests.properties.data import with_withdrawals
 from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 
 DAYS = 40
 KINDS = {
-    "im2": ("outer", "outer-grouped"),
-    "ojv": ("outer", "outer-grouped"),
-    "hov": ("grouped", "outer-grouped", "subquery"),
+    "im2": ("outer", "outer-grouped", "partners"),
+    "ojv": ("outer", "outer-grouped", "partners"),
+    "hov": ("grouped", "outer-grouped", "subquery", "partners"),
 }
 """Kinds of query that the method applies to more often than not; of all kinds otherwise."""
 MOST_OFF = 12
@@ -52,6 +53,22 @@ def test_a_method_alone_equals_batch(method):
         outcomes.append(run(replace(case, method=method.name), judge_kept=True))
     days = [one for one in outcomes if one is not None]
     assert sum(one.kept > 0 for one in days) >= DAYS // 6, f"{len(days)} days, too few kept"
+
+
+@pytest.mark.parametrize("method", ["im1", "auto"])
+def test_partners_may_be_grouped_first(method):
+    """What reads both sides of a left join; changelogs, too."""
+    days = []
+    for seed in range(63_000, 63_000 + DAYS):
+        case = random_case(seed, "partners")
+        rng = random.Random(f"withdrawals-{seed}")
+        if seed % 3 == 0:
+            given = {
+                n: with_withdrawals(rng, t) if t.changing else t for n, t in case.tables.items()
+            }
+            case = replace(case, tables=given)
+        days.append(run(replace(case, method=method), judge_kept=True))
+    assert sum(one is not None and one.kept > 0 for one in days) >= DAYS // 3
 
 
 @pytest.mark.parametrize("start", [61_000, 62_000])

@@ -13,6 +13,7 @@ from planner.algebra.relational import Relation
 from planner.memo.memo import Memo
 from planner.rules.explore import distinct
 from planner.rules.explore.eager_aggregate import aggregate_eagerly
+from planner.rules.explore.grouped_partners import group_partners
 from planner.rules.explore.join_orders import add_orders
 from planner.rules.explore.same_group import join_groups_once
 from planner.rules.methods.join_block import ORDER
@@ -49,6 +50,7 @@ def _join_groups_once(relation: Relation, _: ColumnIds) -> Relation | None:
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("EagerAggregate", aggregate_eagerly),
+    TreeRule("GroupedPartners", group_partners),  # what reads both sides of a left join
     TreeRule("JoinGroupsOnce", _join_groups_once),  # of sums that were pushed below the joins
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )

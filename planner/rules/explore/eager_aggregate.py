@@ -7,9 +7,9 @@
 The rows of R that share a key join with the same rows of L, so they can be aggregated first: each
 row of L then meets one row that stands for all of them. A left row without a partner meets NULL,
 which the aggregates skip; a count of rows is 1 there, a count of values 0. So arguments over a left
-join must be NULL where R's columns are: ``sum(coalesce(x, 0))`` over such a row is 0, not NULL. Source: Yan and Larson,
-"Eager aggregation and lazy aggregation", VLDB 1995. In Forerun, the aggregate of a join is so made
-from states of one input, which can be kept and merged run by run.
+join must be NULL where R's columns are: ``sum(coalesce(x, 0))`` over such a row is 0, not NULL.
+Source: Yan and Larson, "Eager aggregation and lazy aggregation", VLDB 1995. In Forerun, the
+aggregate of a join is so made from states of one input, which can be kept and merged run by run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Match:
+class OverJoin:
     """An aggregate over a join (perhaps with a projection between), in columns of the join."""
 
     join: Join
@@ -58,7 +58,9 @@ class _Match:
     calls: tuple[tuple[Column, AggregateCall], ...]
 
 
-def _match(node: Aggregate) -> _Match | None:
+def aggregate_over_join(node: Aggregate) -> OverJoin | None:
+    """Return an aggregate over an inner or left join by equalities alone, whose calls can be merged
+    from values over parts of the rows; None if it is no such aggregate."""
     below = node.input
     names: dict[ColumnId, Scalar] = {c.id: Ref(c) for c in below.columns}
     if isinstance(below, Project):
@@ -81,7 +83,7 @@ def _match(node: Aggregate) -> _Match | None:
         if not is_mergeable(call, args):
             return None
         calls.append((column, AggregateCall(call.name, args)))
-    return _Match(below, tuple(keys), tuple(calls))
+    return OverJoin(below, tuple(keys), tuple(calls))
 
 
 def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
@@ -99,7 +101,7 @@ def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
 
 
 def _push(node: Aggregate, ids: ColumnIds) -> Relation | None:
-    found = _match(node)
+    found = aggregate_over_join(node)
     if found is None or not found.calls:
         return None
     join = found.join
@@ -126,7 +128,7 @@ def _skips_nulls_of(columns: AbstractSet[ColumnId], call: AggregateCall) -> bool
 
 
 def _eager(
-    node: Aggregate, found: _Match, side: int, keys: tuple[Column, ...], ids: ColumnIds
+    node: Aggregate, found: OverJoin, side: int, keys: tuple[Column, ...], ids: ColumnIds
 ) -> Relation:
     join = found.join
     partial: list[tuple[Column, AggregateCall]] = []

@@ -10,6 +10,11 @@ the role M for the update of T. P joins dT with them, starting from dT, so every
 has its own join order. M is kept if that pays; it is a join itself, so the same rule derives *its*
 delta from smaller views, down to single relations.
 
+A left join is linear in its left side: d(L left R) has the part dL left M, with M = R for the
+updates of L. Below an aggregate, M is R grouped by the key, the paper's own example
+(:mod:`planner.rules.explore.grouped_partners`); what an update of R changes is looked for in its
+domain (:mod:`planner.rules.methods.domain`), as M takes back what a group was.
+
 Correct for bags, since the joins are multilinear: with T updated between the leaves that are NEW
 and those that are still OLD, each combination of changes is counted once. NULL keys match in no
 version. Retractions: weights multiply along the chain; an M that takes rows back is read with its
@@ -18,8 +23,9 @@ weights. Sources: Koch et al., "DBToaster", VLDBJ 2014; Nikolic, Dashti, Koch, S
 
 from __future__ import annotations
 
+from planner.algebra.predicates import equality
 from planner.algebra.relational import Join, JoinKind, Relation, walk
-from planner.algebra.scalar import is_deterministic
+from planner.algebra.scalar import conjuncts, is_deterministic
 from planner.errors import Reason
 from planner.memo.memo import Role
 from planner.rules.explore.catalog import LOCAL
@@ -101,14 +107,26 @@ DELTA = MemoRule("HigherOrderDelta", Join, _maintain, _SOURCE, deltas=True)
 
 
 def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
-    joins = (
-        node
-        for node in walk(relation)
-        if isinstance(node, Join) and node.kind is JoinKind.INNER and changes(node, growing)
-    )
-    if any(is_deterministic(join.condition) for join in joins):
+    joins = [node for node in walk(relation) if isinstance(node, Join) and _grows(node, growing)]
+    if not joins:
+        what = (
+            "no inner join reads a source that grows, and no left join's partners may still arrive"
+        )
+        return WhyNot(Reason.NO_INNER_JOIN, what)
+    joins = [join for join in joins if is_deterministic(join.condition)]
+    if not joins:
+        return WhyNot(Reason.NOT_DETERMINISTIC, "each condition gives another value each time")
+    if any(equality(part) is not None for join in joins for part in conjuncts(join.condition)):
         return None
-    return WhyNot(Reason.NO_INNER_JOIN, "no inner join reads a source that grows")
+    what = "no join has an equality, so an update is compared with all rows of the other side"
+    return WhyNot(Reason.NO_EQUALITY, what)
+
+
+def _grows(join: Join, growing: frozenset[str]) -> bool:
+    """Return whether what a join's side is joined with is a view for the updates of the other."""
+    if join.kind is JoinKind.INNER:
+        return changes(join, growing)
+    return join.kind is JoinKind.LEFT and changes(join.right, growing)
 
 
 METHOD = Method(

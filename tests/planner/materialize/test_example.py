@@ -95,6 +95,7 @@ def _request(method: str) -> PlanRequest:
     off = ("OuterJoinDeltaTouchedRows",)
     if not by_key:
         off = ("SemiJoinDeltaByKey", "SemiJoinDeltaTouchedRows")
+    off = (*off, "GroupedPartners")  # which neither has
     sources = tuple(
         Source(
             name=name,

@@ -51,8 +51,7 @@ KEPT = (
     "SELECT h, count(*) AS c FROM l JOIN r ON l.k = r.k GROUP BY h",  # of no one side
     # Not NULL in a left row without a partner, so the row counts.
     "SELECT g, sum(coalesce(x, 0)) AS s FROM l LEFT JOIN r ON l.k = r.k GROUP BY g",
-    "SELECT g, min(CASE WHEN x IS NULL THEN n ELSE 0 END) AS m FROM l LEFT JOIN r ON l.k = r.k "
-    "GROUP BY g",
+    "SELECT g, min(CASE WHEN x IS NULL THEN n END) AS m FROM l LEFT JOIN r ON l.k = r.k GROUP BY g",
     "SELECT g, count(x IS NULL) AS c FROM l LEFT JOIN r ON l.k = r.k GROUP BY g",
 )
 

@@ -70,7 +70,8 @@ def test_a_method_that_is_not_there():
 
 
 @pytest.mark.parametrize(
-    ("sql", "method"), [(GROUPED, "im1"), (OUTER, "im2"), (OUTER, "ojv"), (GROUPED, "cv")]
+    ("sql", "method"),
+    [(GROUPED, "im1"), (OUTER, "im2"), (OUTER, "ojv"), (OUTER, "hov"), (GROUPED, "cv")],
 )
 def test_a_method_that_is_asked_for_is_what_is_planned(sql, method):
     """Although opening a run costs far more here than there is to save."""
@@ -95,6 +96,13 @@ def test_a_method_that_is_asked_for_is_what_is_planned(sql, method):
         ("SELECT s.g FROM sales s LEFT JOIN names n ON s.g = n.g", "ojv", Reason.NO_OUTER_JOIN),
         (f"{OUTER} AND rand() < 0.5", "ojv", Reason.NOT_DETERMINISTIC),
         ("SELECT s.id FROM sales s FULL JOIN returns r ON s.v < r.cost", "ojv", Reason.NO_EQUALITY),
+        (GROUPED, "hov", Reason.NO_INNER_JOIN),
+        ("SELECT s.g FROM sales s LEFT JOIN names n ON s.g = n.g", "hov", Reason.NO_INNER_JOIN),
+        ("SELECT s.id FROM sales s JOIN returns r ON s.id = r.id OR s.v = r.cost", "hov",
+         Reason.NO_EQUALITY),
+        ("SELECT s.id FROM sales s LEFT JOIN returns r ON s.id < r.id", "hov", Reason.NO_EQUALITY),
+        ("SELECT s.id FROM sales s JOIN returns r ON s.id + rand() = r.id", "hov",
+         Reason.NOT_DETERMINISTIC),
         ("SELECT id FROM sales", "cv", Reason.UNGROUPED),
         ("SELECT g, v FROM sales ORDER BY v LIMIT 3", "cv", Reason.UNGROUPED),
         (f"SELECT g, count(*) AS n FROM ({OUTER}) t JOIN names ON true GROUP BY g", "cv",

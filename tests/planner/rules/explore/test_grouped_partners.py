@@ -1,0 +1,147 @@
+"""Grouped partners against the row interpreter: what a left join's function reads of both sides."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import pytest
+
+from planner.algebra.types import BIGINT, DOUBLE, INT, STRING, decimal
+from planner.request import Source, SourceColumn
+from planner.rules.explore.grouped_partners import group_partners
+from planner.rules.normalize.driver import normalize
+from planner.sql.frontend import read_query
+from planner.tvr.signed import ColumnIds
+from tests.oracles.bags import compare_bags
+from tests.oracles.interpreter import Inputs, SourceData, evaluate
+
+SOURCES = (
+    Source(
+        name="l",
+        columns=(
+            SourceColumn(name="k", type=INT),
+            SourceColumn(name="g", type=STRING),
+            SourceColumn(name="price", type=decimal(8, 2)),
+            SourceColumn(name="i", type=INT),
+            SourceColumn(name="wide", type=decimal(18, 2)),
+        ),
+        changing=True,
+    ),
+    Source(
+        name="r",
+        columns=(
+            SourceColumn(name="k", type=INT),
+            SourceColumn(name="cost", type=decimal(8, 2)),
+            SourceColumn(name="h", type=STRING),
+            SourceColumn(name="n", type=BIGINT),
+            SourceColumn(name="f", type=DOUBLE),
+        ),
+        changing=True,
+    ),
+)
+GROUPED = (
+    "sum(CASE WHEN cost IS NULL THEN price ELSE -cost END)",  # the paper's
+    "sum(CASE WHEN cost IS NULL THEN price ELSE 0 END) - coalesce(sum(cost), 0)",
+    "sum(coalesce(cost, price))",
+    "sum(if(h = 'u', price, cost))",
+    "sum(CASE WHEN g = 'a' THEN cost WHEN h = 'u' THEN price WHEN h = 'v' THEN cost * 2 END)",
+    "sum(CASE WHEN h = 'u' THEN i WHEN g = 'b' THEN 7 ELSE length(h) END)",
+    "count(CASE WHEN h = 'u' THEN price WHEN n = 7 THEN cost END)",
+    "count(*) + count(i) + count(n)",
+    "sum(i) + sum(length(h))",
+    "sum(coalesce(cost, 1.50))",
+    "min(coalesce(n, 5))",
+    "max(i) + max(n)",
+    "sum(price * 2) - sum(CASE WHEN h IS NOT NULL THEN cost END)",
+)
+KEPT = (
+    "sum(price)",  # nothing of the right side
+    "sum(price + cost)",
+    "sum(CASE WHEN price > cost THEN cost END)",
+    "sum(CASE WHEN cost IS NULL THEN wide ELSE cost END)",  # 18 digits times a count
+    "sum(CASE WHEN h = 'u' THEN n ELSE i END)",  # BIGINT may overflow
+    "sum(CASE WHEN h = 'u' THEN f ELSE i END)",  # rounded
+    "sum(CASE WHEN h = 'u' THEN price / cost ELSE price END)",  # may fail
+    "count(DISTINCT CASE WHEN h = 'u' THEN g ELSE h END)",
+    "min(CASE WHEN h = 'u' THEN i ELSE n END)",
+    "bit_xor(i) + max(n)",  # each value counts as often as it comes
+    "count_if(n IS NULL)",
+    "sum(CASE WHEN rand() < 0.5 THEN price ELSE cost END)",
+)
+FROM = "FROM l LEFT JOIN r ON l.k = r.k"
+
+
+def rows(rng: random.Random) -> Inputs:
+    def some(values: list) -> object:
+        return rng.choice([*values, None])
+
+    left = [
+        (
+            some([1, 2, 3]),
+            some(["a", "b"]),
+            some([Decimal("10.00"), Decimal("0.30")]),
+            some([4, 9]),
+            Decimal("1.00"),
+        )
+        for _ in range(rng.randrange(7))
+    ]
+    right = [
+        (
+            some([1, 2, 4]),
+            some([Decimal("1.50"), Decimal("-2.25")]),
+            some(["u", "v"]),
+            some([7, 8]),
+            0.5,
+        )
+        for _ in range(rng.randrange(9))
+    ]
+    columns = {source.name: tuple(c.name for c in source.columns) for source in SOURCES}
+    return Inputs({"l": SourceData(columns["l"], left), "r": SourceData(columns["r"], right)})
+
+
+def plans(sql: str):
+    query = read_query(sql, SOURCES)
+    ids = ColumnIds(query.last_id)
+    plain = normalize(query.relation, SOURCES, ids)
+    return plain, group_partners(plain, ids)
+
+
+def agree(sql: str) -> None:
+    plain, grouped = plans(sql)
+    assert grouped is not None
+    assert [(c.id, c.type) for c in grouped.columns] == [(c.id, c.type) for c in plain.columns]
+    for seed in range(60):
+        inputs = rows(random.Random(seed))
+        compare_bags(evaluate(plain, inputs), evaluate(grouped, inputs))
+
+
+@pytest.mark.parametrize("by", ["g", "h", "g, h, l.k", ""])
+@pytest.mark.parametrize("value", GROUPED)
+def test_same_rows(value: str, by: str) -> None:
+    agree(f"SELECT {value} AS v {FROM}" + (f" GROUP BY {by}" if by else ""))
+
+
+def test_both_sides_of_a_key_and_a_filter_of_groups() -> None:
+    agree(
+        f"SELECT g, sum(coalesce(cost, price)) AS v, count(*) AS c {FROM} AND l.g = r.h "
+        "GROUP BY g HAVING count(*) > 1"
+    )
+
+
+@pytest.mark.parametrize("value", KEPT)
+def test_not_grouped(value: str) -> None:
+    assert plans(f"SELECT g, {value} AS v {FROM} GROUP BY g")[1] is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT g, sum(coalesce(cost, price)) AS v FROM l JOIN r ON l.k = r.k GROUP BY g",
+        f"SELECT g, sum(coalesce(cost, price)) AS v {FROM} AND price > cost GROUP BY g",
+        f"WITH r AS (SELECT k, max(h) AS h FROM r GROUP BY 1) SELECT sum(if(h > '', i, 7)) {FROM}",
+    ],
+    ids=["inner", "more than equalities", "one partner at most"],
+)
+def test_not_below_such_joins(sql: str) -> None:
+    assert plans(sql)[1] is None

@@ -1,0 +1,63 @@
+"""Partners of left rows that are grouped first, over relations that take rows back, too: every
+expression of a group gives its rows, whatever the method."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from planner.algebra.relational import Aggregate, AggregateCall, Join, JoinKind, Relation
+from planner.algebra.scalar import Call, Literal, Ref, equals
+from planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
+from planner.rules.explore.grouped_partners import group_partners
+from planner.rules.methods.catalog import SINGLE
+from planner.tvr.signed import ColumnIds
+from tests.properties.histories import GROUP, KEY, NUMBER, History
+from tests.properties.test_memo_values import CASES, best_of_groups, checked, dense, histories
+
+METHODS = [method for method in SINGLE if method.name in ("im1", "hov", "im2")]
+
+
+def _ref(history: History, name: str) -> Ref:
+    return Ref(next(column for column in history.columns if column.name == name))
+
+
+def _calls(one: History, other: History) -> tuple[tuple[Column, AggregateCall], ...]:
+    """A sum and a count of values of either side."""
+    missing = Call("isnull", (_ref(other, NUMBER),), BOOLEAN)
+    texts = tuple(_ref(side, GROUP) for side in (one, other))
+    lengths = tuple(Call("length", (text,), INT) for text in texts)
+    large = Call(">", (_ref(one, NUMBER), Literal("1", BIGINT)), BOOLEAN)
+    total = Call("case", (missing, lengths[0], large, lengths[1], Literal("5", INT)), INT)
+    text = Call("case", (large, texts[1], missing, texts[0], Literal(None, STRING)), STRING)
+    return (
+        (Column(ColumnId(6001), "total", BIGINT), AggregateCall("sum", (total,))),
+        (Column(ColumnId(6002), "texts", BIGINT), AggregateCall("count", (text,))),
+    )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_partners_that_are_grouped_first(method) -> None:
+    found = 0
+    for seed in range(CASES):
+        rng = random.Random(f"partners-{seed}")
+        given = histories(rng, 2)
+        if rng.random() < 0.6:
+            given = dense(given)
+        sides: list[Relation] = [
+            best_of_groups(one, place) if rng.random() < 0.3 else one.scan
+            for place, one in enumerate(given)
+        ]
+        keys = (_ref(one, KEY).column for one in given)
+        join = Join(JoinKind.LEFT, sides[0], sides[1], equals(*keys))
+        group = tuple(_ref(one, GROUP).column for one in given if rng.random() < 0.5)
+        relation = Aggregate(join, group, _calls(*given))
+        form = group_partners(relation, ColumnIds(ColumnId(8500)))
+        assert form is not None
+        try:
+            memo = checked(relation, given, method.rules, form=form)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        found += any(tvr.has_delta and tvr.weight is not None for tvr in memo.tvrs)
+    assert found > CASES // 3
