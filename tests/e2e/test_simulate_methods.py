@@ -134,6 +134,7 @@ def test_the_day_gives_the_batch_result(
         return
     day = simulate(what, runner, lambda _text: None, lambda _rows: None)
     judge(day, PROBLEMS[problem])
+    assert [note for note in day.notes if method in note] == [], "the method stays to the end"
     EARLY_WORK[method][query, problem] = day.early_work
 
 
