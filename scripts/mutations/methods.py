@@ -50,11 +50,11 @@ METHODS = (
     ),
     Mutation(
         "IM-2: rows without a partner of one side only of a full join", _PARTS,
-        "negative = UnionAll((negative, rest), node.columns)", "pass",
+        "negative.append(_alone(node, node.right, node.left))", "pass",
     ),
     Mutation(
-        "IM-2: a join of the first part only", _PARTS,
-        "joined = tuple(node.with_inputs((branch, node.right)) for branch in branches)",
-        "joined = tuple(node.with_inputs((branch, node.right)) for branch in branches[:1])",
+        "IM-2: the first part alone is carried", _PARTS,
+        "node.with_inputs((part, *node.inputs[1:]))) for role, part in parts]",
+        "node.with_inputs((part, *node.inputs[1:]))) for role, part in parts[:1]]",
     ),
 )  # fmt: skip

@@ -9,6 +9,10 @@ latter can wait for the final run (Tempura 4.2, equation 3).
     (QP + QN) join R  =  QP join R + QN join R              and all that keeps left rows
     agg(QP + QN)      =  merge(agg(QP) + agg(QN))           for sum, count, min and max
 
+Carrying is one rule over roles: the parts are the branches that have the role QP or QN in the TVR
+below, and the operator over each has that role in the TVR of the operator, where the next one finds
+it. The parts of an aggregate have none, since they are merged and not added.
+
 Over append-only inputs the positive part only grows, so it can be kept run by run without a
 retraction. The negative part shrinks when partners arrive. It need not be computed before the final
 run; but each part is planned by itself, so it may also be maintained if that is cheaper. The laws
@@ -30,8 +34,8 @@ from planner.algebra.relational import (
     UnionAll,
     walk,
 )
-from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic, substitute
-from planner.algebra.types import Column, ColumnId
+from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic
+from planner.algebra.types import Column
 from planner.errors import Reason
 from planner.memo.memo import Role
 from planner.props.repeatable import Repeats
@@ -63,16 +67,25 @@ def _decompose(match: Match) -> bool:
     if not needed or tvr.repeats is Repeats.CHOSEN:
         return False  # both parts have to be of the same rows
     positive = Join(JoinKind.INNER, node.left, node.right, node.condition)
-    negative: Relation = _alone(node, node.left, node.right)
+    negative = [_alone(node, node.left, node.right)]
     if node.kind is JoinKind.FULL:
-        rest = _alone(node, node.right, node.left)
-        negative = UnionAll((negative, rest), node.columns)
-    memo.equate(tvr.new, UnionAll((positive, negative), node.columns), DECOMPOSE.name)
-    for role, part in ((Role.POSITIVE, positive), (Role.NEGATIVE, negative)):
-        other = memo.tvr_of(memo.add(part))
-        if other is not None:
-            memo.relate(tvr, role, other.id)
+        negative.append(_alone(node, node.right, node.left))
+    parts = [(Role.POSITIVE, positive), *((Role.NEGATIVE, part) for part in negative)]
+    _add_parts(match, parts, node.columns, DECOMPOSE.name)
     return True
+
+
+def _add_parts(
+    match: Match, parts: list[tuple[Role, Relation]], columns: tuple[Column, ...], origin: str
+) -> None:
+    """Record that the parts, each in its role, add up to the rows of the matched expression."""
+    memo = match.memo
+    memo.equate(match.expression.group, UnionAll(tuple(part for _, part in parts), columns), origin)
+    tvr = memo.tvr_of(match.expression.group)  # perhaps merged with another one by now
+    for role, part in parts:
+        other = memo.tvr_of(memo.add(part))
+        if tvr is not None and other is not None:
+            memo.relate(tvr, role, other.id)
 
 
 def _alone(node: Join, kept: Relation, gone: Relation) -> Relation:
@@ -83,73 +96,66 @@ def _alone(node: Join, kept: Relation, gone: Relation) -> Relation:
     return Project(rows, tuple(items))
 
 
-def _union(match: Match) -> tuple[UnionAll, tuple[Relation, ...]] | None:
-    """Return the union of parts below, and its branches renamed to the union's columns; None if
-    the expression below is not such a union."""
-    union = match.below.node if match.below is not None else None
-    if match.below is None or not isinstance(union, UnionAll) or match.below.origin not in _PARTS:
-        return None  # not a union of parts: it is the query's own, or another rule's
-    branches = []
-    for branch in union.branches:
-        same = branch.columns == union.merged
-        pairs = zip(union.merged, branch.columns, strict=True)
+def _parts(match: Match) -> list[tuple[Role, Relation]] | None:
+    """Return the parts that the union below consists of, renamed to its columns, with their roles
+    in its TVR. None if one of its branches has no role there: the union is the query's own, or
+    another rule's."""
+    memo, below = match.memo, match.below
+    tvr = None if below is None else memo.tvr_of(below.group)
+    if below is None or tvr is None or not isinstance(below.node, UnionAll):
+        return None
+    roles = {
+        memo.leader(memo.tvrs[other].new): role
+        for role in (Role.POSITIVE, Role.NEGATIVE)
+        for other in tvr.roles.get((role, None), ())
+    }
+    if not roles:
+        return None
+    found: list[tuple[Role, Relation]] = []
+    for given, branch in zip(below.inputs, below.node.branches, strict=True):
+        role = roles.get(memo.leader(given.group))
+        if role is None:
+            return None
+        pairs = zip(below.node.merged, branch.columns, strict=True)
+        same = branch.columns == below.node.merged
         renamed = Project(branch, tuple((new, Ref(old)) for new, old in pairs))
-        branches.append(branch if same else renamed)
-    return union, tuple(branches)
+        found.append((role, branch if same else renamed))
+    return found
 
 
-def _push_project(match: Match) -> bool:
-    """Push a projection into the branches of a union of parts."""
-    node, found = match.expression.node, _union(match)
-    if not isinstance(node, Project) or found is None:
+def _carry(match: Match) -> bool:
+    """Carry parts through an operator that is linear in its first input: the operator over a part
+    has the role of the part."""
+    node, parts = match.expression.node, _parts(match)
+    if parts is None or not _is_linear(match, len(parts)):
         return False
-    if not all(is_deterministic(scalar) for _, scalar in node.items):
-        return False
-    union, _ = found
-    branches = []
-    for branch in union.branches:
-        pairs = zip(union.merged, branch.columns, strict=True)
-        names: dict[ColumnId, Scalar] = {new.id: Ref(old) for new, old in pairs}
-        items = tuple((column, substitute(value, names)) for column, value in node.items)
-        branches.append(Project(branch, items))
-    relation = UnionAll(tuple(branches), node.columns)
-    match.memo.equate(match.expression.group, relation, PROJECT.name)
+    carried = [(role, node.with_inputs((part, *node.inputs[1:]))) for role, part in parts]
+    _add_parts(match, carried, node.columns, _CARRIED_BY[type(node)])
     return True
 
 
-def _push_filter(match: Match) -> bool:
-    """Push a filter into the branches of a union of parts."""
-    node, found = match.expression.node, _union(match)
-    if not isinstance(node, Filter) or found is None or not is_deterministic(node.predicate):
+def _is_linear(match: Match, parts: int) -> bool:
+    """Return whether an operator gives of a union of parts what it gives of each part."""
+    node, tvr = match.expression.node, match.memo.tvr_of(match.expression.group)
+    if isinstance(node, Project):
+        return all(is_deterministic(scalar) for _, scalar in node.items)
+    if isinstance(node, Filter):
+        return is_deterministic(node.predicate)
+    if not isinstance(node, Join) or node.kind not in LEFT_LINEAR:
         return False
-    branches = tuple(Filter(branch, node.predicate) for branch in found[1])
-    match.memo.equate(match.expression.group, UnionAll(branches, node.columns), FILTER.name)
-    return True
+    if parts > MOST_PARTS or _is_large(match):
+        return False
+    # Where rows may be chosen otherwise, the right side must not be computed for each part.
+    return tvr is not None and tvr.repeats is not Repeats.CHOSEN
 
 
 def _is_large(match: Match) -> bool:
     return len(match.memo.expressions) > CARRY_UP_TO
 
 
-def _push_join(match: Match) -> bool:
-    """Push a join that is linear in its left side into the branches of a union of parts there."""
-    node, found = match.expression.node, _union(match)
-    if not isinstance(node, Join) or found is None or node.kind not in LEFT_LINEAR:
-        return False
-    branches = found[1]
-    tvr = match.memo.tvr_of(match.expression.group)
-    if len(branches) > MOST_PARTS or _is_large(match):
-        return False
-    if tvr is None or tvr.repeats is Repeats.CHOSEN:
-        return False  # the right side would be computed twice
-    joined = tuple(node.with_inputs((branch, node.right)) for branch in branches)
-    match.memo.equate(match.expression.group, UnionAll(joined, node.columns), JOIN.name)
-    return True
-
-
 def _push_aggregate(match: Match) -> bool:
     """Aggregate each part by itself, and merge the values of the parts per group."""
-    node, found = match.expression.node, _union(match)
+    node, found = match.expression.node, _parts(match)
     if not isinstance(node, Aggregate) or found is None or _is_large(match):
         return False
     if not all(is_mergeable(call, call.args) for _, call in node.calls):
@@ -162,7 +168,7 @@ def _push_aggregate(match: Match) -> bool:
         total = Column(match.ids.next_id(), column.name, type_of(again))
         merged.append((total, again))
         values.append((column, settled(call, Ref(total), column)))
-    groups = tuple(Aggregate(branch, node.keys, partial) for branch in found[1])
+    groups = tuple(Aggregate(branch, node.keys, partial) for _, branch in found)
     parts = UnionAll(groups, groups[0].columns)
     relation = Project(Aggregate(parts, node.keys, tuple(merged)), tuple(values))
     match.memo.equate(match.expression.group, relation, AGGREGATE.name)
@@ -170,17 +176,15 @@ def _push_aggregate(match: Match) -> bool:
 
 
 DECOMPOSE = MemoRule("PositiveAndNegativePart", Join, _decompose, _SOURCE)
-PROJECT = MemoRule("ProjectOfParts", Project, _push_project, _SOURCE, below=UnionAll)
-FILTER = MemoRule("FilterOfParts", Filter, _push_filter, _SOURCE, below=UnionAll)
+PROJECT = MemoRule("ProjectOfParts", Project, _carry, _SOURCE, below=UnionAll)
+FILTER = MemoRule("FilterOfParts", Filter, _carry, _SOURCE, below=UnionAll)
 # These two double what is above an outer join: after all else, and only where that is not too much.
-JOIN = MemoRule("JoinOfParts", Join, _push_join, _SOURCE, below=UnionAll, priority=1)
+JOIN = MemoRule("JoinOfParts", Join, _carry, _SOURCE, below=UnionAll, priority=1)
 AGGREGATE = MemoRule(
     "AggregateOfParts", Aggregate, _push_aggregate, _SOURCE, below=UnionAll, priority=1
 )
-_CARRIES = (DECOMPOSE, PROJECT, FILTER, JOIN)
-_PARTS = frozenset(rule.name for rule in _CARRIES)
-"""The origins of unions of parts. AGGREGATE's union is not one: it is merged right above."""
-IM2: tuple[MemoRule, ...] = (*_CARRIES, AGGREGATE)
+_CARRIED_BY = {rule.operator: rule.name for rule in (PROJECT, FILTER, JOIN)}
+IM2: tuple[MemoRule, ...] = (DECOMPOSE, PROJECT, FILTER, JOIN, AGGREGATE)
 
 
 def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
