@@ -44,7 +44,7 @@ class EngineSpec:
     gaps: tuple[EngineGap, ...] = ()
 
 
-SAIL = replace(SPARK, run_start=0.0, stage_start=0.0)
+SAIL = replace(SPARK, run_start=0.0, stage_start=0.0, join_start=0.0)
 """All runs are in one session that is there already."""
 
 _TABLE = (

@@ -44,13 +44,18 @@ class Size:
 
 
 def scalar_cost(scalars: tuple[Scalar, ...], prices: Prices) -> float:
-    """Of one row."""
-    cost = 0.0
-    for scalar in scalars:
-        for node in walk(scalar):
-            if isinstance(node, Call):
-                cost += prices.pattern_row if node.name in _PATTERNS else prices.expression_row
-    return cost
+    """Of one row. What reads no column is computed once."""
+    nodes = (node for scalar in scalars for node in walk(scalar))
+    calls = (node for node in nodes if isinstance(node, Call) and node.references)
+    return sum(_call_cost(call, prices) for call in calls)
+
+
+def _call_cost(call: Call, prices: Prices) -> float:
+    if call.name in _PATTERNS:
+        return prices.pattern_row
+    if call.type.name == "BOOLEAN":
+        return prices.condition_row
+    return prices.decimal_row if call.type.name == "DECIMAL" else prices.expression_row
 
 
 def read(size: Size, prices: Prices) -> float:
@@ -67,12 +72,10 @@ def exchange(size: Size, prices: Prices) -> float:
     return size.rows * prices.exchange_row + size.bytes * prices.exchange_byte
 
 
-def group(
-    rows: float, groups: float, calls: tuple[Scalar, ...], count: int, prices: Prices
-) -> float:
-    """Aggregate rows into groups by functions that evaluate ``count`` expressions a row over the
-    given arguments."""
-    per_row = prices.aggregate_row + count * prices.expression_row + scalar_cost(calls, prices)
+def group(rows: float, groups: float, prices: Prices, evaluated: float | None = None) -> float:
+    """Aggregate rows into groups, where functions and their arguments cost ``evaluated`` a row; by
+    default what a single function does."""
+    per_row = prices.aggregate_row + (prices.expression_row if evaluated is None else evaluated)
     return rows * per_row + groups * prices.group
 
 
@@ -85,11 +88,13 @@ def joined(left: Size, right: Size, output: float, *, broadcast: bool, prices: P
     if broadcast:
         probe, build = (left, right) if left.rows >= right.rows else (right, left)
         return (
-            probe.rows * prices.probe_row
+            prices.join_start
+            + probe.rows * prices.probe_row
             + build.rows * prices.join_row
             + output * prices.output_row
         )
-    return (left.rows + right.rows) * prices.join_row + output * prices.output_row
+    matched = (left.rows + right.rows) * prices.join_row + output * prices.output_row
+    return prices.join_start + matched
 
 
 def hash_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:
@@ -106,9 +111,8 @@ def hash_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None
 
 def hashed(build: Size, probe: Size, output: float, prices: Prices) -> float:
     """Match rows that are already where they must be, by a hash table of one side."""
-    return (
-        build.rows * prices.build_row + probe.rows * prices.probe_row + output * prices.output_row
-    )
+    matched = build.rows * prices.build_row + probe.rows * prices.probe_row
+    return prices.join_start + matched + output * prices.output_row
 
 
 def broadcast_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:
@@ -154,8 +158,12 @@ def _project(node: Project, inputs: Sizes, _: Size, prices: Prices) -> float:
 def _aggregate(node: Aggregate, inputs: Sizes, output: Size, prices: Prices) -> float:
     calls = dict.fromkeys(part for _, call in node.calls for part in _computed(call))
     arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
-    count = sum(function(call.name).work for call in calls)
-    return group(inputs[0].rows, output.rows, arguments, count, prices)
+    evaluated = scalar_cost(arguments, prices)
+    for call in calls:
+        of_decimals = any(argument.type.name == "DECIMAL" for argument in call.args)
+        work = prices.decimal_row if of_decimals else prices.expression_row
+        evaluated += function(call.name).work * work
+    return group(inputs[0].rows, output.rows, prices, evaluated)
 
 
 @plain.register(Join)

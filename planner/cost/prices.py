@@ -7,7 +7,7 @@ other ways to count, need no other formulas. What each price means, and where it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.cost import constants as c
 
@@ -19,13 +19,19 @@ class Prices:
     rows are grouped where they are, before the groups are moved; 0 if they never are.
     ``placed_unions``: rows that are in place in every branch are so in their union. In Spark a join
     shuffles a union of bucketed tables again. ``run_start`` is what an application costs that does
-    nothing, ``stage_start`` what a stage costs over no rows."""
+    nothing, ``stage_start`` and ``join_start`` what a stage and a join cost over no rows.
+    Arithmetic of DECIMALs costs ``decimal_row`` as it is written, and ``narrow_decimal_row`` in
+    stages of our own that compute exact sums."""
 
     run_start: float = c.RUN_START
     stage_start: float = c.STAGE_START
+    join_start: float = c.JOIN_START
     scan_row: float = c.SCAN_ROW
     scan_byte: float = c.SCAN_BYTE
     expression_row: float = c.EXPRESSION_ROW
+    condition_row: float = c.CONDITION_ROW
+    decimal_row: float = c.DECIMAL_ROW
+    narrow_decimal_row: float = c.NARROW_DECIMAL_ROW
     pattern_row: float = c.PATTERN_ROW
     aggregate_row: float = c.AGGREGATE_ROW
     group: float = c.GROUP
@@ -42,6 +48,10 @@ class Prices:
     hash_side_bytes: float = c.HASH_SIDE_BYTES
     partial_tasks: int = c.PARTIAL_TASKS
     placed_unions: bool = False
+
+    def with_exact_sums(self) -> Prices:
+        """The prices of stages whose sums of DECIMALs are narrowed and factored."""
+        return replace(self, decimal_row=self.narrow_decimal_row)
 
 
 SPARK = Prices()

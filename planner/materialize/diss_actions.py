@@ -267,7 +267,7 @@ class _Actions:
             size = self._day.alternatives.size(slot.snapshot, before, span)
             own = operators.read(size, self._prices)
             if slot.weighted and consolidate:
-                own += operators.group(size.rows, size.rows, (), 1, self._prices)
+                own += operators.group(size.rows, size.rows, self._prices)
                 own += operators.exchange(size, self._prices)
             cost += self._day.weights[span.run] * round(own)
         return cost

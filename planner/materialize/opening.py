@@ -16,6 +16,7 @@ from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
 from planner.materialize.objective import PlanComparison
 from planner.materialize.sharing import GreedySharing
+from planner.materialize.stage_prices import stage_prices
 from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
@@ -72,9 +73,7 @@ class RunOpening:
         committed = sum(run.bytes for run in request.committed)
         self._footprint = Footprint(space, group_sizes, committed)
         self._budget = request.settings.state_budget
-        self._alternatives = AlternativeEnumerator(
-            space, group_sizes, prices=request.settings.prices
-        )
+        self._alternatives = AlternativeEnumerator(space, group_sizes, prices=stage_prices(request))
         self._of_batch = 0
         self._no_regret: NoRegretLimit | None = None
         self._searches: list[tuple[tuple[int, ...], GreedySharing]] = []
@@ -337,10 +336,13 @@ class RunOpening:
 
     def _from_sources(self, run: int, *, rewrites: bool) -> ExtractedPlan:
         """Plan the result of a run by itself, with nothing kept before."""
+        as_written = AlternativeEnumerator(
+            self._space, self._group_sizes, prices=self._request.settings.prices
+        )
         solver = Solver(
             DpProblem(
                 space=self._space,
-                alternatives=self._alternatives,
+                alternatives=self._alternatives if rewrites else as_written,
                 spans=(Span(0, run),),
                 weights=self._weights,
                 terms=ChainTerms(keeping=False, rewrites=rewrites),

@@ -258,7 +258,7 @@ class AlternativeEnumerator:
         if node.source in self._memo.retracting and not self._memo.group(expression.group).step:
             # The rows of a changelog are consolidated: shuffled and grouped by all columns.
             cost += operators.exchange(size, self.prices)
-            cost += operators.group(size.rows, size.rows, (), 1, self.prices)
+            cost += operators.group(size.rows, size.rows, self.prices)
         return cost
 
     def _borrowed(
@@ -270,7 +270,7 @@ class AlternativeEnumerator:
         cost = operators.read(size, self.prices)
         if node.plain:
             cost += operators.exchange(size, self.prices)
-            cost += operators.group(size.rows, size.rows, (), 1, self.prices)
+            cost += operators.group(size.rows, size.rows, self.prices)
         return round(cost)
 
     def _in_common(self, expression: Expression, before: bool, span: Span) -> _Plain:

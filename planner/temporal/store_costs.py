@@ -84,7 +84,7 @@ class StoreCosts:
             max(0.0, rows.rows - self._alternatives.size(slot.delta, False, span).rows), rows.width
         )
         return round(
-            operators.group(more.rows, 0.0, (), 1, self._prices)
+            operators.group(more.rows, 0.0, self._prices)
             + operators.exchange(more, self._prices)
             + (more.rows * self._prices.sort_row if slot.sorts else 0.0)
         )
@@ -117,5 +117,5 @@ class StoreCosts:
         where the group is not read as plain rows."""
         if not slot.weighted or slot.whole != group:
             return 0
-        grouped = operators.group(size.rows, size.rows, (), 1, self._prices)
+        grouped = operators.group(size.rows, size.rows, self._prices)
         return round(grouped + operators.exchange(size, self._prices))

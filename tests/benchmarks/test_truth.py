@@ -14,7 +14,7 @@ from planner.request import PlanRequest, Settings, TimePoint
 from planner.temporal.extraction import ExtractedPlan
 from tests.benchmarks.truth import TrueFigures, true_costs, written_rows
 from tests.planner.sql.tpch import SOURCES
-from tests.planner.starts import CHEAP_RUNS
+from tests.planner.starts import OPEN
 
 ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
 GROWING = ("orders", "lineitem", "customer", "partsupp")
@@ -26,20 +26,20 @@ def planned(name: str, scale: float = 1.0) -> PlanResult:
         for s in SOURCES
     )
     text = (Path(__file__).parents[1] / "tpch" / f"{name}.sql").read_text()
-    points = (TimePoint(weight=0.25, arrived=0.58), TimePoint(weight=1.0))
+    points = (TimePoint(weight=0.1, arrived=0.58), TimePoint(weight=1.0))
     return plan(
         PlanRequest(
             report="r",
             sql=text,
             sources=sources,
             points=points,
-            settings=Settings(prices=CHEAP_RUNS),
+            settings=Settings(prices=OPEN),
         )
     )
 
 
 def replayed(found: PlanResult, group_sizes: TrueFigures, chosen: ExtractedPlan) -> list[int]:
-    return true_costs(found.space, chosen, group_sizes, CHEAP_RUNS)
+    return true_costs(found.space, chosen, group_sizes, OPEN)
 
 
 @pytest.mark.parametrize("name", ["q01", "q04", "q09", "q12", "q15", "q18", "q20"])

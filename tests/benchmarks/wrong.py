@@ -34,6 +34,7 @@ from planner.contract.plan_v1 import ArtifactOutput
 from planner.errors import MethodError
 from planner.materialize.objective import MICRO
 from planner.materialize.opening import RunOpening
+from planner.materialize.stage_prices import stage_prices
 from planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint
 from planner.rules.methods.catalog import SINGLE
 from tests.benchmarks.days import generate_tpch
@@ -178,7 +179,7 @@ def _run_cost(planned: PlanResult, request: PlanRequest, wrong: Wrong, index: in
         asked = replace(planned.request, method="batch", committed=(), sources=request.sources)
         runs = RunOpening(planned.space, figures, planned.families, asked)
         return runs.decide().batch.by_run[-1] / MICRO
-    prices = request.settings.prices
+    prices = stage_prices(request)
     costs = true_costs(planned.space, chosen, figures, prices)
     result = prices.stage_start if index == len(costs) - 1 else 0.0
     return (costs[index] + prices.run_start + result) / MICRO

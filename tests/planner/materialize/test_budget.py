@@ -43,7 +43,7 @@ GROWING = ("orders", "lineitem", "customer", "partsupp")
 TPCH = tuple(
     replace(s, changing=s.name in GROWING, rows=int(ROWS.get(s.name, 10_000))) for s in SOURCES
 )
-POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.58), (0.3, 0.79), (1.0, 1.0)))
+POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.15, 0.58), (0.2, 0.79), (1.0, 1.0)))
 QUERIES = [1, 13, 18, 21]
 
 

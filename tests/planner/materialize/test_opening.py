@@ -8,6 +8,7 @@ from planner import api
 from planner.algebra.types import BIGINT, STRING
 from planner.contract.plan_v1 import ArtifactOutput
 from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from tests.planner.starts import CHEAP_RUNS
 
 SALES = Source(
     name="sales",
@@ -71,8 +72,10 @@ def test_progressive_goes_by_cost_where_something_repays_early_work():
 
 
 def test_progressive_does_not_charge_for_opening_runs_and_auto_does():
-    asked, free = planned(SUMS, "progressive", 0.3, 1.0), planned(SUMS, "auto", 0.3, 1.0)
-    fixed = Settings().prices.run_start
+    given = Settings(prices=CHEAP_RUNS)
+    asked = planned(SUMS, "progressive", 0.3, 1.0, settings=given)
+    free = planned(SUMS, "auto", 0.3, 1.0, settings=given)
+    fixed = CHEAP_RUNS.run_start
     assert opened(asked) == opened(free) == [True, True]
     assert free.plan.estimated_cost - asked.plan.estimated_cost == pytest.approx(1.3 * fixed)
     assert free.plan.batch_cost - asked.plan.batch_cost == pytest.approx(fixed)

@@ -301,7 +301,7 @@ def test_batch_is_compared_in_the_order_of_joins_that_is_best_by_now(
     points = (TimePoint(weight=0.9, arrived=arrived), TimePoint(weight=1.0))
     asked = PlanRequest(
         report="r", sql=STAR, sources=then, points=points, method="im1",
-        settings=Settings(rules_off=off),
+        settings=Settings(rules_off=off, prices=CHEAP_RUNS),
     )  # fmt: skip
     families = kept_by(api.plan(asked), 1)
     assert families

@@ -145,7 +145,7 @@ class EveryPlan:
             size = self._stored(slot, span.base if want.before else span.run)
             extra = 0
             if slot.weighted and slot.whole == want.group:
-                grouped = operators.group(size.rows, size.rows, (), 1, self._prices)
+                grouped = operators.group(size.rows, size.rows, self._prices)
                 extra = round(grouped + operators.exchange(size, self._prices))
             if want.key in ((), key) and not (extra and want.key):
                 own = round(operators.read(size, self._prices)) + extra
@@ -241,7 +241,7 @@ class EveryPlan:
         rows = self._alternatives.size(singles, False, span).rows
         more = Size(max(0.0, rows - self._alternatives.size(slot.delta, False, span).rows), 0.0)
         return round(
-            operators.group(more.rows, 0.0, (), 1, self._prices)
+            operators.group(more.rows, 0.0, self._prices)
             + operators.exchange(more, self._prices)
             + (more.rows * self._prices.sort_row if slot.sorts else 0.0)
         )

@@ -8,7 +8,6 @@ from planner.algebra.types import BIGINT, DOUBLE
 from planner.api import PlanResult, plan
 from planner.cost import operators
 from planner.cost.operators import Size
-from planner.cost.prices import SPARK
 from planner.request import (
     ColumnStats,
     Method,
@@ -56,11 +55,11 @@ def batch_cost(sql: str) -> float:
 
 def test_rows_are_moved_to_their_window_once():
     """A grouping by the same columns finds them in place."""
-    moved = operators.exchange(Size(ROWS, WIDTH), SPARK)
+    moved = operators.exchange(Size(ROWS, WIDTH), CHEAP_RUNS)
     rows = batch_cost("SELECT k, x, y FROM sales")
     windows = "SELECT k, x, y, row_number() OVER (PARTITION BY k ORDER BY x) AS r FROM sales"
     ranked = batch_cost(windows)
-    assert ranked - rows == pytest.approx(ROWS * SPARK.sort_row + moved, rel=0.01)
+    assert ranked - rows == pytest.approx(ROWS * CHEAP_RUNS.sort_row + moved, rel=0.01)
     grouped = batch_cost(f"SELECT k, max(r) AS r FROM ({windows}) GROUP BY k")
     assert 0 < grouped - ranked < moved
 

@@ -1,0 +1,52 @@
+"""Stages of our own compute sums of DECIMALs exactly, and are priced so; the user's text is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner import api
+from planner.algebra.types import BIGINT, decimal
+from planner.cost.prices import SPARK
+from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+
+ROWS = 50_000_000
+PRICE = ColumnStats(minimum="0.00", maximum="9999.99", distinct=100_000.0)
+SALES = Source(
+    name="sales",
+    columns=(SourceColumn(name="k", type=BIGINT), SourceColumn(name="price", type=decimal(15, 2))),
+    rows=ROWS,
+    bytes=16 * ROWS,
+    stats=(("k", ColumnStats(distinct=10.0)), ("price", PRICE)),
+)
+SUMS = "SELECT k, sum(price * 2) AS s FROM sales GROUP BY k"
+SAVED = 2 * ROWS * (SPARK.decimal_row - SPARK.narrow_decimal_row)
+"""Of a product and a sum."""
+
+
+def saved(sales: Source = SALES, **settings: bool) -> float:
+    """By how much batch in stages of our own is estimated below the user's text."""
+    points = (TimePoint(weight=1.0),)
+    asked = PlanRequest(
+        report="r", sql=SUMS, sources=(sales,), points=points, method="batch",
+        settings=Settings(own_batch=True, **settings),
+    )  # fmt: skip
+    own = api.plan(asked).plan
+    text = api.plan(replace(asked, settings=replace(asked.settings, own_batch=False))).plan
+    assert text.estimated_cost == text.batch_cost == own.batch_cost
+    return text.estimated_cost - own.estimated_cost
+
+
+def test_sums_of_decimals_cost_less_in_stages_of_our_own() -> None:
+    assert saved() == pytest.approx(SAVED, rel=0.01)
+
+
+def test_not_without_bounds_or_where_they_are_turned_off() -> None:
+    unknown = replace(SALES, stats=(("k", ColumnStats(distinct=10.0)),))
+    assert saved(unknown) == saved(exact_sums=False) == 0
+
+
+def test_a_source_without_decimals_takes_nothing_away() -> None:
+    sales = replace(SALES, columns=(*SALES.columns, SourceColumn(name="none", type=decimal(9, 2))))
+    assert saved(sales) == pytest.approx(SAVED, rel=0.01)
