@@ -11,6 +11,28 @@ from dataclasses import dataclass, replace
 
 from planner.cost import constants as c
 
+WORK = (
+    "scan_row",
+    "scan_byte",
+    "expression_row",
+    "condition_row",
+    "decimal_row",
+    "narrow_decimal_row",
+    "pattern_row",
+    "aggregate_row",
+    "group",
+    "join_row",
+    "probe_row",
+    "build_row",
+    "output_row",
+    "exchange_row",
+    "exchange_byte",
+    "write_row",
+    "write_byte",
+    "sort_row",
+)
+"""The prices of rows, bytes and groups. The others are starts, bounds and what an engine can."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
@@ -18,8 +40,10 @@ class Prices:
     to ``hash_side_bytes`` it is hashed rather than sorted. ``partial_tasks``: by how many tasks
     rows are grouped where they are, before the groups are moved; 0 if they never are.
     ``placed_unions``: rows that are in place in every branch are so in their union. In Spark a join
-    shuffles a union of bucketed tables again. ``run_start`` is what an application costs that does
-    nothing, ``stage_start`` and ``join_start`` what a stage and a join cost over no rows.
+    shuffles a union of bucketed tables again. ``buckets``: rows that are kept by a key are in place
+    for who wants them by it; without, nothing is kept by a key. ``run_start`` is what an
+    application costs that does nothing, ``stage_start`` and ``join_start`` what a stage and a join
+    cost over no rows.
     Arithmetic of DECIMALs costs ``decimal_row`` as it is written, and ``narrow_decimal_row`` in
     stages of our own that compute exact sums."""
 
@@ -48,6 +72,11 @@ class Prices:
     hash_side_bytes: float = c.HASH_SIDE_BYTES
     partial_tasks: int = c.PARTIAL_TASKS
     placed_unions: bool = False
+    buckets: bool = True
+
+    def times(self, factor: float) -> Prices:
+        """The prices of an engine that takes so many times the CPU for each row and byte."""
+        return replace(self, **{name: factor * getattr(self, name) for name in WORK})
 
     def with_exact_sums(self) -> Prices:
         """The prices of stages whose sums of DECIMALs are narrowed and factored."""

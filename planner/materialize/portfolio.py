@@ -218,6 +218,7 @@ class _MethodSearch:
             self._explored.root,
             self._method.keeps,
             placed_unions=request.settings.prices.placed_unions,
+            buckets=request.settings.prices.buckets,
         )
         self._group_sizes = GroupSizes(memo, request)
         self._families = ArtifactFamilies(self._space, self._group_sizes, request, words)

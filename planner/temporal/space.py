@@ -66,7 +66,8 @@ class Space:
     which it may be distributed.
 
     ``keeps`` restricts the views that may be kept; None allows all. ``placed_unions`` says that a
-    union keeps a distribution that all of its branches have.
+    union keeps a distribution that all of its branches have; without ``buckets``, what is kept has
+    none.
     """
 
     def __init__(
@@ -76,8 +77,10 @@ class Space:
         keeps: frozenset[View] | None = None,
         *,
         placed_unions: bool = False,
+        buckets: bool = True,
     ) -> None:
         self._placed_unions = placed_unions
+        self._buckets = buckets
         self.memo = memo
         self.root = memo.leader(root)
         self._keeps = keeps
@@ -127,6 +130,8 @@ class Space:
         return self.place.get(slot.whole, len(self.order))
 
     def _keys(self, slot: Slot) -> tuple[Key, ...]:
+        if not self._buckets:
+            return ((),)
         keys = dict.fromkeys(self.wanted.get(slot.whole, ((),)))
         keys |= dict.fromkeys(self.wanted.get(slot.snapshot, ((),)))
         types = {c.id: c.type for c in self.memo.group(slot.snapshot).columns}
