@@ -27,6 +27,7 @@ from planner.request import (
     TimePoint,
 )
 from tests.oracles.values import Row
+from tests.planner.starts import OPEN
 from tests.properties.engines import arrow_type
 
 SCALE = "0.01"
@@ -131,7 +132,7 @@ class TpchDay:
             current=index,
             committed=tuple(self.committed),
             method=self.method,
-            settings=Settings(temporal=self.temporal),
+            settings=Settings(temporal=self.temporal, prices=OPEN),
         )
 
     def _run(self, current: Plan) -> list[Row] | None:
