@@ -10,7 +10,7 @@ constants before them: 44 % and 0.58, and 12 % once all were multiplied by one f
 days do not tell prices of rows from those of bytes, nor EXPRESSION_ROW, PATTERN_ROW, GROUP,
 BUILD_ROW and SORT_ROW, which too little depends on.
 Origin "TPC-H 10": solved by hand from executor CPU seconds of Q1, Q3, Q13 and Q18 and of a group-by
-of 30 M rows into 11.7 M groups (105 s). ``forerun calibrate`` fits an engine's prices to a ledger.
+of 30 M rows into 11.7 M groups (105 s).
 """
 
 from __future__ import annotations
