@@ -43,6 +43,7 @@ TUPLES = replace(
     Prices(**{price.name: 0 for price in fields(Prices)}),
     exchange_row=float(MICRO),
     placed_unions=True,
+    buckets=True,
 )
 Deliveries = tuple[list[Row], list[Row]]
 """What a source has at the first run, and what comes until the second."""
