@@ -1,0 +1,126 @@
+"""Exchanges, scans and jobs of the runs of TPC-H days on Spark, beside the fewest there can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forerun.deliveries import parse_correlation
+from forerun.running import InProcessRunner, Used
+from forerun.simulate import Simulation, simulate
+from forerun.tables import find_tables
+from include.engines import ENGINES
+from planner.request import TimePoint
+from spark_jobs import classic
+from tests.spark.executed_plans import Executed, Watched
+from tests.tpch.at_scale_10 import SMALLER, as_at_scale_10
+from tests.tpch.days import ARRIVED, WEIGHTS, generate
+
+pytestmark = pytest.mark.spark
+TEXTS = Path(__file__).resolve().parents[1] / "tpch"
+QUICK = ("q01", "q03", "q06", "q17")
+FEWEST = {
+    "q01": (2, 3),
+    "q03": (1, 2),
+    "q04": (0, 4),
+    "q05": (0, 6),
+    "q06": (2, 2),
+    "q10": (1, 5),
+    "q13": (1, 4),
+    "q17": (0, 2),
+    "q18": (1, 2),
+    "q21": (1, 3),
+}
+"""Exchanges of an early run and of the final run, derived by hand: kept rows by a key are exchanged
+once, and so is what meets them; groups once, new rows together with kept states; a sort once. Sums
+of products by few-valued factors (Q1, Q6) are grouped twice, which saves multiplying each row."""
+ABOVE = {
+    "q01": 1,  # sums by factors are added up by group before they meet the kept states
+    "q04": 1,  # kept and new orders look for their lines apart
+    "q05": 1,  # kept and new rows are grouped apart
+    "q06": 1,  # as Q1
+    "q17": 1,  # Spark exchanges lines before it knows how few there are
+    "q18": 1,  # Spark exchanges customers before it knows how few orders are left
+}
+"""How many exchanges a final run has more than that, and why."""
+TWICE = {"q17": {"lineitem"}, "q21": {"lineitem"}}
+"""What runs read twice: Q17 keeps two selections of its lines, or joins them; Q21 reads its new
+lines to keep them by order, and all lines for other suppliers of an order."""
+
+
+class WatchedRunner(InProcessRunner):
+    """Says what each run has executed; the plain query, which comes last, is the last one."""
+
+    def __init__(self, started: classic.ClassicEngine) -> None:
+        super().__init__(ENGINES["spark"], started)
+        self.watched = Watched(started.session)
+        self.runs: list[Executed] = []
+
+    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
+        self.watched.work()
+        used = super().run(plan_uri, index, tiny=tiny)
+        self.runs.append(self.watched.work())
+        return used
+
+
+def runs_of(engine: Any, tables: Mapping[str, Any], work: Path, query: str) -> list[Executed]:
+    """What the runs of a day execute, every early one opened. The plain query is left out."""
+    runner = WatchedRunner(engine)
+    what = Simulation(
+        name=query,
+        sql=(TEXTS / f"{query}.sql").read_text().replace("MED BOX", "JUMBO PACK"),
+        tables=tables,
+        changing=frozenset(("orders", "lineitem", "customer")),
+        points=tuple(
+            TimePoint(weight=weight, arrived=share)
+            for weight, share in zip(WEIGHTS, ARRIVED, strict=True)
+        ),
+        correlations=(parse_correlation("lineitem.l_orderkey=orders.o_orderkey"),),
+        seed=1,
+        work=work,
+        store=str(work / "store"),
+        method="progressive",
+    )
+    with as_at_scale_10():
+        day = simulate(what, runner, lambda _text: None, lambda _rows: None)
+    assert day.equal
+    return runner.runs[: len(ARRIVED)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [pytest.param(q, marks=() if q in QUICK else pytest.mark.slow) for q in FEWEST],
+)
+def test_a_run_moves_and_reads_rows_no_more_often_than_it_must(engine, tables, tmp_path, query):
+    *early, final = runs_of(engine, tables, tmp_path, query)
+    least_early, least_final = FEWEST[query]
+    assert [run.exchanges for run in early] == [least_early, least_early]
+    assert final.exchanges == least_final + ABOVE.get(query, 0), "fewer? say so above; more? why?"
+    for run in (*early, final):
+        again = {name for name, times in run.scans.items() if times > 1 and name in tables}
+        assert again <= TWICE.get(query, set())
+        # A job for each exchange and each output, one that finds the bounds of a sort, and three
+        # that compute and count a small side.
+        done = run.exchanges + run.broadcasts + run.writes + run.sorts
+        assert run.jobs <= done + 3 * run.sides
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    folder = tmp_path_factory.mktemp("tpch")
+    generate(folder)
+    return find_tables(folder)
+
+
+@pytest.fixture(scope="module")
+def engine(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[classic.ClassicEngine]:
+    """Spark, for which data are large a thousand times sooner."""
+    session = spark.session.newSession()
+    session.conf.set("spark.sql.autoBroadcastJoinThreshold", str((10 << 20) // SMALLER))
+    session.conf.set("spark.sql.shuffle.partitions", "3")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classic, "_SENT", classic._SENT // SMALLER)
+        yield classic.ClassicEngine(session, tmp_path_factory.mktemp("engine"))
