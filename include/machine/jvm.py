@@ -40,10 +40,10 @@ _STACK = "-Xss64m"
 # Measured: halves the start of a driver, but nearly doubles the CPU of a query that runs for a
 # minute; worth it below some 7 CPU seconds of work on data (docs/operations.md).
 _FIRST_COMPILER_ONLY = "-XX:TieredStopAtLevel=1"
-# Half of what a driver takes beside its executors is compiling methods that a batch job never calls
-# often enough to win it back. So methods wait for 5 times (first compiler) and 20 times (second one)
-# as many calls as by default. What is called for every row has made so many within milliseconds, and
-# loops, which is what Spark generates, are compiled as early as ever (docs/operations.md).
+# Half of what a driver takes beside its executors is compiling methods that a batch job never
+# calls often enough to win it back. So methods wait for 5 times (first compiler) and 20 times
+# (second one) as many calls as by default. What is called for every row has made so many within
+# milliseconds, and loops, which is what Spark generates, are compiled as early as ever.
 _FEWER_METHODS = (
     "-XX:Tier3InvocationThreshold=1000",
     "-XX:Tier3MinInvocationThreshold=500",
