@@ -72,7 +72,7 @@ def _rewrite(
     for rule in rewrites:
         first = len(memo.expressions)
         if isinstance(rule, TreeRule):
-            after = rule.apply(form, ids)
+            after = rule.apply(form, ids, scope.growing)
             found = after is not None and after != form
             if after is not None and found:
                 memo.equate(root, after, rule.name)

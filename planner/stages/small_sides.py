@@ -66,23 +66,22 @@ class SmallSides:
         self.relations: list[Relation] = []
 
     def first(self, relation: Relation) -> Scan:
-        """Have the rows computed first, once, and return the leaf that reads them."""
+        """Have the rows computed first, once, and return the leaf that reads them. Sides that are
+        the same query are one."""
         if relation not in self._read:
-            view = f"{SIDE}{len(self.made) + 1}"
             names = tuple(f"c{place}" for place in range(len(relation.columns)))
             columns = tuple(
                 Column(column.id, name, column.type)
                 for column, name in zip(relation.columns, names, strict=True)
             )
+            sql = to_sql(relation, run=self._run, names=names, hints=self._hints)
+            view = next((side.view for side in self.made if side.sql == sql), "")
+            if not view:
+                view = f"{SIDE}{len(self.made) + 1}"
+                types = tuple(ColumnSpec(name=c.name, type=c.type.sql) for c in columns)
+                self.made.append(SmallSide(view=view, sql=sql, columns=types))
             self._read[relation] = Scan(view, columns)
             self.relations.append(relation)
-            self.made.append(
-                SmallSide(
-                    view=view,
-                    sql=to_sql(relation, run=self._run, names=names, hints=self._hints),
-                    columns=tuple(ColumnSpec(name=c.name, type=c.type.sql) for c in columns),
-                )
-            )
         return self._read[relation]
 
     def is_read_by(self, leaf: Scan) -> bool:

@@ -15,6 +15,7 @@ from planner.rules.explore import distinct
 from planner.rules.explore.eager_aggregate import aggregate_eagerly
 from planner.rules.explore.grouped_partners import group_partners
 from planner.rules.explore.join_orders import add_orders
+from planner.rules.explore.magic_sets import restrict_groups
 from planner.rules.explore.same_group import join_groups_once
 from planner.rules.methods.join_block import ORDER
 from planner.search.rule import MemoRule
@@ -25,10 +26,10 @@ from planner.tvr.signed import ColumnIds
 @dataclass(frozen=True, slots=True)
 class TreeRule:
     """A rewrite of the whole query: ``apply`` returns an equivalent relation, or None if it finds
-    nothing to rewrite."""
+    nothing to rewrite. It is told the names of the sources that grow."""
 
     name: str
-    apply: Callable[[Relation, ColumnIds], Relation | None]
+    apply: Callable[[Relation, ColumnIds, frozenset[str]], Relation | None]
 
 
 LastTwoRuns = tuple[Estimator, Estimator]
@@ -43,14 +44,23 @@ class BlockRule:
     apply: Callable[[Memo, LastTwoRuns], int]
 
 
-def _join_groups_once(relation: Relation, _: ColumnIds) -> Relation | None:
+def _aggregate_eagerly(relation: Relation, ids: ColumnIds, _: frozenset[str]) -> Relation | None:
+    return aggregate_eagerly(relation, ids)
+
+
+def _group_partners(relation: Relation, ids: ColumnIds, _: frozenset[str]) -> Relation | None:
+    return group_partners(relation, ids)
+
+
+def _join_groups_once(relation: Relation, _: ColumnIds, __: frozenset[str]) -> Relation | None:
     return join_groups_once(relation)
 
 
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
-    TreeRule("EagerAggregate", aggregate_eagerly),
-    TreeRule("GroupedPartners", group_partners),  # what reads both sides of a left join
+    TreeRule("MagicSet", restrict_groups),
+    TreeRule("EagerAggregate", _aggregate_eagerly),
+    TreeRule("GroupedPartners", _group_partners),  # what reads both sides of a left join
     TreeRule("JoinGroupsOnce", _join_groups_once),  # of sums that were pushed below the joins
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )

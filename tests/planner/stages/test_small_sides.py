@@ -106,6 +106,21 @@ def test_a_plan_has_them_unless_the_settings_say_no():
     assert sides(Settings(small_sides=False)) == []
 
 
+def test_sides_that_are_the_same_query_are_computed_once():
+    sides = SmallSides(run=1, hints={})
+    first, second, other = (
+        sides.first(Filter(scan, Call("<", (Ref(scan.columns[0]), Literal(text, BIGINT)), BOOLEAN)))
+        for scan, text in ((scanned(1), "7"), (scanned(2), "7"), (scanned(3), "8"))
+    )
+    assert first.source == second.source != other.source
+    assert first.columns != second.columns
+    assert len(sides.made) == 2
+
+
+def scanned(number: int) -> Scan:
+    return Scan("few", (Column(ColumnId(number), "k", BIGINT),))
+
+
 def test_the_names_of_their_views_are_reserved():
     with pytest.raises(RequestError, match="__side_1 has a name that runs need"):
         plan(request(Settings(), name="__side_1"))
