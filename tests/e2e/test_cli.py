@@ -260,7 +260,7 @@ def test_a_simulated_day_keeps_no_more_than_its_state_budget(
 ) -> None:
     target = tmp_path / "day.json"
     given = [report(tmp_path), "--tables", str(folder), "--engine", "sail", "--json", str(target)]
-    assert run(["simulate", *given, "--state-budget", size]) == 0
+    assert run(["simulate", *given, "--method", "progressive", "--state-budget", size]) == 0
     day = json.loads(target.read_text())
     assert day["equal"]
     assert day["early_work"] is keeps
@@ -274,7 +274,7 @@ def test_a_simulated_day_with_its_own_store(
     store = tmp_path / "store"
     arguments = ["simulate", report(tmp_path), "--tables", str(folder), "--engine", "sail"]
     options = ["--store", str(store), "--json", "-", "--seed", "5", "--arrived", "0.4,1"]
-    assert run([*arguments, *options, "--weights", "0.2,1"]) == 0
+    assert run([*arguments, *options, "--weights", "0.2,1", "--method", "progressive"]) == 0
     day = json.loads(capsys.readouterr().out)
     assert day["equal"]
     assert day["early_work"]
@@ -287,7 +287,7 @@ def test_a_simulated_day_with_its_own_store(
 
 
 def test_a_day_by_one_method_without_a_rule(tmp_path: Path, folder: Path) -> None:
-    """As it is asked for on the command line, so every run is planned."""
+    """As it is asked for on the command line: also where that costs more than batch."""
     day = tmp_path / "day.json"
     off = "PushFilterBelowJoin,EagerAggregate"
     options = ("--engine", "sail", "--method", "cv", "--rules-off", off)
@@ -296,7 +296,7 @@ def test_a_day_by_one_method_without_a_rule(tmp_path: Path, folder: Path) -> Non
     said = json.loads(day.read_text())
     assert said["equal"]
     assert said["early_work"]
-    assert [one["skipped"] for one in said["runs"]] == [False, False, False]
+    assert not said["runs"][0]["skipped"]
 
 
 @pytest.mark.parametrize("method", ["progressive", "batch"])

@@ -1,7 +1,8 @@
 """A folder with deliveries and a store, and reports over them that are planned and executed.
 
 All of it through files, pins, manifests, plans, executor and commits, on the small engine. With the
-statistics of a dozen rows nothing would be kept, so sources claim to be large.
+statistics of a dozen rows nothing would be kept, so sources claim to be large, and to start
+applications costs nothing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from spark_jobs.connect import ConnectEngine
 from spark_jobs.executor import execute
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
+from tests.planner.starts import OPEN
 from tests.properties.engines import SessionEngine
 from tests.properties.sessions import sail_session
 from tests.spark.days import rows_of
@@ -106,7 +108,7 @@ class Place:
         with mock.patch.object(days, "to_source", _pretended):
             return days.prepare_run(
                 Day(open_store(self.uri), self.spec(at.report, sql), at), run,
-                now=NOW, points=points, settings=Settings(buckets=2), **more,
+                now=NOW, points=points, settings=Settings(buckets=2, prices=OPEN), **more,
             )  # fmt: skip
 
     def do(self, prepared: days.PreparedRun, attempt: str = "a1") -> RunCommit:
