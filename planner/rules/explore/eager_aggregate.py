@@ -37,16 +37,8 @@ from planner.tvr.signed import ColumnIds
 
 def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
     """Push every aggregate below its join where that is possible; return None if none can be."""
-    changed = False
-
-    def rule(node: Relation) -> Relation:
-        nonlocal changed
-        pushed = _push(node, ids) if isinstance(node, Aggregate) else None
-        changed = changed or pushed is not None
-        return node if pushed is None else pushed
-
-    result = rewrite(relation, rule)
-    return result if changed else None
+    result = rewrite(relation, lambda node: _push(node, ids) or node)
+    return None if result is relation else result
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +92,9 @@ def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
     return known and all(is_deterministic(arg) and not can_fail(arg) for arg in args)
 
 
-def _push(node: Aggregate, ids: ColumnIds) -> Relation | None:
+def _push(node: Relation, ids: ColumnIds) -> Relation | None:
+    if not isinstance(node, Aggregate):
+        return None
     found = aggregate_over_join(node)
     if found is None or not found.calls:
         return None

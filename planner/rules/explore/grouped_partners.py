@@ -68,16 +68,8 @@ _CHOICES = ("case", "if", *_FIRST_KNOWN)
 def group_partners(relation: Relation, ids: ColumnIds) -> Relation | None:
     """Group the right side of every left join below an aggregate where that is possible; return
     None if it is nowhere."""
-    changed = False
-
-    def rule(node: Relation) -> Relation:
-        nonlocal changed
-        grouped = _grouped(node, ids) if isinstance(node, Aggregate) else None
-        changed = changed or grouped is not None
-        return node if grouped is None else grouped
-
-    result = rewrite(relation, rule)
-    return result if changed else None
+    result = rewrite(relation, lambda node: _grouped(node, ids) or node)
+    return None if result is relation else result
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +160,9 @@ class _Partners:
         return None
 
 
-def _grouped(node: Aggregate, ids: ColumnIds) -> Relation | None:
+def _grouped(node: Relation, ids: ColumnIds) -> Relation | None:
+    if not isinstance(node, Aggregate):
+        return None
     found = aggregate_over_join(node)
     if found is None or not found.calls or found.join.kind is not JoinKind.LEFT:
         return None
