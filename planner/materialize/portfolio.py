@@ -114,6 +114,9 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: 
             continue
         if method.keeps is None and _finds(best.explored) <= set(method.rule_names):
             continue  # it would be the same memo again
+        if spent >= request.settings.compare:  # so it need not be explored either
+            left_out.append(method.name)
+            continue
         alone = _MethodSearch(method, relation, request, ids, relied)
         share = alone.expressions / together.expressions
         if spent + share * best.decision.evaluations > request.settings.compare:

@@ -8,7 +8,7 @@ to. All expressions of a group give the same rows; its size is estimated from th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
@@ -16,7 +16,7 @@ from planner.cost.operators import Size
 from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
 from planner.memo.reference import Reference, Stamped, StepLeaf
 from planner.request import Observed, PlanRequest, Source, TimePoint
-from planner.stats.determined import Determined
+from planner.stats.determined import Determined, Expand
 from planner.stats.estimate import Estimator
 from planner.stats.sample import Sample
 from planner.stats.values import ColumnEstimate, Estimate, resized
@@ -42,13 +42,13 @@ class GroupSizes:
 
     def __init__(self, memo: Memo, request: PlanRequest) -> None:
         self._memo = memo
+        self._versions = dict(_versions(memo.tvrs))
         self.runs = len(request.points)
-        determined = Determined(request.sources, self._stands_for)
+        determined = Determined(request.sources, _standing_for(memo, self._versions))
         self._estimators = [estimator(request.sources, p, determined) for p in request.points]
         self._sources = {source.name: source for source in request.sources}
         self._fractions = [point.fraction for point in request.points]
         self._observed = ObservedSizes(memo, request)
-        self._versions = dict(_versions(memo.tvrs))
         self._snapshots: dict[tuple[GroupId, int], Estimate] = {}
         self._steps: dict[tuple[GroupId, int, int], Estimate] = {}
         self._lost: dict[tuple[TvrId, int, int], float] = {}
@@ -188,17 +188,6 @@ class GroupSizes:
             raise TypeError(f"{given} is no reference")
         return self._memo.leader(given.group)
 
-    def _stands_for(self, leaf: Relation) -> Relation | None:
-        """Return the operator of the group that a leaf refers to; for a delta of rows, the operator
-        of the relation that it is the delta of."""
-        if not isinstance(leaf, Reference | StepLeaf):
-            return None
-        group = self._memo.leader(leaf.group)
-        version = self._versions.get(group)
-        if version is not None and version[2] is Version.DELTA and version[1] is View.ROWS:
-            group = self._memo.leader(version[0].new)
-        return next(self._memo.alternatives(group)).node
-
     def _empty(self, group: GroupId) -> Estimate:
         columns = {c.id: ColumnEstimate(distinct=0.0) for c in self._memo.group(group).columns}
         return Estimate(rows=0.0, columns=columns)
@@ -288,6 +277,27 @@ class GroupSizes:
         columns = dict(below.columns)
         columns[node.run.id] = ColumnEstimate(distinct=float(run), width=4.0)
         return replace(below, columns=columns)
+
+
+_Versions = Mapping[GroupId, tuple[Tvr, View, Version]]
+"""Which version of which TVR a group is."""
+
+
+def _standing_for(memo: Memo, versions: _Versions) -> Expand:
+    """Return what gives the operator of the group that a leaf refers to; for a delta of rows, the
+    operator of the relation that it is the delta of. It knows no :class:`GroupSizes`: that would be
+    a cycle, which keeps the memo of a plan that nobody has any more."""
+
+    def operator(leaf: Relation) -> Relation | None:
+        if not isinstance(leaf, Reference | StepLeaf):
+            return None
+        group = memo.leader(leaf.group)
+        version = versions.get(group)
+        if version is not None and version[2] is Version.DELTA and version[1] is View.ROWS:
+            group = memo.leader(version[0].new)
+        return next(memo.alternatives(group)).node
+
+    return operator
 
 
 def _versions(tvrs: Iterable[Tvr]) -> Iterable[tuple[GroupId, tuple[Tvr, View, Version]]]:

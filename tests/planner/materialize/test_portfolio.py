@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from planner import api
 from planner.cost.prices import SPARK, Prices
+from planner.materialize import portfolio
 from planner.materialize.candidate import Candidate
 from planner.materialize.portfolio import MethodPlan
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
@@ -122,6 +124,16 @@ def test_a_spent_budget_is_said() -> None:
     assert whole.compared.alone
     assert (found.compared.alone, found.compared.left_out) == ((), whole.compared.alone)
     assert found.compared.evaluations < whole.compared.evaluations
+
+
+def test_what_no_budget_is_left_for_is_not_explored(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = next(p for p in QUERIES if p.stem == "q13")
+    request = planned(path, "half-and-half", prices=CHEAP_RUNS).request
+    request = replace(request, settings=replace(request.settings, compare=1))
+    explored = Mock(side_effect=portfolio.explore)
+    monkeypatch.setattr(portfolio, "explore", explored)
+    assert api.plan(request).compared.left_out
+    assert explored.call_count == 1
 
 
 def test_nothing_is_planned_apart_where_early_work_is_as_dear_as_batch() -> None:
