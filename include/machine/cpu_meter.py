@@ -85,12 +85,13 @@ class Meter:
     """Seconds since it was made: of the clock, and of CPU of :func:`tree_cpu_s`.
 
     ``whole_process`` counts the CPU from the start of the process instead: what an application
-    took, its JVM's start included.
+    took, its JVM's start included. ``before_s`` is added to the CPU: a share of what was done for
+    several before.
     """
 
-    def __init__(self, *, whole_process: bool = False) -> None:
+    def __init__(self, *, whole_process: bool = False, before_s: float = 0.0) -> None:
         self._wall = time.monotonic()
-        self._cpu = 0.0 if whole_process else tree_cpu_s()
+        self._cpu = (0.0 if whole_process else tree_cpu_s()) - before_s
 
     @property
     def wall_s(self) -> float:

@@ -93,7 +93,10 @@ def test_a_run_with_only_the_zip(tmp_path: Path, day: Day, python: Path) -> None
     done = job(python, archive, day, "--run", "1", "--attempt", "x1")
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout.splitlines()[-1])
-    assert outcome == {"run": 1, "attempt": "x1", "won": True, "critical": 0, "warnings": 0}
+    assert outcome == {
+        "report": day.at.report, "run": 1, "attempt": "x1", "won": True, "critical": 0,
+        "warnings": 0,
+    }  # fmt: skip
     assert "stage 3/3 publish -> result: 2 rows" in done.stderr
     origins = [line.split()[1:] for line in done.stderr.splitlines() if line[:7] == "origin "]
     assert {"spark_jobs.executor", "include.machine.jvm"} <= {name for name, _ in origins}

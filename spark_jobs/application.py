@@ -1,0 +1,93 @@
+"""The runs of one application: of one report, or of all reports of a group that have work now.
+
+An application is shared, a fate is not: each run is read, executed and committed by itself, and one
+that fails holds up no other. What starting the application took is divided among its runs.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from include.days.stored_plan import StoredPlan
+from include.machine.cpu_meter import Meter
+from include.state.layout import generation_of
+from include.state.opening import split_uri
+from include.state.records import RunCommit
+from planner.errors import ForerunError
+from spark_jobs.engine import Engine
+from spark_jobs.executor import Progress, execute
+from spark_jobs.failures import explained
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a run: the commit that counts, or why there is none."""
+
+    report: str
+    commit: RunCommit | None = None
+    error: ForerunError | None = None
+
+
+def read_plans(uris: Sequence[str]) -> tuple[list[StoredPlan], list[Outcome]]:
+    """Read the plans of an application, and say of which reports they cannot be read. The only one
+    of an application is read or raises a ``ForerunError``."""
+    if len(uris) == 1:
+        return [StoredPlan.read(uris[0])], []
+    plans: list[StoredPlan] = []
+    failed: list[Outcome] = []
+    for uri in uris:
+        try:
+            plans.append(StoredPlan.read(uri))
+        except ForerunError as error:
+            failed.append(Outcome(generation_of(split_uri(uri)[1]).report, error=error))
+    return plans, failed
+
+
+def run_all(
+    engine: Engine,
+    plans: Sequence[StoredPlan],
+    attempt: str,
+    progress: Progress,
+    meter: Meter,
+) -> list[Outcome]:
+    """Do the run of every plan, one after the other, and say what became of each. ``meter`` is that
+    of the application. The only run of an application raises what a bug raises; among several, a
+    bug that one meets is an outcome, too."""
+    if len(plans) == 1:
+        return [_outcome(engine, plans[0], attempt, progress, meter)]
+    started_s = meter.cpu_s / max(1, len(plans))
+    return [
+        _whatever_happens(engine, stored, attempt, progress, Meter(before_s=started_s))
+        for stored in plans
+    ]
+
+
+def _whatever_happens(
+    engine: Engine, stored: StoredPlan, attempt: str, progress: Progress, meter: Meter
+) -> Outcome:
+    try:
+        return _outcome(engine, stored, attempt, progress, meter)
+    except Exception as error:  # noqa: BLE001 - the others go on
+        progress(traceback.format_exc())
+        wrong = ForerunError(
+            f"{type(error).__name__}: {error}",
+            code="internal",
+            hint="This is a bug in Forerun; the log of the application shows where. Please report "
+            "it.",
+        )
+        return Outcome(stored.plan.report, error=wrong)
+
+
+def _outcome(
+    engine: Engine, stored: StoredPlan, attempt: str, progress: Progress, meter: Meter
+) -> Outcome:
+    plan = stored.plan
+    progress(f"run {plan.current} of {plan.report}: {len(plan.run.stages)} stages, {engine.name}")
+    try:
+        with explained(f"run {plan.current} of {plan.report}"):
+            return Outcome(plan.report, execute(engine, stored, attempt, progress, meter))
+    except ForerunError as error:
+        progress(f"run {plan.current} of {plan.report} is not committed: {error.message}")
+        return Outcome(plan.report, error=error)
