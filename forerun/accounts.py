@@ -82,6 +82,9 @@ class RunAccount:
     flow: str = ""
     early_result: EarlyResult | None = None
 
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayAccount:

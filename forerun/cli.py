@@ -15,10 +15,9 @@ from forerun import console
 from forerun.doctor import doctor_command
 from forerun.expire import expire_command
 from forerun.options import Day, takes_day
-from forerun.planning import build_request, read_day_tables
 from forerun.result import result_command
 from include.engines import ENGINES
-from planner.errors import ForerunError
+from planner.errors import ForerunError, RequestError
 from planner.request import Method
 from planner.version import VERSION
 
@@ -78,7 +77,8 @@ JsonFile = Annotated[
     "`forerun plan report.sql --tables data/ --problem ivm --state-budget 500MB`\n\n"
     "`forerun plan report.sql --tables data/ --sample 2000`\n\n"
     "`forerun plan report.sql --tables data/ --date 2026-01-31 --param region=EU`\n\n"
-    "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`",
+    "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`\n\n"
+    "`forerun plan sales.sql returns.sql stock.sql --tables data/`",
 )
 @takes_day
 def plan_command(
@@ -103,23 +103,28 @@ def plan_command(
         typer.Option("--why-not", help="Show what was not chosen, and by how much it is dearer."),
     ] = False,
 ) -> None:
-    """Plan the runs of a day and show what runs early, what is kept, and what it should cost."""
-    from planner import api
-    from planner.explain import memo, methods, record, sql, steps, tree
+    """Plan the runs of a day and show what runs early, what is kept, and what it should cost.
 
-    tables, changing = read_day_tables(day.tables, day.report.sql, day.changing)
-    request = build_request(
-        day.report,
-        tables,
-        changing,
-        day.points,
-        method,
-        problem=day.problem,
-        settings=day.settings,
-        sample=day.sample,
-        parameters=day.parameters,
-    )
-    found = api.plan(request)
+    Several reports are planned as a group: one application at each time point, for all of them.
+    """
+    from planner import api
+    from planner.explain import group, memo, methods, record, sql, steps, tree
+    from planner.report_group import plan_group, whole_days
+
+    requests = day.requests(method)
+    if day.is_group:
+        if output is Format.sql or show_memo or show_steps or why_not:
+            raise RequestError(
+                "a group is shown as a tree or as JSON",
+                hint="For more of one of its reports, plan it alone.",
+            )
+        together = plan_group(members := whole_days(requests))
+        if as_json or output is Format.json:
+            console.say_json(group.as_json(members, together))
+        else:
+            console.say(group.render(members, together))
+        return
+    found = api.plan(requests[0])
     if as_json or output is Format.json:
         console.say_json(record.as_json(found, api.plans_by_method(found)))
     elif why_not:
@@ -150,7 +155,8 @@ Changelog = Annotated[
     epilog="**Examples**\n\n"
     "`forerun simulate report.sql --tables data/ --engine sail`\n\n"
     "`forerun simulate report.sql --tables data/ --correlate lineitem.l_orderkey=orders.o_orderkey`"
-    "\n\n`forerun simulate report.sql --tables data/ --store s3://bucket/try --json day.json`",
+    "\n\n`forerun simulate report.sql --tables data/ --store s3://bucket/try --json day.json`\n\n"
+    "`forerun simulate sales.sql returns.sql stock.sql --tables data/`",
 )
 @takes_day
 def simulate_command(  # noqa: PLR0913 - the options of the command
@@ -178,7 +184,10 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     json_file: JsonFile = None,
     master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
 ) -> int:
-    """Run a whole day on a folder of tables, then the plain query, and compare."""
+    """Run a whole day on a folder of tables, then the plain query, and compare.
+
+    Several reports are run as a group: one application at each time point, for all of them.
+    """
     from forerun import simulation_command as command
 
     return command.run(

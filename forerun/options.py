@@ -21,9 +21,11 @@ import typer
 from forerun.planning import (
     ProblemName,
     Report,
+    build_request,
     parse_points,
     parse_problem,
     parse_rules,
+    read_day_tables,
     read_report,
 )
 from include.machine.settings import allowed_functions
@@ -31,7 +33,9 @@ from include.reports.clock import parse_day
 from include.reports.parameters import Parameter, day_parameters, parse_parameters
 from include.reports.sizes import parse_bytes
 from include.reports.spec import MOST_SAMPLED
-from planner.request import Problem, Settings, TimePoint
+from planner.errors import RequestError
+from planner.request import Method, PlanRequest, Problem, Settings, TimePoint
+from planner.sql.table_names import tables_read
 
 
 def parse_budget(text: str) -> int:
@@ -39,11 +43,23 @@ def parse_budget(text: str) -> int:
     return parse_bytes(text, "--state-budget")
 
 
+def _different(reports: tuple[Report, ...]) -> tuple[Report, ...]:
+    """The reports. Raises :class:`RequestError` if two of a group have one name."""
+    names = [report.name for report in reports]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise RequestError(
+            f"two reports of the group are called {twice[0]}",
+            hint="A report is named after its file: rename one of them.",
+        )
+    return reports
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """A day to plan or to simulate, checked: the query, its runs, and how they are planned."""
+    """A day to plan or to simulate, checked: the query, its runs, and how they are planned.
+    Several ``reports`` are a group."""
 
-    report: Report
+    reports: tuple[Report, ...]
     tables: Path
     changing: str | None
     points: tuple[TimePoint, ...]
@@ -54,18 +70,52 @@ class Day:
     own_parameters: tuple[Parameter, ...]
 
     @property
+    def report(self) -> Report:
+        """The only report."""
+        return self.reports[0]
+
+    @property
+    def is_group(self) -> bool:
+        return len(self.reports) > 1
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The named parameters of the query: those of the report date, if there is one, which
         begins and ends in UTC, and its own."""
         of_day = day_parameters(self.report_date, ZoneInfo("UTC")) if self.report_date else ()
         return (*of_day, *self.own_parameters)
 
+    def requests(self, method: Method) -> tuple[PlanRequest, ...]:
+        """The planning request of every report, before the first run of the day."""
+        texts = [report.sql for report in self.reports]
+        tables, changing = read_day_tables(self.tables, texts, self.changing)
+        return tuple(
+            build_request(
+                report,
+                {name: tables[name] for name in tables_read(report.sql, tables)},
+                changing & tables_read(report.sql, tables),
+                self.points,
+                method,
+                problem=self.problem,
+                settings=self.settings,
+                sample=self.sample,
+                parameters=self.parameters,
+            )
+            for report in self.reports
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayOptions:
     """The options of a day, as they were typed."""
 
-    report: Annotated[Path, typer.Argument(metavar="REPORT.sql", help="The query, a text file.")]
+    reports: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="REPORT.sql...",
+            help="The query, a text file. Several are a group, planned and run as one.",
+        ),
+    ]
     tables: Annotated[
         Path, typer.Option("--tables", metavar="DIR", help="A Parquet file or folder per table.")
     ]
@@ -153,7 +203,7 @@ class DayOptions:
         """The day that they describe. Raises a ``ForerunError`` for what does not fit."""
         points = parse_points(self.arrived, self.weights)
         return Day(
-            report=read_report(self.report),
+            reports=_different(tuple(map(read_report, self.reports))),
             tables=self.tables,
             changing=self.changing,
             points=points,

@@ -14,7 +14,8 @@ from forerun import accounts
 from forerun.accounts import RunAccount
 from forerun.limit_ties import find_cut
 from forerun.running import Runner, read_result
-from include.days.prepare import open_generation, prepare_run
+from include.days.handle import Day
+from include.days.prepare import PreparedRun, open_generation, prepare_run
 from include.machine.settings import allowed_functions
 from include.reports.spec import ReportSpec
 from include.state.layout import Generation
@@ -62,19 +63,26 @@ class PlainQuery:
         whole_at, _ = self._run("ties", text)
         return compare(expected, found, cut=replace(cut, ties=self._result(whole_at, query)))
 
+    def prepare(self) -> tuple[Day, PreparedRun]:
+        """Prepare what :meth:`run` runs, for an application that also runs others."""
+        return self._prepare("batch", self.spec.sql)
+
     def _run(
         self, what: str, sql: str, *, own_batch: bool = False
     ) -> tuple[Generation, RunAccount]:
+        day, prepared = self._prepare(what, sql, own_batch=own_batch)
+        used = self.runner.run([prepared.plan_uri], day.at.report, tiny=prepared.tiny)
+        batch = accounts.read_batch(day.store, day.at)
+        return day.at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
+
+    def _prepare(self, what: str, sql: str, *, own_batch: bool = False) -> tuple[Day, PreparedRun]:
         once = replace(self.spec.policy, results_at=(), problem="pdw")
         spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql, policy=once)
-        now, final = spec.points(self.day)[-1], spec.runs
+        now = spec.points(self.day)[-1]
         settings = Settings(own_batch=own_batch, prices=self.runner.engine.prices)
         trigger = uuid.uuid4().hex
         day = open_generation(spec.store, spec, self.day, trigger=trigger, now=now)
-        prepared = prepare_run(day, final, method="batch", now=now, settings=settings)
-        used = self.runner.run(prepared.plan_uri, final, tiny=prepared.tiny)
-        batch = accounts.read_batch(day.store, day.at)
-        return day.at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
+        return day, prepare_run(day, spec.runs, method="batch", now=now, settings=settings)
 
     def _read(self, sql: str) -> Query:
         return read_query(

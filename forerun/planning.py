@@ -125,13 +125,14 @@ def parse_rules(text: str | None) -> tuple[str, ...]:
 
 
 def read_day_tables(
-    folder: Path, sql: str, named: str | None
+    folder: Path, queries: Iterable[str], named: str | None
 ) -> tuple[dict[str, Table], frozenset[str]]:
-    """The tables of a folder that a query reads, and which of them change during the day: those
+    """The tables of a folder that queries read, and which of them change during the day: those
     ``named``, by default those of more than CHANGING_ROWS rows. What else lies in the folder is
     not looked at."""
     places = list_tables(folder)
-    tables = {name: places[name].read() for name in sorted(tables_read(sql, places))}
+    read = {name for sql in queries for name in tables_read(sql, places)}
+    tables = {name: places[name].read() for name in sorted(read)}
     if named is None:
         changing = {name for name, table in tables.items() if table.rows > CHANGING_ROWS}
         return tables, frozenset(changing)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,6 @@ from include.engines import ENGINES, EngineSpec, engine_spec
 from include.machine.cpu_meter import run_measured
 from include.machine.job_archive import job_archive
 from include.machine.jvm import driver_environment, require_java, spark_submit, submit_options
-from include.state.layout import generation_of
 from include.state.opening import split_uri
 from include.state.records import ArtifactFile, ArtifactPartition
 from include.state.store import Store
@@ -45,16 +44,17 @@ class Used:
 
 
 class Runner(Protocol):
-    """Executes the run of a stored plan and returns when it is committed."""
+    """Executes the runs of stored plans in one application and returns when all are committed.
+    ``name`` is for its log. Raises :class:`RunFailedError` if one of them is not."""
 
     @property
     def engine(self) -> EngineSpec: ...
 
-    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used: ...
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used: ...
 
 
 class SparkRunner:
-    """Every run is a spark-submit of its own, as in production. ``logs`` gets their output."""
+    """Every application is a spark-submit, as in production. ``logs`` gets their output."""
 
     def __init__(
         self,
@@ -72,17 +72,18 @@ class SparkRunner:
         self._memory = memory
         self._archive = job_archive(logs)
 
-    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
-        options = dict(submit_options(split_uri(plan_uri)[0], tiny, master=self._master))
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
+        options = dict(submit_options(split_uri(plan_uris[0])[0], tiny, master=self._master))
         command = [str(spark_submit()), "--master", self._master]
         command += ["--driver-memory", self._memory]
-        for name, value in (options | self._conf).items():
-            command += ["--conf", f"{name}={value}"]
+        for key, value in (options | self._conf).items():
+            command += ["--conf", f"{key}={value}"]
         attempt = f"t1-{uuid.uuid4().hex[:8]}"
         command += ["--py-files", str(self._archive)]
-        command += [str(JOB), "--plan", plan_uri, "--run", str(index), "--attempt", attempt]
-        command += ["--engine", self.engine.name]
-        log = self._logs / f"{generation_of(split_uri(plan_uri)[1]).report}-run-{index}.log"
+        command += [str(JOB), "--attempt", attempt, "--engine", self.engine.name]
+        for uri in plan_uris:
+            command += ["--plan", uri]
+        log = self._logs / f"{name}.log"
         with log.open("wb") as output:
             done = run_measured(command, driver_environment(), stdout=output, stderr=output)
         if done.exit_code:
@@ -105,16 +106,12 @@ class InProcessRunner:
         self.engine = engine
         self._started = started
 
-    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:  # noqa: ARG002
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:  # noqa: ARG002
         from spark_jobs.executor import execute
 
-        stored = StoredPlan.read(plan_uri)
-        execute(self._started, stored, f"t1-{uuid.uuid4().hex[:8]}", progress=_quiet)
-        if stored.plan.current != index:
-            raise RunFailedError(
-                f"the plan is of run {stored.plan.current}, not of run {index}",
-                hint="Plan it again.",
-            )
+        for uri in plan_uris:
+            stored = StoredPlan.read(uri)
+            execute(self._started, stored, f"t1-{uuid.uuid4().hex[:8]}", progress=_quiet)
         return Used()
 
 

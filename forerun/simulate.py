@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from zoneinfo import ZoneInfo
-
-import pyarrow.parquet as pq
 
 from forerun import accounts
 from forerun.accounts import DayAccount, EarlyResult, RunAccount
-from forerun.deliveries import Correlation, Splitter, check_correlations
+from forerun.deliveries import check_correlations
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, read_rows
-from forerun.tables import Table
-from include.days.handle import Day
-from include.days.prepare import open_generation, prepare_run, publish_result
+from forerun.simulated_day import (
+    DEFAULT_DAY,
+    Advance,
+    Say,
+    Simulation,
+    arrive,
+    open_day,
+    spec_of,
+    write_deliveries,
+)
+from include.days.prepare import prepare_run, publish_result
 from include.days.publishing import published_folder
 from include.engines import EngineSpec
 from include.machine.settings import allowed_functions
-from include.reports.parameters import Parameter, day_parameters
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.reports.parameters import day_parameters
 from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.store import Store
@@ -35,46 +35,9 @@ from include.verify.equality import Comparison
 from include.verify.sail_gaps import gaps_of
 from planner.algebra.relational import Relation
 from planner.algebra.relational import sources as sources_of
-from planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
 from planner.sql.frontend import read_query
 
-DAY = date(2026, 1, 1)
-_DAY_SECONDS = 24 * 3600
 _SAMPLE = 10
-
-Say = Callable[[str], None]
-Advance = Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
-    """What to simulate. ``work`` holds the deliveries and logs, ``store`` the state. The method
-    ``progressive`` opens every run, whether it repays its fixed cost or not."""
-
-    name: str
-    sql: str
-    tables: Mapping[str, Table]
-    changing: frozenset[str]
-    points: tuple[TimePoint, ...]
-    correlations: Sequence[Correlation]
-    seed: int
-    work: Path
-    store: str
-    incoming: Path | None = None
-    """Deliveries that were split before (``<table>/run-<i>.parquet``), to be used again."""
-    method: Method = "auto"
-    problem: Problem = PDW
-    settings: Settings = field(default_factory=Settings)
-    sample: int = 0
-    """Rows that are drawn of each source, as :attr:`SourceSpec.sample`."""
-    changelogs: frozenset[str] = frozenset()
-    """Tables whose deliveries also take rows back, see :mod:`forerun.updates`."""
-    day: date | None = None
-    """The report date; without one the query may not ask for it."""
-    parameters: tuple[Parameter, ...] = ()
-    """Named parameters of the query beside those of the day."""
-    own_batch: bool = False
-    """Also run batch in stages of our own: what rewriting saves without any early work."""
 
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
@@ -84,40 +47,68 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
 
     Raises a ``ForerunError`` for everything that a person can put right.
     """
+    query = read_simulated(what)
+    used = tuple(sorted(sources_of(query)))
+    check_correlations(what.correlations, what.tables, what.changing)
+    say("deliveries")
+    rows = write_deliveries(what, used, advance)
+    plain = plain_query(what, used, runner)
+    at, runs = _run_day(what, plain, say)
+    say("the plain query")
+    plain_at, batch = plain.run()
+    say("comparison")
+    day = account_of(what, query, plain, at, plain_at, runs=runs, batch=batch, rows=rows)
+    if what.own_batch:
+        say("the plain query in stages of our own")
+        day = _with_own_batch(day, plain, plain_at)
+    return day
+
+
+def read_simulated(what: Simulation) -> Relation:
+    """The query as the planner reads it."""
     sources = planner_sources(what.tables.values(), what.changing)
     of_day = day_parameters(what.day, ZoneInfo("UTC")) if what.day else ()
-    query = read_query(
+    return read_query(
         what.sql,
         sources,
         allowed_functions=allowed_functions(),
         parameters=(*of_day, *what.parameters),
-    )
-    used = tuple(sorted(sources_of(query.relation)))
-    check_correlations(what.correlations, what.tables, what.changing)
-    say("deliveries")
-    rows = _write_deliveries(what, used, advance)
-    spec, store = _spec(what, used), open_store(what.store)
-    plain = PlainQuery(spec, sources, what.day or DAY, runner)
-    at, runs = _run_day(what, plain, store, say)
-    say("the plain query")
-    plain_at, batch = plain.run()
-    say("comparison")
+    ).relation
+
+
+def plain_query(what: Simulation, used: Sequence[str], runner: Runner) -> PlainQuery:
+    """The plain query beside the day; ``used`` are the tables that it reads."""
+    sources = planner_sources(what.tables.values(), what.changing)
+    return PlainQuery(spec_of(what, used), sources, what.day or DEFAULT_DAY, runner)
+
+
+def account_of(
+    what: Simulation,
+    query: Relation,
+    plain: PlainQuery,
+    at: Generation,
+    plain_at: Generation,
+    *,
+    runs: tuple[RunAccount, ...],
+    batch: RunAccount,
+    rows: Mapping[str, tuple[int, ...]],
+) -> DayAccount:
+    """The account of a day that is over, compared with the plain query; ``rows`` are those of each
+    table that were there at each run."""
+    store, engine = open_store(what.store), plain.runner.engine
     day = make_account(
         store,
         at,
-        engine=runner.engine.name,
+        engine=engine.name,
         sql=what.sql,
         verdict=plain.compare(at, plain_at),
         runs=runs,
         batch=batch,
-        arrivals=tuple((name, rows[name]) for name in used),
+        arrivals=tuple((name, rows[name]) for name in sorted(sources_of(query))),
     )
-    if what.own_batch:
-        say("the plain query in stages of our own")
-        day = _with_own_batch(day, plain, plain_at)
     return replace(
         day,
-        not_covered=_not_covered(query.relation, runner.engine),
+        not_covered=_not_covered(query, engine),
         notes=(*day.notes, *_given_up(what, store, at)),
     )
 
@@ -145,129 +136,20 @@ def _not_covered(query: Relation, engine: EngineSpec) -> tuple[dict[str, str], .
     return tuple({"code": gap.code, "reason": gap.says} for gap in gaps_of(query, engine.gaps))
 
 
-# -- deliveries --------------------------------------------------------------------------------
-
-
-def _write_deliveries(
-    what: Simulation, used: Sequence[str], advance: Advance
-) -> dict[str, tuple[int, ...]]:
-    """Split the changing tables, link the static ones; rows there at each run, by table."""
-    fractions = tuple(point.arrived for point in what.points)
-    splitter = Splitter(what.tables, fractions, what.seed, what.correlations, what.changelogs)
-    rows: dict[str, tuple[int, ...]] = {}
-    for name in used:
-        folder = what.work / "sources" / name
-        folder.mkdir(parents=True)
-        table = what.tables[name]
-        if name in what.changing:
-            counts = _deliveries_of(what, splitter, name, advance)
-            total = 0
-            rows[name] = tuple(total := total + count for count in counts)
-        else:
-            for number, path in enumerate(table.files):
-                _link(path, folder / f"{number:05d}.parquet")
-            rows[name] = (table.rows,) * len(what.points)
-            advance(table.rows)
-    return rows
-
-
-def _deliveries_of(
-    what: Simulation, splitter: Splitter, name: str, advance: Advance
-) -> tuple[int, ...]:
-    """Split a table, or link what was split before; the rows of each delivery."""
-    folder = what.work / "incoming" / name
-    if what.incoming is None:
-        return splitter.write(name, folder, advance)
-    folder.mkdir(parents=True)
-    counts = []
-    for run in range(1, len(what.points) + 1):
-        path = what.incoming / name / f"run-{run}.parquet"
-        if not path.exists():
-            counts.append(0)
-            continue
-        _link(path, folder / path.name)
-        counts.append(pq.ParquetFile(path).metadata.num_rows)
-    advance(sum(counts))
-    return tuple(counts)
-
-
-def _link(path: Path, target: Path) -> None:
-    try:
-        os.link(path, target)
-    except OSError:
-        target.symlink_to(path.resolve())
-
-
-def _arrive(what: Simulation, run: int) -> None:
-    """What was split off for a run appears among its source's files, each file at once."""
-    for path in sorted((what.work / "incoming").glob(f"*/run-{run}.parquet")):
-        path.rename(what.work / "sources" / path.parent.name / path.name)
-
-
 # -- the day -----------------------------------------------------------------------------------
 
 
-def report_name(text: str) -> str:
-    """A name that a report may have."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", text)[:80]
-    return plain if re.match(r"[A-Za-z_]", plain) else f"r_{plain}"
-
-
-def _spec(what: Simulation, used: Sequence[str]) -> ReportSpec:
-    """The day as a report. Its runs are at the times at which, if rows came evenly over the day,
-    the wanted fractions would be there: so the forecast by the clock is right."""
-    return ReportSpec(
-        name=report_name(what.name),
-        sql=what.sql,
-        sources=tuple(
-            SourceSpec(
-                name=name,
-                path=str(what.work / "sources" / name),
-                columns=what.tables[name].columns,
-                change="changelog" if name in what.changelogs else "append_only",
-                arrival="growing" if name in what.changing else "static",
-                complete_when=ClockTime() if name in what.changing else None,
-                allow_empty=True,
-                sample=what.sample,
-            )
-            for name in used
-        ),
-        policy=_policy(what),
-        deadline="48:00",
-        store=what.store,
-        parameters=what.parameters,
-    )
-
-
-def _policy(what: Simulation) -> RunPolicy:
-    runs = tuple(
-        RunTime(at=at, weight=point.weight)
-        for at, point in zip(_times(what.points), what.points, strict=True)
-    )
-    if what.problem == ivm(len(runs)):
-        return RunPolicy(runs=runs, problem="ivm")
-    return RunPolicy(runs=runs, results_at=what.problem.results_at)
-
-
-def _times(points: Sequence[TimePoint]) -> list[str]:
-    """A clock time for each fraction, each at least a second after the one before."""
-    seconds: list[int] = []
-    for point in points:
-        at = round(point.arrived * _DAY_SECONDS)
-        seconds.append(max(at, seconds[-1] + 1) if seconds else at)
-    return [f"{s // 3600:02d}:{s // 60 % 60:02d}:{s % 60:02d}" for s in seconds]
-
-
 def _run_day(
-    what: Simulation, plain: PlainQuery, store: Store, say: Say
+    what: Simulation, plain: PlainQuery, say: Say
 ) -> tuple[Generation, tuple[RunAccount, ...]]:
     """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
     runner, moments = plain.runner, plain.spec.points(plain.day)
-    opened = _opened(what, plain)
+    opened = open_day(what, plain)
+    store = opened.store
     at, measured, took, early, decided = opened.at, {}, {}, {}, {}
     settings = replace(what.settings, prices=runner.engine.prices)
     for run, moment in enumerate(moments, 1):
-        _arrive(what, run)
+        arrive(what, run)
         say(f"run {run} of {len(moments)}")
         started = time.perf_counter()
         prepared = prepare_run(
@@ -280,16 +162,17 @@ def _run_day(
         )
         took[run] = (1000 * prepared.planning_s, 1000 * (time.perf_counter() - started))
         if not prepared.skip_reason:
-            measured[run] = runner.run(prepared.plan_uri, run, tiny=prepared.tiny).process_cpu_s
+            name = f"{what.name}-run-{run}"
+            used = runner.run([prepared.plan_uri], name, tiny=prepared.tiny)
+            measured[run] = used.process_cpu_s
         if prepared.result is None:
             continue
         decided[run] = prepared.result.decided
         if prepared.result.plan.run.early_result:
             say(f"the plain query at run {run}")
-            early[run] = _early_result(plain, store, at, run)
+            early[run] = early_result(plain, store, at, run)
     publish_result(opened, now=moments[-1])
-    points = tuple((point.weight, point.arrived) for point in what.points)
-    runs = accounts.read_runs(store, at, points)
+    runs = accounts.read_runs(store, at, weights_and_arrivals(what))
     return at, tuple(
         replace(
             run,
@@ -303,7 +186,13 @@ def _run_day(
     )
 
 
-def _early_result(plain: PlainQuery, store: Store, at: Generation, run: int) -> EarlyResult:
+def weights_and_arrivals(what: Simulation) -> tuple[tuple[float, float], ...]:
+    """Of each run, what compute costs then and what has arrived, as :func:`accounts.read_runs`
+    takes them."""
+    return tuple((point.weight, point.arrived) for point in what.points)
+
+
+def early_result(plain: PlainQuery, store: Store, at: Generation, run: int) -> EarlyResult:
     """The result of an early run beside the plain query over what has arrived by now."""
     plain_at, _ = plain.run()
     verdict = plain.compare(at, plain_at, run)
@@ -314,11 +203,6 @@ def _early_result(plain: PlainQuery, store: Store, at: Generation, run: int) -> 
         differences=verdict.differences,
         notes=verdict.notes,
     )
-
-
-def _opened(what: Simulation, plain: PlainQuery) -> Day:
-    now, trigger = plain.spec.points(plain.day)[0], uuid.uuid4().hex
-    return open_generation(what.store, plain.spec, plain.day, trigger=trigger, now=now)
 
 
 # -- the account ---------------------------------------------------------------------------------

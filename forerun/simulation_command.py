@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.table import Table as Grid
-
 from forerun import console
-from forerun.accounts import DayAccount, RunAccount
 from forerun.deliveries import Correlation, parse_correlation
 from forerun.options import Day
-from forerun.planning import read_day_tables
+from forerun.planning import Report, read_day_tables
 from forerun.running import open_runner, scratch_folder
-from forerun.simulate import Advance, Say, Simulation, report_name, simulate
+from forerun.shown_day import show_day, show_group
+from forerun.simulate import simulate
+from forerun.simulate_group import simulate_group
+from forerun.simulated_day import Advance, Say, Simulation, report_name
 from forerun.tables import list_tables
 from include.machine.jvm import home_folder
 from planner.errors import ForerunError, RequestError
-from planner.explain.reasons import reason_text
 from planner.request import Method
 
 DIFFERS = 1
@@ -48,9 +48,11 @@ def run(
     ``changelog`` which of the changing tables have updates, too."""
     if json_file is not None:
         _check_writable(json_file)
-    tables, changing = read_day_tables(day.tables, day.report.sql, day.changing)
+    tables, changing = read_day_tables(
+        day.tables, [report.sql for report in day.reports], day.changing
+    )
     correlations = _of_tables_read(correlate, set(tables), day.tables)
-    name = report_name(day.report.name)
+    name = report_name(day.report.name if not day.is_group else f"group_{day.report.name}")
     work = scratch_folder(home_folder() / "simulations", name)
     what = Simulation(
         name=name,
@@ -71,12 +73,20 @@ def run(
         changelogs=_changelogs(changelog, changing),
     )
     total = sum(table.rows for table in tables.values())
+    steps = 3 + len(day.points) + len(day.reports) * (1 + len(day.problem.results_at))
     with (
-        _bars(total, 3 + len(day.points) + len(day.problem.results_at)) as (say, advance),
+        _bars(total, steps) as (say, advance),
         open_runner(engine.name, work / "logs", engine.master) as runner,
     ):
-        done = simulate(what, runner, say, advance)
-    _show(done, json_file)
+        if day.is_group:
+            reports = [Report(report_name(one.name), one.sql) for one in day.reports]
+            group = simulate_group(what, reports, runner, say, advance)
+        else:
+            done = simulate(what, runner, say, advance)
+    if day.is_group:
+        _show(group.as_json(), json_file, partial(show_group, group))
+        return 0 if group.equal else DIFFERS
+    _show(done.as_json(), json_file, partial(show_day, done))
     return 0 if done.equal else DIFFERS
 
 
@@ -134,81 +144,11 @@ def _check_writable(path: Path) -> None:
         )
 
 
-def _show(day: DayAccount, json_file: Path | None) -> None:
+def _show(record: dict[str, object], json_file: Path | None, show: Callable[[], None]) -> None:
+    """Show a day, and write its figures where they are wanted."""
     if json_file is not None and str(json_file) == "-":
-        console.say_json(day.as_json())
+        console.say_json(record)
         return
     if json_file is not None:
-        json_file.write_text(console.to_text(day.as_json()), encoding="utf-8")
-    show_day(day)
-
-
-def show_day(day: DayAccount) -> None:
-    """A day as a table on stdout, with the verdict below it."""
-    grid = Grid(title=f"{day.report} on {day.engine}", title_justify="left")
-    for name in ("run", "weight", "arrived", "source rows", "kept rows", "kept bytes"):
-        grid.add_column(name, justify="left" if name == "run" else "right")
-    for name in ("executor CPU s", "process CPU s", "wall s"):
-        grid.add_column(name, justify="right")
-    early = any(run.early_result for run in day.runs)
-    if early:
-        grid.add_column("early result", justify="right")
-    for run in day.runs:
-        head = (str(run.index), f"{run.weight:g}", f"{run.arrived:.0%}")
-        if run.skipped:
-            grid.add_row(*head, "not opened")
-            continue
-        grid.add_row(
-            *head,
-            f"{run.rows_read:,}",
-            f"{run.state_rows_read:,}",
-            f"{run.state_bytes:,}",
-            f"{run.cpu_s:.2f}",
-            f"{run.process_cpu_s:.2f}",
-            f"{run.wall_s:.2f}",
-            *((_early_result(run),) if early else ()),
-        )
-    plain = day.batch
-    grid.add_row(
-        *("batch", f"{day.runs[-1].weight:g}", "100%", f"{plain.rows_read:,}", "", ""),
-        f"{plain.cpu_s:.2f}",
-        f"{plain.process_cpu_s:.2f}",
-        f"{plain.wall_s:.2f}",
-    )
-    console.output().print(grid)
-    console.say("\n".join(_verdict(day)))
-
-
-def _early_result(run: RunAccount) -> str:
-    if run.early_result is None:
-        return ""
-    return f"{run.early_result.rows:,} rows, {'equal' if run.early_result.equal else 'DIFFERS'}"
-
-
-def _early_verdicts(day: DayAccount) -> Iterator[str]:
-    for run in day.runs:
-        early = run.early_result
-        if early is not None and not early.equal:
-            yield f"the early result of run {run.index} DIFFERS from batch:"
-        if early is not None:
-            yield from (f"  {text}" for text in (*early.differences, *early.notes))
-
-
-def _verdict(day: DayAccount) -> Iterator[str]:
-    yield from _early_verdicts(day)
-    if day.equal or not day.differences:  # else it is the early results that differ
-        yield f"equal to batch: {day.rows:,} rows in {day.result}"
-    else:
-        yield f"DIFFERS from batch: {day.rows:,} rows in {day.result}"
-    yield from (f"  {text}" for text in (*day.differences, *day.notes))
-    if day.not_covered:
-        yield "this comparison does not cover what Sail itself gets wrong; use --engine spark:"
-        yield from (f"  {one['reason']}" for one in day.not_covered)
-    if day.weighted_ratio is not None and day.final_ratio is not None:
-        whole = f" ({day.process_ratio:.2f} by whole processes)" if day.process_ratio else ""
-        yield (
-            f"weighted cost {day.weighted_ratio:.2f} of batch{whole}, "
-            f"final run {day.final_ratio:.2f} of batch"
-        )
-    for reason, operators in day.waiting:
-        yield f"waits for the final run: {', '.join(operators)} ({reason_text(reason)})"
+        json_file.write_text(console.to_text(record), encoding="utf-8")
+    show()

@@ -53,6 +53,8 @@ SAIL = replace(
     run_start=50_000.0,
     stage_start=120_000.0,
     join_start=10_000.0,
+    member_start=50_000.0,
+    warm=1.0,
     buckets=False,
 )
 """All runs are in one session that is there already, and what a small day costs more than batch are

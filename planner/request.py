@@ -192,8 +192,10 @@ class PlanRequest:
     of the size of families; it beats estimates, and of two of one family the later one counts.
     ``borrowed``: what other reports keep over the same pins; it is read where that is cheapest, and
     never written or counted among what this day keeps. ``parameters``: the named parameters of the
-    text with their values for this day. ``batch_because``: why ``auto`` has to be batch, in words
-    for people; empty if the cost decides. Other methods do not look at it.
+    text with their values for this day. ``may_open``: the only early runs that may do anything,
+    because a report group opens an application at no others; None for all. ``batch_because``: why
+    ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
+    look at it.
     """
 
     report: str
@@ -209,4 +211,5 @@ class PlanRequest:
     problem: Problem = PDW
     parameters: tuple[Parameter, ...] = ()
     settings: Settings = field(default_factory=Settings)
+    may_open: tuple[int, ...] | None = None
     batch_because: str = ""

@@ -16,8 +16,8 @@ from forerun.demo.verdict import left_to_itself, verdict
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, SparkRunner
+from forerun.shown_day import show_day
 from forerun.simulate import make_account
-from forerun.simulation_command import show_day
 from forerun.tables import Table
 from include.days.prepare import latest_generation
 from include.machine.jvm import home_folder

@@ -158,6 +158,46 @@ def prepare_run(
     pinning and planning raise; and :class:`include.state.fence.GenerationClosedError` for a
     generation that clean-up has closed.
     """
+    asked = ask_for_run(
+        day,
+        run,
+        now=now,
+        method=method,
+        points=points,
+        settings=settings,
+        share=share,
+        incomplete=incomplete,
+    )
+    if isinstance(asked, PreparedRun):
+        return asked
+    started = time.perf_counter()
+    result = plan(asked.request)
+    return store_plan(asked, result, planning_s=time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRun:
+    """A run that is pinned and still to be planned: its planning request. ``tiny`` is that of
+    :class:`PreparedRun`."""
+
+    day: Day
+    request: PlanRequest
+    tiny: bool
+
+
+def ask_for_run(
+    day: Day,
+    run: int,
+    *,
+    now: datetime,
+    method: Method = "auto",
+    points: Sequence[TimePoint] | None = None,
+    settings: Settings | None = None,
+    share: bool = True,
+    incomplete: Sequence[tuple[str, str]] = (),
+) -> AskedRun | PreparedRun:
+    """Do all of :func:`prepare_run` that comes before planning; a run that is committed already is
+    prepared."""
     store, spec, at = day.store, day.spec, day.at
     if not 1 <= run <= spec.runs:
         hint = f"Its runs are 1 to {spec.runs}."
@@ -194,16 +234,13 @@ def prepare_run(
     )
     request = replace(request, batch_because=_why_batch(day, request, history, pins))
     tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
-    return _planned(day, request, tiny=tiny)
+    return AskedRun(day=day, request=request, tiny=tiny)
 
 
-def _planned(day: Day, request: PlanRequest, *, tiny: bool) -> PreparedRun:
-    """Plan, and store the plan under a key of its own: two planners of one run do not meet."""
-    started = time.perf_counter()
-    result = plan(request)
-    planning_s = time.perf_counter() - started
+def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> PreparedRun:
+    """Store a plan under a key of its own: two planners of one run do not meet."""
+    day, run = asked.day, asked.request.current
     day.refuse_closed()  # a chain that clean-up was taking apart would have looked shorter
-    run = request.current
     key = day.at.plan(run, uuid.uuid4().hex[:12])
     day.store.put(key, encode_plan(result.plan))
     idle = not result.plan.run.opened or not result.plan.run.stages
@@ -213,7 +250,7 @@ def _planned(day: Day, request: PlanRequest, *, tiny: bool) -> PreparedRun:
         plan_key=key,
         plan_uri=f"{day.store.root}/{key}",
         skip_reason="the plan gives this run nothing to do" if idle else "",
-        tiny=tiny,
+        tiny=asked.tiny,
         result=result,
         planning_s=planning_s,
     )

@@ -43,13 +43,16 @@ class Prices:
     shuffles a union of bucketed tables again. ``buckets``: rows that are kept by a key are in place
     for who wants them by it; without, nothing is kept by a key. ``run_start`` is what an
     application costs that does nothing, ``stage_start`` and ``join_start`` what a stage and a join
-    cost over no rows.
+    cost over no rows. ``member_start`` is what a run costs in an application that is open for other
+    reports, whose stages and joins start at ``warm`` times their price.
     Arithmetic of DECIMALs costs ``decimal_row`` as it is written, and ``narrow_decimal_row`` in
     stages of our own that compute exact sums."""
 
     run_start: float = c.RUN_START
     stage_start: float = c.STAGE_START
     join_start: float = c.JOIN_START
+    member_start: float = c.MEMBER_START
+    warm: float = c.WARM
     scan_row: float = c.SCAN_ROW
     scan_byte: float = c.SCAN_BYTE
     expression_row: float = c.EXPRESSION_ROW
@@ -77,6 +80,17 @@ class Prices:
     def times(self, factor: float) -> Prices:
         """The prices of an engine that takes so many times the CPU for each row and byte."""
         return replace(self, **{name: factor * getattr(self, name) for name in WORK})
+
+    def in_group(self) -> Prices:
+        """The prices of a report whose runs take part in applications of a report group. What the
+        applications themselves cost is for the group to charge: ``run_start`` of these prices, less
+        that of the report."""
+        return replace(
+            self,
+            run_start=self.member_start,
+            stage_start=self.warm * self.stage_start,
+            join_start=self.warm * self.join_start,
+        )
 
     def with_exact_sums(self) -> Prices:
         """The prices of stages whose sums of DECIMALs are narrowed and factored."""

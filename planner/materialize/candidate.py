@@ -33,6 +33,10 @@ class Candidate:
         """Whether a run reads what an earlier run or another report stored."""
         return self.extracted is not None and self.extracted.keeps
 
+    def is_worth_it(self, batch: Candidate) -> bool:
+        """Whether this is clearly cheaper than batch and its final run no dearer."""
+        return self.rank[0] < self.limit and self.by_run[-1] <= batch.by_run[-1]
+
     def without_tables(self) -> Candidate:
         """Return a copy without DP tables, for a candidate that will not be chosen."""
         return (

@@ -115,7 +115,7 @@ class RunOpening:
         if not candidates and request.method == "progressive":
             # Early work does not pay here, but early runs were asked for.
             candidates = self._candidates(True, None)
-        worth = [one for one in candidates if self._is_worth_it(one, batch)]
+        worth = [one for one in candidates if one.is_worth_it(batch)]
         if request.method not in ("auto", "progressive") and not early and not worth:
             # Early work does not pay here, but a method was asked for by name.
             candidates = self._candidates(False, None) or self._candidates(True, None)
@@ -133,7 +133,7 @@ class RunOpening:
         single change helps. Returns the decision for the best plan found that is worth choosing
         over batch; if there is none, for the old choice."""
         found = self._candidates(True, decision.batch)
-        worth = [one for one in found if self._is_worth_it(one, decision.batch)]
+        worth = [one for one in found if one.is_worth_it(decision.batch)]
         best = min(worth, key=in_order, default=decision.chosen)
         others = (decision.chosen, *decision.rejected, *found)
         rejected = tuple(one for one in others if one is not best)
@@ -151,14 +151,14 @@ class RunOpening:
                 continue
             one = self._candidate(seed.opened, found, *found.by_run)
             limit = decision.chosen if best is None else best[1]
-            if one.rank < limit.rank and self._is_worth_it(one, batch):
+            if one.rank < limit.rank and one.is_worth_it(batch):
                 best = (search, one)
         if best is None or best[1].extracted is None:
             return replace(decision, evaluations=self.evaluations)
         search, first = best
         improved = search.better(best[1].extracted)
         better = self._candidate(first.opened, improved, *improved.by_run)
-        chosen = better if improved.keeps and self._is_worth_it(better, batch) else first
+        chosen = better if improved.keeps and better.is_worth_it(batch) else first
         rejected = (decision.chosen, *decision.rejected)
         return replace(decision, chosen=chosen, rejected=rejected, evaluations=self.evaluations)
 
@@ -230,8 +230,8 @@ class RunOpening:
         improved = search.better(first.extracted)
         better = self._candidate(first.opened, improved, *improved.by_run)
         lost = first.keeps and not better.keeps
-        if batch is not None and self._is_worth_it(first, batch):
-            lost = lost or not self._is_worth_it(better, batch)
+        if batch is not None and first.is_worth_it(batch):
+            lost = lost or not better.is_worth_it(batch)
         return first if lost else better
 
     def _lean(
@@ -244,7 +244,7 @@ class RunOpening:
         tables of one set of opened runs take tens of megabytes."""
         ranked = sorted(found, key=in_order)
         keeping = [one for one in ranked if one.keeps]
-        worth = [one for one in keeping if batch is not None and self._is_worth_it(one, batch)]
+        worth = [one for one in keeping if batch is not None and one.is_worth_it(batch)]
         leading = [group[0].opened for group in (ranked, keeping, worth) if group]
         for opened, searched in searches.items():
             if opened not in leading:
@@ -278,7 +278,7 @@ class RunOpening:
             if plan.keeps
         ]
         if batch is not None:
-            found = [one for one in found if self._is_worth_it(one, batch)] or found
+            found = [one for one in found if one.is_worth_it(batch)] or found
         return [min(found, key=lambda one: one.rank)] if found else []
 
     def _may_pay(self, opened: tuple[int, ...], batch: Candidate) -> bool:
@@ -288,10 +288,6 @@ class RunOpening:
             return False
         alone = self._comparison.rank(opened, self._starts(opened))
         return alone[0] < CLEARLY * batch.rank[0]
-
-    def _is_worth_it(self, one: Candidate, batch: Candidate) -> bool:
-        """Return whether a candidate is clearly cheaper than batch and its final run no dearer."""
-        return one.rank[0] < one.limit and one.by_run[-1] <= batch.by_run[-1]
 
     def _candidate(
         self, opened: tuple[int, ...], chosen: ExtractedPlan | None, *costs: int
@@ -358,10 +354,15 @@ class RunOpening:
         bases = (self._base, *opened[:-1])
         return tuple(Span(base, run) for base, run in zip(bases, opened, strict=True))
 
+    def _may_open(self, run: int) -> bool:
+        """Whether an early run may do anything; one that gives a result always may."""
+        allowed = self._request.may_open
+        return allowed is None or run in allowed or run in self._comparison.early_results
+
     def _opened_sets(self) -> Iterator[tuple[int, ...]]:
         """Yield the sets of runs to open, each with those that give the result. If many early runs
         are left, only sets of the cheapest ones: work goes first where compute is cheap."""
-        early = range(self._request.current, self._last)
+        early = [run for run in range(self._request.current, self._last) if self._may_open(run)]
         wanted = (*self._comparison.early_results, self._last)
         free = tuple(run for run in early if run not in wanted)
         if self._request.settings.temporal == "early" or self._request.method == "progressive":

@@ -26,7 +26,8 @@ from forerun.accounts import DayAccount
 from forerun.demo.data import generate_day
 from forerun.planning import with_statistics
 from forerun.running import SparkRunner
-from forerun.simulate import Simulation, simulate
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
 from forerun.tables import Table, find_tables
 from include.machine.cpu_meter import run_measured
 from include.machine.jvm import (

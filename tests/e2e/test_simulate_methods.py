@@ -16,7 +16,8 @@ from forerun.accounts import DayAccount
 from forerun.deliveries import Splitter, parse_correlation
 from forerun.planning import with_statistics
 from forerun.running import Runner, open_runner
-from forerun.simulate import Simulation, simulate
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
 from forerun.tables import Table, find_tables
 from planner.api import plan
 from planner.errors import MethodError

@@ -4,6 +4,7 @@ query over what has arrived by then, and the account says so."""
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import pytest
 
 from forerun.cli import run
 from forerun.running import Runner, Used, open_runner
-from forerun.simulate import Simulation, simulate
-from forerun.simulation_command import show_day
+from forerun.shown_day import show_day
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
 from forerun.tables import find_tables
 from include.state.opening import open_store, split_uri
 from planner.contract import decode_plan, encode_plan
@@ -70,8 +72,8 @@ class Losing:
         self._runner = runner
         self.engine = runner.engine
 
-    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
-        root, key = split_uri(plan_uri)
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
+        root, key = split_uri(plan_uris[0])
         store = open_store(root)
         plan = decode_plan(store.get(key))
         if plan.run.early_result:
@@ -80,7 +82,7 @@ class Losing:
             changed = replace(plan.run, stages=(*before, less))
             runs = tuple(changed if r is plan.run else r for r in plan.runs)
             store.put(key, encode_plan(replace(plan, runs=runs)))
-        return self._runner.run(plan_uri, index, tiny=tiny)
+        return self._runner.run(plan_uris, name, tiny=tiny)
 
 
 def test_an_early_result_that_differs_is_said_and_fails_the_day(

@@ -13,7 +13,8 @@ import pytest
 
 from forerun.deliveries import Splitter, parse_correlation
 from forerun.running import Runner, open_runner
-from forerun.simulate import Simulation, simulate
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
 from forerun.tables import Table, find_tables
 from planner.errors import ForerunError
 from planner.request import TimePoint

@@ -13,7 +13,8 @@ import pytest
 
 from forerun.cli import run
 from forerun.running import open_runner
-from forerun.simulate import Simulation, simulate
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
 from forerun.tables import find_tables
 from planner.request import TimePoint
 from tests.selection import need_all

@@ -85,11 +85,11 @@ def test_only_what_the_query_reads_is_looked_at(tmp_path: Path) -> None:
     for place in (tmp_path / "twice" / "p.parquet", tmp_path / "twice.parquet"):
         pq.write_table(pa.table({"a": [1]}), place)
     sql = "WITH w AS (SELECT a FROM one) SELECT a FROM w JOIN TWO USING (a)"
-    tables, changing = read_day_tables(tmp_path, sql, None)
+    tables, changing = read_day_tables(tmp_path, [sql], None)
     assert (sorted(tables), changing) == (["Two", "one"], {"Two"})
-    assert read_day_tables(tmp_path, sql, "one,broken")[1] == {"one"}
+    assert read_day_tables(tmp_path, [sql], "one,broken")[1] == {"one"}
     with pytest.raises(RequestError, match="the table nowhere, which is not there") as caught:
-        read_day_tables(tmp_path, sql, "nowhere")
+        read_day_tables(tmp_path, [sql], "nowhere")
     assert "Two, broken, notes, one, twice" in caught.value.hint
     for name, words in (
         ("notes", "holds no Parquet files"),
@@ -97,7 +97,7 @@ def test_only_what_the_query_reads_is_looked_at(tmp_path: Path) -> None:
         ("twice", "has table twice twice"),
     ):
         with pytest.raises(ForerunError, match=words):
-            read_day_tables(tmp_path, f"SELECT (SELECT max(a) FROM {name}) AS a FROM one", None)
+            read_day_tables(tmp_path, [f"SELECT (SELECT max(a) FROM {name}) AS a FROM one"], None)
     with pytest.raises(SqlError, match="unknown table onee") as misspelt:
-        read_day_tables(tmp_path, "SELECT a FROM onee", None)
+        read_day_tables(tmp_path, ["SELECT a FROM onee"], None)
     assert misspelt.value.hint == "did you mean one?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ import pytest
 
 from forerun.deliveries import parse_correlation
 from forerun.running import InProcessRunner, Used
-from forerun.simulate import Simulation, simulate
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
 from forerun.tables import find_tables
 from include.engines import ENGINES
 from planner.request import TimePoint
@@ -58,9 +59,9 @@ class WatchedRunner(InProcessRunner):
         self.watched = Watched(started.session)
         self.runs: list[Executed] = []
 
-    def run(self, plan_uri: str, index: int, *, tiny: bool) -> Used:
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
         self.watched.work()
-        used = super().run(plan_uri, index, tiny=tiny)
+        used = super().run(plan_uris, name, tiny=tiny)
         self.runs.append(self.watched.work())
         return used
 

@@ -1,0 +1,210 @@
+"""Plans the reports of a group together: at which time points their application is opened.
+
+The reports of a group share applications, not sub-plans: at each time point there is one, for all
+reports that have work then. So what opening it costs is charged once, and whether a time point is
+worth it is for all reports to decide together. A report's best plan for a set of opened runs does
+not depend on what opening them costs; its planner has found one for every set that may pay. The
+search goes over sets of time points, and for each takes every report's cheapest plan that needs no
+others. The time points at which results are given are in every set: with no others, it is batch for
+the group, all queries in one application.
+
+Sharing what runs have in common while reports keep their own deadlines: iShare (Tang et al., SIGMOD
+2021) and section 2.1 of Tempura; here, reports share starts, and what they keep by borrowed views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from planner import api
+from planner.cost.constants import CLEARLY
+from planner.errors import ForerunError
+from planner.materialize.candidate import Candidate
+from planner.request import PlanRequest
+from planner.result import PlanResult
+
+_ALL_SETS_UP_TO = 6
+"""So many time points may be opened or not before only sets of the cheapest ones are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A report of a group, as it is to be planned: its request, and the group's time point of each
+    of its runs, in order. Time points are numbered from 1 in the order of time."""
+
+    request: PlanRequest
+    points: tuple[int, ...]
+
+    @property
+    def of_group(self) -> PlanRequest:
+        """The request with the prices of applications that are shared."""
+        settings = self.request.settings
+        prices = settings.prices.in_group()
+        return replace(self.request, settings=replace(settings, prices=prices))
+
+    @property
+    def application_cost(self) -> float:
+        """What an application costs beside what each of its reports is charged for it."""
+        prices = self.request.settings.prices
+        return prices.run_start - prices.in_group().run_start
+
+    def at(self, one: Candidate) -> frozenset[int]:
+        """The time points at which a plan of the report does anything."""
+        return frozenset(self.points[run - 1] for run in one.opened)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """The plans of a group's reports, in the order of its members; an error in place of one that
+    cannot be planned, which is for others no reason to wait.
+
+    ``opened``: the time points with an application. ``cost`` is the weighted cost of all, ``batch``
+    that of all queries in one application for each time point that gives results, in millionths of
+    a CPU second.
+    """
+
+    results: tuple[PlanResult | ForerunError, ...]
+    opened: tuple[int, ...] = ()
+    cost: float = 0.0
+    batch: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What a report may do: its planned result, and the candidates to choose among."""
+
+    member: Member
+    found: PlanResult
+    candidates: tuple[Candidate, ...]
+
+    def best(self, points: frozenset[int]) -> Candidate:
+        """The cheapest candidate that does nothing at other time points. There always is one where
+        these are among them: batch."""
+        possible = [one for one in self.candidates if self.member.at(one) <= points]
+        return min(possible, key=lambda one: (one.rank, one.opened))
+
+
+def whole_days(requests: Iterable[PlanRequest]) -> tuple[Member, ...]:
+    """Reports of a group that all have a run at each of its time points."""
+    return tuple(
+        Member(request=request, points=tuple(range(1, len(request.points) + 1)))
+        for request in requests
+    )
+
+
+def plan_group(members: Sequence[Member]) -> GroupPlan:
+    """Plan the rest of a day of all reports of a group together.
+
+    A report that was asked for by a method other than ``auto`` gets it, and the time points that it
+    takes are open for all. Raises nothing for what a single report's planning raises.
+    """
+    results: list[PlanResult | ForerunError] = []
+    options: list[_Options] = []
+    for member in members:
+        try:
+            found = api.plan(member.of_group)
+        except ForerunError as error:
+            results.append(error)
+            continue
+        results.append(found)
+        options.append(_Options(member, found, tuple(_candidates(found))))
+    if not options:
+        return GroupPlan(tuple(results))
+    needed: frozenset[int] = frozenset().union(*map(_needed, options))
+    chosen = _cheapest(options, needed)
+    place = iter(options)
+    planned = [
+        one if isinstance(one, ForerunError) else _planned(next(place), chosen) for one in results
+    ]
+    return _group_plan(options, planned, needed)
+
+
+def _candidates(found: PlanResult) -> Iterator[Candidate]:
+    """Yield what may be chosen: the plan that was, and where it is for the cost to decide, batch
+    and what is clearly cheaper."""
+    decision = found.decision
+    yield decision.chosen
+    if found.request.method != "auto" or found.request.settings.temporal == "early":
+        return
+    if not decision.chosen.is_batch:
+        yield decision.batch
+    yield from (one for one in decision.rejected if one.is_worth_it(decision.batch))
+
+
+def _needed(options: _Options) -> frozenset[int]:
+    """The time points that have to be open for a report, whatever it does: for its results at
+    least."""
+    return frozenset.intersection(*map(options.member.at, options.candidates))
+
+
+def _cheapest(options: Sequence[_Options], needed: frozenset[int]) -> frozenset[int]:
+    """The set of time points that costs the least; more than the needed ones only if that is
+    clearly cheaper."""
+    wanted = {p for one in options for c in one.candidates for p in one.member.at(c)}
+    prices = _prices(options)
+    sets = _sets(sorted(wanted - needed, key=lambda point: (prices[point], point)))
+    costs = {needed | extra: _cost(options, needed | extra) for extra in sets}
+    best = min(costs, key=lambda points: (costs[points], sorted(points)))
+    return best if costs[best] < CLEARLY * costs[needed] else needed
+
+
+def _sets(free: Sequence[int]) -> Iterator[frozenset[int]]:
+    """Yield sets of time points, given in the order of their prices."""
+    if len(free) <= _ALL_SETS_UP_TO:
+        for count in range(len(free) + 1):
+            yield from map(frozenset, combinations(free, count))
+    else:
+        yield from (frozenset(free[:count]) for count in range(len(free) + 1))
+
+
+def _cost(options: Sequence[_Options], points: frozenset[int]) -> float:
+    return _starts(options, points) + sum(one.best(points).total for one in options)
+
+
+def _starts(options: Iterable[_Options], points: Iterable[int]) -> float:
+    """The weighted cost of an application at each of these time points."""
+    options = tuple(options)
+    prices = _prices(options)
+    each = max(one.member.application_cost for one in options)
+    return each * sum(prices[point] for point in points)
+
+
+def _prices(options: Iterable[_Options]) -> Mapping[int, float]:
+    """The price of compute at each time point: the highest that a report gives for it."""
+    found: dict[int, float] = {}
+    for one in options:
+        member = one.member
+        for point, time in zip(member.points, member.request.points, strict=True):
+            found[point] = max(found.get(point, 0.0), time.weight)
+    return found
+
+
+def _planned(options: _Options, points: frozenset[int]) -> PlanResult:
+    """The report's plan if only these time points are open. Where that is not the one which was
+    found first, it is planned again, so that it has its stages."""
+    best = options.best(points)
+    if best is options.found.decision.chosen:
+        return options.found
+    member = options.member
+    allowed = tuple(run for run, point in enumerate(member.points, 1) if point in points)
+    return api.plan(replace(member.of_group, may_open=allowed))
+
+
+def _group_plan(
+    options: Sequence[_Options],
+    planned: Sequence[PlanResult | ForerunError],
+    needed: frozenset[int],
+) -> GroupPlan:
+    """Add up what was planned."""
+    decisions = [one.decision for one in planned if not isinstance(one, ForerunError)]
+    opened: frozenset[int] = frozenset()
+    for one, decision in zip(options, decisions, strict=True):
+        opened |= one.member.at(decision.chosen)
+    return GroupPlan(
+        results=tuple(planned),
+        opened=tuple(sorted(opened)),
+        cost=_starts(options, opened) + sum(one.chosen.total for one in decisions),
+        batch=_starts(options, needed) + sum(one.batch.total for one in decisions),
+    )
