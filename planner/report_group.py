@@ -44,12 +44,6 @@ class Member:
         prices = settings.prices.in_group()
         return replace(self.request, settings=replace(settings, prices=prices))
 
-    @property
-    def application_cost(self) -> float:
-        """What an application costs beside what each of its reports is charged for it."""
-        prices = self.request.settings.prices
-        return prices.run_start - prices.in_group().run_start
-
     def at(self, one: Candidate) -> frozenset[int]:
         """The time points at which a plan of the report does anything."""
         return frozenset(self.points[run - 1] for run in one.opened)
@@ -167,7 +161,7 @@ def _starts(options: Iterable[_Options], points: Iterable[int]) -> float:
     """The weighted cost of an application at each of these time points."""
     options = tuple(options)
     prices = _prices(options)
-    each = max(one.member.application_cost for one in options)
+    each = max(one.member.request.settings.prices.application for one in options)
     return each * sum(prices[point] for point in points)
 
 

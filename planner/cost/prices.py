@@ -83,14 +83,19 @@ class Prices:
 
     def in_group(self) -> Prices:
         """The prices of a report whose runs take part in applications of a report group. What the
-        applications themselves cost is for the group to charge: ``run_start`` of these prices, less
-        that of the report."""
+        applications themselves cost, :attr:`application`, is for the group to charge."""
         return replace(
             self,
             run_start=self.member_start,
             stage_start=self.warm * self.stage_start,
             join_start=self.warm * self.join_start,
         )
+
+    @property
+    def application(self) -> float:
+        """What an application costs beside what each of its reports is charged for taking part. Its
+        first stage is cold."""
+        return self.run_start - self.member_start + (1 - self.warm) * self.stage_start
 
     def with_exact_sums(self) -> Prices:
         """The prices of stages whose sums of DECIMALs are narrowed and factored."""

@@ -6,8 +6,8 @@ million has 8 digits in a DECIMAL(12,2). Two rewrites of an aggregate use the bo
 that a run reads:
 
 * **Narrowing.** In ``sum(e)`` each column of ``e`` is cast to the digits that its bounds need. All
-  operations in ``e`` are exact in both forms (``+``, ``-``, ``*`` and CASE, no scale is lost), so
-  every row gives the same value. The sum is cast to the type that it had.
+  operations in ``e`` are exact in both forms (``+``, ``-``, ``*``, CASE and casts that lose no
+  digit), so every row gives the same value. The sum is cast to the type that it had.
 * **Factoring.** ``sum(x * f)`` where ``f`` has columns of few values only is the sum over their
   values of ``sum(x) * f``: the rows are grouped by these columns as well, each group is multiplied
   once, and the groups are added up. The distributive law, which holds for NULLs too: a NULL in
@@ -145,14 +145,31 @@ class ExactSums:
         if scalar.name == "case":
             return self._case(scalar)
         if scalar.name == "cast":
-            inner = self._narrow(scalar.args[0])
-            if inner.bounds is not None and inner.scalar.type.scale == scalar.type.scale:
-                if _is_decimal(inner.scalar):
-                    return inner
-                digits = min(inner.bounds.digits(0), scalar.type.precision)
-                return _Narrow(_as(inner.scalar, decimal(digits, 0)), inner.bounds)
-            return _Narrow(scalar, None)
+            return self._cast(scalar)
+        if scalar.name == "neg":
+            return self._negative(scalar)
         return _Narrow(scalar, None)
+
+    def _cast(self, call: Call) -> _Narrow:
+        """Narrow a cast that loses no digit: its scale is that of the value, or larger."""
+        inner = self._narrow(call.args[0])
+        type_ = inner.scalar.type
+        if inner.bounds is None or not (type_.is_integer or _is_decimal(inner.scalar)):
+            return _Narrow(call, None)
+        scale = call.type.scale
+        digits = inner.bounds.digits(scale)
+        if type_.scale > scale or digits > call.type.precision:
+            return _Narrow(call, None)
+        if _is_decimal(inner.scalar) and type_.scale == scale:
+            return inner
+        return _Narrow(_as(inner.scalar, decimal(digits, scale)), inner.bounds)
+
+    def _negative(self, call: Call) -> _Narrow:
+        inner = self._narrow(call.args[0])
+        if inner.bounds is None or not _is_decimal(inner.scalar):
+            return _Narrow(call, None)
+        bounds = Bounds(-inner.bounds.high, -inner.bounds.low)
+        return _Narrow(Call("neg", (inner.scalar,), inner.scalar.type), bounds)
 
     def _arithmetic(self, call: Call) -> _Narrow:
         left, right = (self._narrow(arg) for arg in call.args)

@@ -31,6 +31,9 @@ _FACTORS = (
     "price", "wide", "discount", "tax", "(1 - discount)", "(1 + tax)", "(discount - tax)", "n",
     "-2", "CASE WHEN n > 1 THEN price ELSE 0 END", "CASE WHEN n > 2 THEN discount END",
     "CAST(price AS DECIMAL(20,2))", "coalesce(price, 0)", "(1 - discount * tax)",
+    "-price", "-(discount - tax)", "CAST(-price AS DECIMAL(25,4))", "CAST(n AS DECIMAL(9,3))",
+    "CASE WHEN n IS NULL THEN price * (1 - discount) ELSE -tax END",
+    "CAST(tax AS DECIMAL(12,1))", "IF(price IS NULL, -wide, CAST(discount AS DECIMAL(20,4)))",
 )  # fmt: skip
 _CALLS = (
     "count(*)", "count(price)", "min(wide)", "max(tax)", "sum(n)", "sum(discount)",
@@ -113,10 +116,12 @@ def check(seed: int, engine: Any) -> tuple[bool, bool]:
     assert [(c.id, c.type) for c in exact.columns] == [(c.id, c.type) for c in plain.columns]
     engine.bind("t", COLUMNS, rows)
     try:
-        expected = engine.query(to_sql(plain))
-    except Exception:  # noqa: BLE001 - Sail refuses two sums of one column in different types
-        return False, False
-    compare_bags(expected, engine.query(to_sql(exact)), magnitude=1e9)
+        expected, found = engine.query(to_sql(plain)), engine.query(to_sql(exact))
+    except Exception as error:
+        if "duplicate unqualified field name" not in str(error):
+            raise
+        return False, False  # Sail refuses two sums of one column in different types
+    compare_bags(expected, found, magnitude=1e9)
     before, after = ([n for n in walk(r) if isinstance(n, Aggregate)] for r in (plain, exact))
     return len(after) == len(before) and casts(after) > casts(before), len(after) > len(before)
 
@@ -125,6 +130,19 @@ def casts(nodes: list[Aggregate]) -> int:
     calls = [call for node in nodes for _, call in node.calls]
     scalars = [scalar for call in calls for arg in call.args for scalar in parts(arg)]
     return sum(isinstance(s, Call) and s.name == "cast" for s in scalars)
+
+
+def test_what_is_taken_back_is_narrowed_like_what_is_added():
+    sql = "SELECT sum(IF(n IS NULL, price * (1 - discount), -tax)) AS gross FROM t GROUP BY g"
+    bounds = {"price": "999.99", "discount": "0.10", "tax": "0.025"}
+    stats = tuple((n, ColumnStats(minimum="0.00", maximum=m)) for n, m in bounds.items())
+    (call,) = [
+        call
+        for node in walk(forms(sql, source(stats))[1])
+        if isinstance(node, Aggregate)
+        for _, call in node.calls
+    ]
+    assert call.args[0].type.sql == "DECIMAL(10,4)"
 
 
 @pytest.mark.parametrize("start", range(0, 300, 100))

@@ -1,0 +1,156 @@
+"""Reports planned together: which time points are opened, what that costs, and for whom."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from planner import api
+from planner.algebra.types import BIGINT, STRING
+from planner.errors import ForerunError
+from planner.explain import group
+from planner.report_group import GroupPlan, Member, plan_group, whole_days
+from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.result import PlanResult
+from tests.planner.starts import CHEAP_RUNS
+
+SALES = Source(
+    name="sales",
+    columns=(
+        SourceColumn(name="k", type=BIGINT),
+        SourceColumn(name="g", type=STRING),
+        SourceColumn(name="v", type=BIGINT),
+    ),
+    changing=True,
+    rows=20_000_000,
+    bytes=800_000_000,
+    stats=(("g", ColumnStats(distinct=10.0)),),
+)
+SUMS = "SELECT g, sum(v) AS s FROM sales GROUP BY g"
+COUNTS = "SELECT k % 7 AS d, count(*) AS n FROM sales GROUP BY k % 7"
+MEDIANS = "SELECT g, median(v) AS m FROM sales GROUP BY g"
+DEAR_STARTS = replace(CHEAP_RUNS, run_start=6e6, member_start=500_000.0, warm=0.5)
+"""An early run of one report is not repaid by what it saves, one of three is."""
+DAY = (TimePoint(weight=0.5, arrived=0.8), TimePoint(weight=1.0))
+
+
+def request(
+    sql: str, name: str = "r", points: tuple[TimePoint, ...] = DAY, rows: int = 20_000_000
+) -> PlanRequest:
+    return PlanRequest(
+        report=name,
+        sql=sql,
+        sources=(replace(SALES, rows=rows, bytes=40 * rows),),
+        points=points,
+        settings=Settings(prices=DEAR_STARTS),
+    )
+
+
+def planned(*requests: PlanRequest) -> GroupPlan:
+    return plan_group(whole_days(requests))
+
+
+def opened(result: PlanResult | ForerunError) -> list[int]:
+    assert isinstance(result, PlanResult)
+    return [run.index for run in result.plan.runs if run.opened]
+
+
+def test_an_early_application_that_one_report_does_not_repay_is_repaid_by_several():
+    alone = request(SUMS)
+    assert api.plan(alone).plan.method == "batch"
+    assert planned(alone).opened == (2,)
+    together = planned(*(request(SUMS, f"r{i}") for i in range(4)))
+    assert together.opened == (1, 2)
+    assert [opened(one) for one in together.results] == [[1, 2]] * 4
+    assert together.cost < 0.94 * together.batch
+
+
+def test_a_report_does_early_only_what_pays_for_it():
+    together = planned(*(request(SUMS, f"r{i}") for i in range(4)), request(MEDIANS, "m"))
+    assert together.opened == (1, 2)
+    assert opened(together.results[-1]) == [2]
+
+
+def test_a_time_point_that_too_few_want_is_not_opened_for_any():
+    small = request(COUNTS, rows=4_000_000)
+    together = planned(small, request(MEDIANS, "m"))
+    assert together.opened == (2,)
+    assert together.cost == together.batch
+    assert [opened(one) for one in together.results] == [[2], [2]]
+
+
+def test_a_report_that_cannot_be_planned_is_an_error_and_the_others_are_planned():
+    together = planned(request("SELECT nowhere FROM sales", "broken"), request(SUMS, "fine"))
+    broken, fine = together.results
+    assert isinstance(broken, ForerunError)
+    assert "nowhere" in str(broken)
+    assert opened(fine) == [2]
+    shown = group.render(
+        whole_days((request("SELECT 1", "broken"), request(SUMS, "fine"))), together
+    )
+    assert "error: " in shown
+    assert "report fine: batch" in shown
+
+
+def test_a_group_of_none_and_one_of_broken_reports_only():
+    assert plan_group([]).results == ()
+    assert planned(request("SELECT", "broken")).opened == ()
+
+
+def test_reports_with_other_runs_meet_at_time_points():
+    """One report is due at the second time point, the others at the third: its results are given
+    there, and its early work is done in the application that is open for all."""
+    early = request(SUMS, "early", (TimePoint(weight=0.5, arrived=0.9), TimePoint(weight=1.0)))
+    late = [
+        request(SUMS, f"late{i}", (DAY[0], TimePoint(weight=0.9, arrived=0.9), DAY[1]))
+        for i in range(4)
+    ]
+    members = [
+        Member(request=early, points=(1, 2)),
+        *(Member(request=one, points=(1, 2, 3)) for one in late),
+    ]
+    together = plan_group(members)
+    assert {2, 3} <= set(together.opened)
+    assert opened(together.results[0]) == [1, 2]
+    assert all(1 in opened(one) for one in together.results[1:])
+
+
+def test_runs_that_may_not_be_opened_are_not():
+    free = replace(request(SUMS), settings=Settings(prices=CHEAP_RUNS), points=(DAY[0], *DAY))
+    assert 1 in opened(api.plan(free)) or 2 in opened(api.plan(free))
+    assert opened(api.plan(replace(free, may_open=()))) == [3]
+    assert opened(api.plan(replace(free, may_open=(2, 3)))) == [2, 3]
+    forced = replace(free, method="progressive", may_open=(2,))
+    assert opened(api.plan(forced)) == [2, 3]
+
+
+def test_early_work_that_was_asked_for_is_opened_for_all():
+    asked = replace(request(MEDIANS, "m"), method="progressive")
+    together = planned(asked, request(SUMS))
+    assert together.opened == (1, 2)
+    assert opened(together.results[0]) == [1, 2]
+    assert opened(together.results[1]) == [1, 2], "the application is there anyway"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_never_dearer_by_estimate_than_apart_nor_than_batch_together(seed: int):
+    rng = random.Random(f"group-{seed}")
+    count = rng.randint(2, 4)
+    weights = [rng.choice((0.2, 0.4, 0.7, 1.0)) for _ in range(count - 1)]
+    points = (
+        *(TimePoint(weight=w, arrived=(i + 1) / count) for i, w in enumerate(weights)),
+        TimePoint(weight=1.0),
+    )
+    requests = [
+        request(
+            rng.choice((SUMS, COUNTS, MEDIANS)), f"r{i}", points, rng.choice((10**5, 10**7, 10**8))
+        )
+        for i in range(rng.randint(1, 5))
+    ]
+    together = planned(*requests)
+    apart = sum(api.plan(one).decision.chosen.total for one in requests)
+    assert together.cost <= apart * (1 + 1e-9)
+    assert together.cost <= together.batch * (1 + 1e-9)
+    assert together.opened[-1] == count
