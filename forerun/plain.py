@@ -6,6 +6,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -42,7 +43,7 @@ class PlainQuery:
 
     def run_own(self) -> tuple[Generation, RunAccount]:
         """The same in stages of our own: what the query would cost as we write it."""
-        return self._run("own", self.spec.sql, own_batch=True)
+        return self._run("own", self.spec.sql, own_batch="always")
 
     def compare(self, at: Generation, plain_at: Generation, run: int = 0) -> Comparison:
         """The result that a run of a day committed, by default the final one, against that of
@@ -68,7 +69,7 @@ class PlainQuery:
         return self._prepare("batch", self.spec.sql)
 
     def _run(
-        self, what: str, sql: str, *, own_batch: bool = False
+        self, what: str, sql: str, *, own_batch: Literal["always", "never"] = "never"
     ) -> tuple[Generation, RunAccount]:
         day, prepared = self._prepare(what, sql, own_batch=own_batch)
         used = self.runner.run([prepared.plan_uri], day.at.report, tiny=prepared.tiny)

@@ -103,7 +103,7 @@ def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
 
 def _read(request: PlanRequest) -> Reading:
     check(request)
-    if request.settings.state_budget == 0 and not request.committed:
+    if request.settings.state_budget == 0 and not request.committed and request.method != "auto":
         request = replace(request, method="batch")  # nothing can be kept, so there is only batch
     if request.method != "auto":
         request = replace(request, batch_because="")
@@ -136,7 +136,7 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
     decision, memo = best.decision, best.explored.memo
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
-    if chosen.is_batch:
+    if chosen.is_text:
         runs = _batch_runs(read, best)
     else:
         runs, used = _runs(read, best)
@@ -145,10 +145,10 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
         version=CONTRACT_VERSION,
         report=request.report,
         sql=request.sql,
-        method="batch" if chosen.is_batch else "incremental",
+        method=chosen.kind,
         current=request.current,
-        # Batch is the user's own text: whatever is declared, it does not matter.
-        sources=_source_tables(read, frozenset() if chosen.is_batch else read.relied),
+        # For the user's own text, it does not matter what is declared.
+        sources=_source_tables(read, frozenset() if chosen.is_text else read.relied),
         families=used,
         runs=runs,
         session=request.settings.session,

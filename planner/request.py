@@ -132,8 +132,9 @@ class Settings:
     is planned alone to compare it with all together.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
     ``small_sides``: the small side of a join with a large one is computed before the stage.
-    ``own_batch``: the method ``batch`` runs stages of our own in place of the user's text: what
-    rewriting saves without any early work.
+    ``own_batch``: where nothing is done early, stages of our own run in place of the user's text:
+    by ``auto`` where that is clearly cheaper (``cost``), by ``auto`` and ``batch`` in any case
+    (``always``: what rewriting saves without any early work), or nowhere (``never``).
     ``prices`` are what work costs, and what starting it does. ``allowed_functions``: functions that
     the deployment allows to reports although they are refused by default
     (:mod:`planner.algebra.spark_functions`).
@@ -148,7 +149,7 @@ class Settings:
     compare: int = 100_000
     exact_sums: bool = True
     small_sides: bool = True
-    own_batch: bool = False
+    own_batch: Literal["cost", "always", "never"] = "cost"
     prices: Prices = SPARK
     allowed_functions: tuple[str, ...] = ()
     session: tuple[tuple[str, str], ...] = (

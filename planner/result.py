@@ -47,8 +47,9 @@ class PlanResult:
 
     @property
     def decided(self) -> str:
-        """``batch``, or the name of the method whose plan was chosen."""
-        return "batch" if self.decision.chosen.is_batch else self.compared.best.method.name
+        """``batch``, ``own-batch``, or the name of the method whose plan was chosen."""
+        chosen = self.decision.chosen
+        return chosen.kind if chosen.is_batch else self.compared.best.method.name
 
     @property
     def request(self) -> PlanRequest:

@@ -1,5 +1,5 @@
-"""No-regret, measured: after days on which early work cost more than batch would have, a report
-is batch until it is worth trying again.
+"""No-regret, measured: after days on which early work, or own batch, cost more than the user's text
+would have, a report is batch until it is worth trying again.
 
 What a day took is measured. What batch would have taken there is not, since it did not run: it is
 the estimate of batch, brought to this report and machine by what runs took for what they were
@@ -39,8 +39,9 @@ _LEAST_WORK_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedDay:
-    """A day that worked early: what it took and what batch would have taken, in CPU seconds of
-    whole processes times weights. ``rows`` of each source are those of its final run."""
+    """A day that worked early or was own batch: what it took and what the user's text would have
+    taken, in CPU seconds of whole processes times weights. ``rows`` of each source are those of its
+    final run."""
 
     day: str
     measured_s: float
@@ -84,7 +85,7 @@ def why_batch(
     losses: int,
     opening_s: float,
 ) -> str:
-    """Say why a day should not work early; empty if it may.
+    """Say why a day should be the user's own text; empty if it need not.
 
     ``history`` is the ledger, oldest first; what it has of ``day`` and later ones does not count.
     ``rows`` of each source are those that the whole day is expected to have, ``runs`` is how many
@@ -93,7 +94,11 @@ def why_batch(
     """
     before = [entry for entry in history if entry.day < day.isoformat()]
     generations = list(_whole_generations(before, runs))
-    worked = {found[-1].day: found for found in generations if len(found) > 1}
+    worked = {
+        found[-1].day: found
+        for found in generations
+        if len(found) > 1 or found[-1].method == "own-batch"
+    }
     newest = [worked[name] for name in sorted(worked)][-losses:]
     if not losses or len(newest) < losses:
         return ""
@@ -165,7 +170,7 @@ def _sentence(judged: Sequence[JudgedDay], batch_runs: int) -> str:
     )
     count = "day" if len(judged) == 1 else f"{len(judged)} days"
     return (
-        f"on the last {count} that worked early that cost more than batch: {days} (weighted CPU "
+        f"the last {count} in stages of our own cost more than batch: {days} (weighted CPU "
         f"seconds of whole processes; batch {source}). It is tried again {_TRY_AGAIN.days} days "
         "after the last of them, and when a source has over twice or under half the rows"
     )

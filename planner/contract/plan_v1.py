@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 CONTRACT_VERSION = 1
+PlanMethod = Literal["incremental", "batch", "own-batch"]
+"""What a plan does, see :class:`Plan`."""
 RUN_COLUMN = "__run"
 WEIGHT_COLUMN = "__w"
 LATER = "later"
@@ -208,7 +210,8 @@ class NotIncremental:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A whole day. ``method`` is ``incremental`` or ``batch`` (the user's own text, once).
+    """A whole day. ``method`` is ``incremental``, ``batch`` (the user's own text, once) or
+    ``own-batch`` (once, in stages of our own); the latter two keep nothing.
     ``objective`` names what plans were compared by (:mod:`planner.materialize.objective`).
     ``shared``: which of the families are borrowed from other reports. ``batch_because``: why the
     day is batch although that was not asked for, where something else than the cost decided."""
@@ -216,7 +219,7 @@ class Plan:
     version: int
     report: str
     sql: str
-    method: Literal["incremental", "batch"]
+    method: PlanMethod
     current: int
     sources: tuple[SourceTable, ...]
     families: tuple[Family, ...]

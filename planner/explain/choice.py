@@ -1,9 +1,11 @@
-"""Why a plan is batch although early work was possible, in one sentence."""
+"""Why a plan is batch although early work was possible, and whose text runs then: one sentence
+each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.explain.methods import NAMES
 from planner.materialize.candidate import Candidate
 from planner.materialize.objective import MICRO, OBJECTIVES, Objective
 from planner.result import PlanResult
@@ -31,12 +33,29 @@ def why_batch(found: PlanResult) -> Iterator[str]:
         return
     share = best.total / decision.batch.total if decision.batch.total else 1.0
     if best.total < best.limit:
-        against = f"but its final run alone {best.by_run[-1] / MICRO:.2f}, more than batch"
+        against = (
+            f"but its final run alone {best.by_run[-1] / MICRO:.2f}, more than "
+            f"{NAMES[decision.late.kind]}"
+        )
     else:
         below = best.limit / decision.batch.total if decision.batch.total else 1.0
         against = f"{share:.2f} of batch; worth it below {below:.2f}"
     cost = f"{best.total / MICRO:.2f} CPU s weighted"
     yield f"  no early work: at best ({_runs(best)}) {cost}, {against}"
+
+
+def why_own(found: PlanResult) -> Iterator[str]:
+    """Own batch beside the user's text, where it is the plan because it is cheaper."""
+    decision = found.decision
+    own = decision.late
+    if decision.chosen is not own or own.is_text:
+        return
+    share = own.rank[0] / decision.batch.rank[0]
+    if found.request.settings.own_batch == "always":
+        yield f"  own batch, as asked for: {share:.2f} of the text as it was written"
+        return
+    below = own.limit / decision.batch.rank[0]
+    yield f"  own batch: {share:.2f} of the text as it was written; worth it below {below:.2f}"
 
 
 def budgets_spent(found: PlanResult) -> Iterator[str]:

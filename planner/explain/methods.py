@@ -9,18 +9,24 @@ from planner.materialize.objective import MICRO
 from planner.materialize.portfolio import MethodPlan
 from planner.result import PlanResult
 
+NAMES = {"batch": "batch", "own-batch": "own batch"}
+"""What plans without early work are called."""
+
 
 def lines(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> Iterator[str]:
     """A line per method: its cost, or the reason why it does not apply."""
     decision, compared = found.decision, found.compared
     name = found.decided
-    yield f"by method (weighted CPU s, estimates), of which {name} was chosen:"
+    chosen = NAMES.get(decision.chosen.kind, name)
+    yield f"by method (weighted CPU s, estimates), of which {chosen} was chosen:"
     for one in plans_by_method:
         cost = one.why_not if one.candidate is None else _cost(one.candidate, decision.batch)
         yield f"  {one.method.name:<6} {cost}"
     if name == "auto":
         yield f"  auto   {_cost(decision.chosen, decision.batch)}"
     yield f"  batch  {_cost(decision.batch, decision.batch)}"
+    if not decision.late.is_text:
+        yield f"  {NAMES[decision.late.kind]}  {_cost(decision.late, decision.batch)}"
     if compared.left_out:
         yield (
             f"  not compared when this was chosen, since enough ways had been evaluated: "
@@ -40,7 +46,7 @@ def why_not(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> str:
             continue
         out += [*_against(one.candidate, found), f"  keeps {'; '.join(one.keeps) or 'nothing'}", ""]
     for other in sorted(decision.rejected, key=lambda rejected: rejected.rank):
-        what = "batch" if other.is_batch else f"these runs opened: {_runs(other)}"
+        what = NAMES.get(other.kind) or f"these runs opened: {_runs(other)}"
         out += [what, *_against(other, found), ""]
     return "\n".join(out)
 

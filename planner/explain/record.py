@@ -63,7 +63,7 @@ def _search(found: PlanResult) -> dict[str, object]:
 
 def _candidate(one: Candidate, chosen: bool) -> Json:
     return {
-        "method": "batch" if one.is_batch else "incremental",
+        "method": one.kind,
         "opened": list(one.opened),
         "cost_by_run": [round(cost) for cost in one.by_run],
         "weighted_cost": round(one.total),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from planner.algebra.describe import label
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
 from planner.explain import methods
-from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch
+from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch, why_own
 from planner.explain.reasons import reason_text
 from planner.materialize.objective import MICRO
 from planner.materialize.portfolio import MethodPlan
@@ -65,7 +65,8 @@ def render(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> str
     method alone would give, if that is at hand."""
     plan = found.plan
     choice = (
-        *compared(found), *why_batch(found), *kept_of_budget(found), *budgets_spent(found),
+        *compared(found), *why_own(found), *why_batch(found),
+        *kept_of_budget(found), *budgets_spent(found),
     )  # fmt: skip
     parts = [*_header(plan), *choice, "", *_tree_text(lines(found))]
     parts += _early_results(found)
@@ -102,10 +103,12 @@ def _early_results(found: PlanResult) -> Iterator[str]:
 
 def _header(plan: Plan) -> Iterator[str]:
     opened = sum(run.opened for run in plan.runs)
-    how = f"batch, {_batch_runs(opened)}" if plan.method == "batch" else (
-        f"incremental, {opened} of {len(plan.runs)} runs opened"
-    )  # fmt: skip
-    yield f"report {plan.report}: {how}"
+    how = {
+        "incremental": f"incremental, {opened} of {len(plan.runs)} runs opened",
+        "batch": f"batch, {_batch_runs(opened)}",
+        "own-batch": "own batch, one run at the end in stages of our own",
+    }
+    yield f"report {plan.report}: {how[plan.method]}"
     for run in plan.runs:
         state = "committed" if run.committed else "opened" if run.opened else "not opened"
         count = len(run.stages)

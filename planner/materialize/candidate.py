@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from planner.contract.plan_v1 import PlanMethod
 from planner.temporal.extraction import ExtractedPlan
 
 
@@ -11,9 +12,9 @@ from planner.temporal.extraction import ExtractedPlan
 class Candidate:
     """A plan for the rest of the day, in millionths of a CPU second. ``by_run`` has the cost of
     each opened run with its fixed cost, ``total`` is the weighted sum; candidates are compared by
-    ``rank``, and clearly cheaper than batch if its first number is below ``limit``. Without
-    ``extracted`` it is batch: the user's query in every run that gives the result. ``held`` are the
-    estimated bytes in the store after each of its runs but the last."""
+    ``rank``, and clearly cheaper than what it is compared with if its first number is below
+    ``limit``. Without ``extracted`` it is the user's own text in every run that gives the result.
+    ``held`` are the estimated bytes in the store after each of its runs but the last."""
 
     opened: tuple[int, ...]
     extracted: ExtractedPlan | None
@@ -24,8 +25,8 @@ class Candidate:
     limit: float = 0.0
 
     @property
-    def is_batch(self) -> bool:
-        """Whether this is batch, for which no plan was extracted."""
+    def is_text(self) -> bool:
+        """Whether this is the user's own text, for which no plan was extracted."""
         return self.extracted is None
 
     @property
@@ -36,6 +37,18 @@ class Candidate:
     def is_worth_it(self, batch: Candidate) -> bool:
         """Whether this is clearly cheaper than batch and its final run no dearer."""
         return self.rank[0] < self.limit and self.by_run[-1] <= batch.by_run[-1]
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether nothing is done early: the user's own text, or own batch."""
+        return not self.keeps
+
+    @property
+    def kind(self) -> PlanMethod:
+        """What the plan is called that is made of this."""
+        if self.keeps:
+            return "incremental"
+        return "batch" if self.is_text else "own-batch"
 
     def without_tables(self) -> Candidate:
         """Return a copy without DP tables, for a candidate that will not be chosen."""
@@ -53,13 +66,15 @@ def in_order(one: Candidate) -> tuple[tuple[float, ...], tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The chosen candidate, batch, and the rejected ones. ``evaluations`` counts the alternatives
-    that were costed in all searches. ``open`` says whether early work was a choice at all: not if
-    batch is asked for or the day is at its end. ``budget`` is the most bytes that may be kept, or
-    None."""
+    """The chosen candidate, batch as the user's own text, and the rejected candidates. ``late`` is
+    what the plan is without early work, which has to be clearly cheaper: the text, or own batch.
+    ``evaluations`` counts the alternatives that were costed in all searches. ``open`` says whether
+    early work was a choice at all: not if batch is asked for or the day is at its end. ``budget``
+    is the most bytes that may be kept, or None."""
 
     chosen: Candidate
     batch: Candidate
+    late: Candidate
     rejected: tuple[Candidate, ...]
     evaluations: int
     open: bool

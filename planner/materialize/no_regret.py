@@ -35,6 +35,13 @@ class NoRegretLimit:
         mine = self.uncertainty.of_cost(chosen, self.weights)
         return max(low, min(high, self.batch - SURE * spread(mine, self._error_terms)))
 
+    def limit_for_good(self, chosen: ExtractedPlan) -> float:
+        """Return the limit of a plan that is one run, which nothing puts right later: all of the
+        interval counts, however cheap the plan is, and so do errors of the prices."""
+        mine = self.uncertainty.of_cost(chosen, self.weights)
+        sure = self.batch - SURE * spread(mine, self._error_terms)
+        return min(CLEAREST * self.batch, sure)
+
     @cached_property
     def _error_terms(self) -> Mapping[ErrorTerm, float]:
         total: dict[ErrorTerm, float] = {}

@@ -104,36 +104,35 @@ class RunOpening:
         plan is chosen even where it does not pay, and batch only where there is none."""
         request = self._request
         batch = self._batch()
-        if request.method == "batch" and request.settings.own_batch:
-            own = self._own_batch()
-            return Decision(own, batch, (), self.evaluations, False, self._budget)
+        late, refused = self._late(batch)
         at_the_end = request.current == self._last and not self._has_views
-        if request.method == "batch" or at_the_end:
-            return Decision(batch, batch, (), self.evaluations, False, self._budget)
+        may_keep = self._budget != 0 or bool(request.committed)
+        if request.method == "batch" or at_the_end or not may_keep:
+            return Decision(late, batch, late, refused, self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"
-        candidates = self._candidates(early, None if early else batch)
+        candidates = self._candidates(early, None if early else late)
         if not candidates and request.method == "progressive":
             # Early work does not pay here, but early runs were asked for.
             candidates = self._candidates(True, None)
-        worth = [one for one in candidates if one.is_worth_it(batch)]
+        worth = [one for one in candidates if one.is_worth_it(late)]
         if request.method not in ("auto", "progressive") and not early and not worth:
             # Early work does not pay here, but a method was asked for by name.
             candidates = self._candidates(False, None) or self._candidates(True, None)
-        seen = (*candidates, batch)
+        seen = (*candidates, late, *refused)
         if request.method == "auto" and not early:
-            candidates = worth or [batch]
+            candidates = worth or [late]
         elif request.method != "progressive" and not early:
             candidates = worth or candidates
-        best = min(candidates, key=in_order, default=batch)
+        best = min(candidates, key=in_order, default=late)
         rejected = tuple(one for one in seen if one is not best)
-        return Decision(best, batch, rejected, self.evaluations, True, self._budget)
+        return Decision(best, batch, late, rejected, self.evaluations, True, self._budget)
 
     def from_the_other_end(self, decision: Decision) -> Decision:
         """Search again from everything kept that can be: the first search may have ended where no
         single change helps. Returns the decision for the best plan found that is worth choosing
         over batch; if there is none, for the old choice."""
-        found = self._candidates(True, decision.batch)
-        worth = [one for one in found if one.is_worth_it(decision.batch)]
+        found = self._candidates(True, decision.late)
+        worth = [one for one in found if one.is_worth_it(decision.late)]
         best = min(worth, key=in_order, default=decision.chosen)
         others = (decision.chosen, *decision.rejected, *found)
         rejected = tuple(one for one in others if one is not best)
@@ -142,7 +141,7 @@ class RunOpening:
     def improve(self, decision: Decision, seeds: Sequence[Seed]) -> Decision:
         """Search on from what other plans keep. Returns the decision unchanged but for its counts,
         or one with a cheaper choice."""
-        batch, searches = decision.batch, dict(self._searches)
+        late, searches = decision.late, dict(self._searches)
         best: tuple[GreedySharing, Candidate] | None = None
         for seed in seeds:
             search = searches.get(seed.opened)
@@ -151,14 +150,14 @@ class RunOpening:
                 continue
             one = self._candidate(seed.opened, found, *found.by_run)
             limit = decision.chosen if best is None else best[1]
-            if one.rank < limit.rank and one.is_worth_it(batch):
+            if one.rank < limit.rank and one.is_worth_it(late):
                 best = (search, one)
         if best is None or best[1].extracted is None:
             return replace(decision, evaluations=self.evaluations)
         search, first = best
         improved = search.better(best[1].extracted)
         better = self._candidate(first.opened, improved, *improved.by_run)
-        chosen = better if improved.keeps and better.is_worth_it(batch) else first
+        chosen = better if improved.keeps and better.is_worth_it(late) else first
         rejected = (decision.chosen, *decision.rejected)
         return replace(decision, chosen=chosen, rejected=rejected, evaluations=self.evaluations)
 
@@ -319,16 +318,39 @@ class RunOpening:
         opened = (*self._comparison.early_results, self._last)
         plans = [self._from_sources(run, rewrites=False) for run in opened]
         batch = self._candidate(opened, None, *(cost for plan in plans for cost in plan.by_run))
-        uncertainty = Uncertainty(self._space, self._group_sizes, self._request)
-        self._no_regret = NoRegretLimit(
-            uncertainty, self._comparison.decisive, batch.rank[0], tuple(plans)
-        )
+        self._compare_with(batch, plans)
         return batch
 
-    def _own_batch(self) -> Candidate:
-        """Plan the final result from the sources in stages of our own, with all rewrites."""
-        own = self._from_sources(self._last, rewrites=True)
-        return self._candidate((self._last,), own, *own.by_run)
+    def _late(self, batch: Candidate) -> tuple[Candidate, tuple[Candidate, ...]]:
+        """Choose between the user's own text and own batch, which has to be clearly cheaper; from
+        here on early work is compared with what was chosen. Returns the other one, too, if it was
+        planned."""
+        if not self._may_be_own() or self._no_regret is None:
+            return batch, ()
+        plan = self._from_sources(self._last, rewrites=True)
+        if plan.keeps:  # what other reports keep is read by what is searched for
+            return batch, ()
+        own = self._candidate((self._last,), plan, *plan.by_run)
+        own = replace(own, limit=self._no_regret.limit_for_good(plan))
+        always = self._request.settings.own_batch == "always"
+        if not always and not own.is_worth_it(batch):
+            return batch, (own.without_tables(),)
+        self._compare_with(own, [plan])
+        return own, (batch,)
+
+    def _may_be_own(self) -> bool:
+        """Return whether own batch is a choice: not in a day that has begun early, nor where early
+        runs give a result."""
+        request = self._request
+        free = {"cost": ("auto",), "always": ("auto", "batch"), "never": ()}
+        begun = request.committed or self._comparison.early_results
+        return request.method in free[request.settings.own_batch] and not begun
+
+    def _compare_with(self, late: Candidate, plans: Sequence[ExtractedPlan]) -> None:
+        uncertainty = Uncertainty(self._space, self._group_sizes, self._request)
+        self._no_regret = NoRegretLimit(
+            uncertainty, self._comparison.decisive, late.rank[0], tuple(plans)
+        )
 
     def _from_sources(self, run: int, *, rewrites: bool) -> ExtractedPlan:
         """Plan the result of a run by itself, with nothing kept before."""

@@ -142,12 +142,12 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: 
 
 
 def _is_hopeless(decision: Decision) -> bool:
-    """Return whether no early work that was found costs less than batch. Other searches find
+    """Return whether no early work that was found costs less than none. Other searches find
     plans that are at most a few hundredths cheaper, and early work has to be clearly cheaper
     than batch. Where nothing was found to keep, no single thing may repay its run and stage, and
     what a method keeps together may."""
     early = [one for one in (decision.chosen, *decision.rejected) if not one.is_batch]
-    return bool(early) and all(one.rank >= decision.batch.rank for one in early)
+    return bool(early) and all(one.rank >= decision.late.rank for one in early)
 
 
 def plans_by_method(
@@ -187,7 +187,7 @@ class _MethodSearch:
         off = frozenset(request.settings.rules_off)
         self._method = method
         self._ids = ids.fork()
-        batch = request.method == "batch" and not request.settings.own_batch
+        batch = request.method == "batch" and request.settings.own_batch != "always"
         trees = () if batch else tuple(tree for tree in EXPLORE if tree.name not in off)
         rules = tuple(rule for rule in method.rules if rule.name not in off)
         scope = Scope(

@@ -115,6 +115,7 @@ def request_of(
             temporal="early" if early else "cost",
             rules_off=case.off,
             state_budget=case.state_budget,
+            own_batch="always",  # the user's own text is what all is compared with
             **effort,
         ),
         problem=problem,

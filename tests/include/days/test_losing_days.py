@@ -47,7 +47,7 @@ def verdict(*days: list[LedgerEntry], orders: float = 1000, losses: int = 3, **r
 class TestVerdict:
     def test_three_losing_days_are_enough_and_the_reason_has_the_figures(self) -> None:
         assert verdict(*THREE).startswith(
-            "on the last 3 days that worked early that cost more than batch: 2026-02-26 40.5 for "
+            "the last 3 days in stages of our own cost more than batch: 2026-02-26 40.5 for "
             "30.0 s, 2026-02-27 40.5 for 30.0 s, 2026-02-28 40.5 for 30.0 s (weighted CPU seconds"
         )
 
@@ -72,6 +72,12 @@ class TestVerdict:
     def test_days_between_that_did_not_work_early_do_not_count(self) -> None:
         assert verdict(*THREE[:2], batch(before(1), 20.0)) == ""
         assert verdict(losing(before(5)), losing(before(4)), batch(before(3), 20.0), *THREE[2:])
+
+    def test_own_batch_is_judged_by_what_the_text_took_and_says_nothing_of_it(self) -> None:
+        own = [batch(before(n), 40.0, method="own-batch") for n in (3, 2, 1)]
+        assert verdict(*own) == "", "nothing tells what the text would have taken"
+        assert verdict(batch(before(4), 20.0), *own)
+        assert verdict(batch(before(4), 45.0), *own) == ""
 
     def test_only_days_before_count(self) -> None:
         assert verdict(*THREE[1:], losing(DAY.isoformat())) == ""

@@ -49,7 +49,7 @@ QUERIES = [1, 13, 18, 21]
 
 def request_of(number: int, budget: int | None) -> PlanRequest:
     text = (Path(__file__).parents[2] / "tpch" / f"q{number:02}.sql").read_text()
-    settings = Settings(state_budget=budget, prices=CHEAP_RUNS)
+    settings = Settings(state_budget=budget, own_batch="never", prices=CHEAP_RUNS)
     return PlanRequest(report="r", sql=text, sources=TPCH, points=POINTS, settings=settings)
 
 
@@ -86,7 +86,8 @@ def test_a_budget_that_binds_gives_up_bytes_and_not_all_of_the_saving() -> None:
 def test_no_bytes_is_batch_to_the_byte(number: int) -> None:
     request = request_of(number, 0)
     batch = replace(request, method="batch", settings=Settings(prices=CHEAP_RUNS))
-    assert encode_plan(plan(request).plan) == encode_plan(plan(batch).plan)
+    without, asked = (replace(plan(r).plan, not_incremental=()) for r in (request, batch))
+    assert encode_plan(without) == encode_plan(asked)  # only why nothing is early may differ
 
 
 def test_one_byte_is_batch_too() -> None:

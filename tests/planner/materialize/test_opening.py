@@ -88,7 +88,7 @@ def test_with_one_run_left_and_nothing_kept_there_is_only_batch():
 
 def test_batch_is_the_users_text_or_where_that_is_asked_for_a_stage_of_our_own():
     text = planned(SUMS, "batch", 0.25, 0.3, 1.0)
-    own = planned(SUMS, "batch", 0.25, 0.3, 1.0, settings=Settings(own_batch=True))
+    own = planned(SUMS, "batch", 0.25, 0.3, 1.0, settings=Settings(own_batch="always"))
     assert opened(text) == opened(own) == [False, False, True]
     assert [stage.sql for stage in text.plan.runs[-1].stages] == [SUMS]
     (stage,) = own.plan.runs[-1].stages
@@ -96,5 +96,4 @@ def test_batch_is_the_users_text_or_where_that_is_asked_for_a_stage_of_our_own()
     assert [given.name for given in own.plan.sources] == ["sales"]
     assert own.plan.families == ()
     assert own.plan.estimated_cost <= own.plan.batch_cost == text.plan.batch_cost
-    by_default = planned(SUMS, "auto", 1.0, settings=Settings(own_batch=True))
-    assert by_default.plan.method == "batch", "nobody asked for batch"
+    assert own.plan.method == "own-batch"

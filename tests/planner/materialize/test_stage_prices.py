@@ -30,10 +30,10 @@ def saved(sales: Source = SALES, **settings: bool) -> float:
     points = (TimePoint(weight=1.0),)
     asked = PlanRequest(
         report="r", sql=SUMS, sources=(sales,), points=points, method="batch",
-        settings=Settings(own_batch=True, **settings),
+        settings=Settings(own_batch="always", **settings),
     )  # fmt: skip
     own = api.plan(asked).plan
-    text = api.plan(replace(asked, settings=replace(asked.settings, own_batch=False))).plan
+    text = api.plan(replace(asked, settings=replace(asked.settings, own_batch="never"))).plan
     assert text.estimated_cost == text.batch_cost == own.batch_cost
     return text.estimated_cost - own.estimated_cost
 

@@ -66,7 +66,7 @@ def test_what_will_not_be_chosen_has_no_tables() -> None:
     decision = found.decision
     assert decision.chosen.extracted is not None
     assert decision.chosen.extracted.has_tables
-    others = [one.extracted for one in decision.rejected if one.extracted is not None]
+    others = [one.extracted for one in decision.rejected if one.keeps]
     assert len(others) >= 4
     assert sum(one.has_tables for one in others) <= 2
     # What explain shows of them is there.

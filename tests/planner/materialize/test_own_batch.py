@@ -1,0 +1,129 @@
+"""Where no early work pays, ``auto`` hands out one run in stages of our own if that is clearly
+cheaper than the user's text; early work has to be clearly cheaper than that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner import api
+from planner.contract.codec import decode_plan, encode_plan
+from planner.contract.plan_v1 import SourceInput
+from planner.cost.constants import CLEAREST
+from planner.explain import methods, tree
+from planner.request import Committed, PlanRequest, Problem, Settings, TimePoint
+from tests.planner.sql.tpch import SOURCES
+
+ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
+GROWING = ("orders", "lineitem", "customer", "partsupp")
+REWRITTEN = ("q17", "q18")
+"""Averages of the parts that are asked for only; few orders before their lines."""
+AS_DEAR = ("q06", "q12")
+
+
+def request_of(query: str, early: float = 1.0, **changes: object) -> PlanRequest:
+    """A day of three runs; by default early work costs what it costs at night."""
+    sources = tuple(
+        replace(s, changing=s.name in GROWING, rows=int(ROWS.get(s.name, 10_000))) for s in SOURCES
+    )
+    points = tuple(
+        TimePoint(weight=weight, arrived=arrived)
+        for weight, arrived in ((early, 0.58), (early, 0.79), (1.0, 1.0))
+    )
+    text = (Path(__file__).parents[2] / "tpch" / f"{query}.sql").read_text()
+    asked = PlanRequest(report="r", sql=text, sources=sources, points=points)
+    return replace(asked, **changes)
+
+
+@pytest.mark.parametrize("query", REWRITTEN)
+def test_auto_is_one_run_in_stages_of_our_own_where_that_is_clearly_cheaper(query: str) -> None:
+    asked = request_of(query)
+    found = api.plan(asked)
+    plan = found.plan
+    assert plan.method == found.decided == "own-batch"
+    assert [run.opened for run in plan.runs] == [False, False, True]
+    assert plan.families == ()
+    (stage,) = plan.runs[-1].stages
+    assert stage.sql != asked.sql
+    assert all(isinstance(one, SourceInput) and one.version == "snapshot" for one in stage.inputs)
+    assert plan.estimated_cost < CLEAREST * plan.batch_cost
+    assert decode_plan(encode_plan(plan)) == plan
+    assert "own batch, one run at the end in stages of our own" in tree.render(found)
+    assert "of the text as it was written; worth it below" in tree.render(found)
+
+
+@pytest.mark.parametrize("query", AS_DEAR)
+def test_it_is_the_users_text_where_rewriting_saves_little(query: str) -> None:
+    found = api.plan(request_of(query))
+    assert found.plan.method == found.decided == "batch"
+    assert found.plan.runs[-1].stages[0].sql == found.request.sql.strip().rstrip(";").rstrip()
+    (own,) = [one for one in found.decision.rejected if one.kind == "own-batch"]
+    assert own.limit <= own.total
+    assert "own batch\n" in methods.why_not(found, ())
+
+
+def test_the_last_run_of_a_day_is_written_by_us_too_unless_the_day_has_begun_early() -> None:
+    last = request_of("q18", current=3)
+    assert api.plan(last).plan.method == "own-batch"
+    begun = replace(last, committed=(Committed(index=1, families=()),))
+    assert api.plan(begun).plan.method == "batch"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"method": "batch"},
+        {"batch_because": "on the last 3 days it cost more"},
+        {"settings": Settings(own_batch="never")},
+    ],
+)
+def test_what_is_the_users_text_whatever_it_costs(changes: dict[str, object]) -> None:
+    assert api.plan(request_of("q18", **changes)).plan.method == "batch"
+
+
+def test_early_results_are_the_users_text_or_early_work() -> None:
+    asked = request_of("q18", problem=Problem(results_at=(1, 2)))
+    decision = api.plan(asked).decision
+    assert decision.late.is_text
+    assert decision.late.opened == (1, 2, 3)
+
+
+def test_a_method_that_is_asked_for_by_name_falls_back_on_the_users_text() -> None:
+    found = api.plan(request_of("q18", method="progressive"))
+    assert found.decision.late.is_text
+
+
+def test_nothing_is_kept_so_a_state_budget_of_nothing_does_not_matter() -> None:
+    found = api.plan(request_of("q18", settings=Settings(state_budget=0)))
+    assert found.plan.method == "own-batch"
+
+
+def test_early_work_has_to_be_clearly_cheaper_than_own_batch() -> None:
+    """Q18's early work is clearly below the user's text here, and not below own batch."""
+    asked = request_of("q18", 0.3)
+    text = api.plan(replace(asked, settings=Settings(own_batch="never")))
+    assert text.plan.method == "incremental"
+    found = api.plan(asked)
+    assert found.plan.method == "own-batch"
+    own = found.decision.late
+    assert CLEAREST * own.total < text.plan.estimated_cost < own.total
+    assert "no early work: at best (runs 2, 3)" in tree.render(found)
+
+
+def test_what_the_normal_form_relies_on_is_verified() -> None:
+    """Q16's NOT IN is an anti join where both sides are declared NOT NULL."""
+    always = Settings(own_batch="always")
+    asked = request_of("q16", settings=always)
+    keys = {"ps_suppkey", "s_suppkey"}
+    declared = tuple(
+        replace(s, columns=tuple(replace(c, nullable=c.name not in keys) for c in s.columns))
+        for s in asked.sources
+    )
+    found = api.plan(replace(asked, sources=declared))
+    assert found.plan.method == "own-batch"
+    relied = {t.name: t.relies_not_null for t in found.plan.sources if t.relies_not_null}
+    assert relied == {"partsupp": ("ps_suppkey",), "supplier": ("s_suppkey",)}
+    text = api.plan(replace(asked, sources=declared, method="batch", settings=Settings()))
+    assert not any(table.relies_not_null for table in text.plan.sources)
