@@ -37,7 +37,8 @@ WORK = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
     """The defaults are those of Spark. Below ``broadcast_bytes`` a side of a join is broadcast, up
-    to ``hash_side_bytes`` it is hashed rather than sorted. ``partial_tasks``: by how many tasks
+    to ``hash_side_bytes`` it is hashed rather than sorted; below ``counted_bytes`` it is broadcast
+    if it was computed and counted before. ``partial_tasks``: by how many tasks
     rows are grouped where they are, before the groups are moved; 0 if they never are.
     ``placed_unions``: rows that are in place in every branch are so in their union. In Spark a join
     shuffles a union of bucketed tables again. ``buckets``: rows that are kept by a key are in place
@@ -72,6 +73,7 @@ class Prices:
     write_byte: float = c.WRITE_BYTE
     sort_row: float = c.SORT_ROW
     broadcast_bytes: float = c.BROADCAST_BYTES
+    counted_bytes: float = c.COUNTED_BYTES
     hash_side_bytes: float = c.HASH_SIDE_BYTES
     partial_tasks: int = c.PARTIAL_TASKS
     placed_unions: bool = False
@@ -96,6 +98,10 @@ class Prices:
         """What an application costs beside what each of its reports is charged for taking part. Its
         first stage is cold."""
         return self.run_start - self.member_start + (1 - self.warm) * self.stage_start
+
+    def with_counted_sides(self) -> Prices:
+        """The prices of joins whose small sides are computed and counted before their stage."""
+        return replace(self, broadcast_bytes=max(self.broadcast_bytes, self.counted_bytes))
 
     def with_exact_sums(self) -> Prices:
         """The prices of stages whose sums of DECIMALs are narrowed and factored."""

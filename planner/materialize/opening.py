@@ -16,7 +16,7 @@ from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
 from planner.materialize.objective import PlanComparison
 from planner.materialize.sharing import GreedySharing
-from planner.materialize.stage_prices import stage_prices
+from planner.materialize.stage_prices import own_batch_prices, stage_prices
 from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
@@ -322,9 +322,9 @@ class RunOpening:
         return batch
 
     def _late(self, batch: Candidate) -> tuple[Candidate, tuple[Candidate, ...]]:
-        """Choose between the user's own text and own batch, which has to be clearly cheaper; from
-        here on early work is compared with what was chosen. Returns the other one, too, if it was
-        planned."""
+        """Choose between the user's own text and own batch, which has to be clearly cheaper. From
+        here on early work is compared with the one that is cheaper by estimate, so none is done
+        for what rewriting alone might save. Returns the other one, too, if it was planned."""
         if not self._may_be_own() or self._no_regret is None:
             return batch, ()
         plan = self._from_sources(self._last, rewrites=True)
@@ -333,10 +333,11 @@ class RunOpening:
         own = self._candidate((self._last,), plan, *plan.by_run)
         own = replace(own, limit=self._no_regret.limit_for_good(plan))
         always = self._request.settings.own_batch == "always"
-        if not always and not own.is_worth_it(batch):
-            return batch, (own.without_tables(),)
-        self._compare_with(own, [plan])
-        return own, (batch,)
+        if always or own.rank < batch.rank:
+            self._compare_with(own, [plan])
+        if always or own.is_worth_it(batch):
+            return own, (batch,)
+        return batch, (own.without_tables(),)
 
     def _may_be_own(self) -> bool:
         """Return whether own batch is a choice: not in a day that has begun early, nor where early
@@ -354,13 +355,12 @@ class RunOpening:
 
     def _from_sources(self, run: int, *, rewrites: bool) -> ExtractedPlan:
         """Plan the result of a run by itself, with nothing kept before."""
-        as_written = AlternativeEnumerator(
-            self._space, self._group_sizes, prices=self._request.settings.prices
-        )
+        request = self._request
+        prices = own_batch_prices(request) if rewrites else request.settings.prices
         solver = Solver(
             DpProblem(
                 space=self._space,
-                alternatives=self._alternatives if rewrites else as_written,
+                alternatives=AlternativeEnumerator(self._space, self._group_sizes, prices=prices),
                 spans=(Span(0, run),),
                 weights=self._weights,
                 terms=ChainTerms(keeping=False, rewrites=rewrites),

@@ -205,7 +205,7 @@ class TestPrepared:
         (stage,) = final.result.plan.run.stages
         assert stage.sql == case.spec.sql
         for found in (first.result, final.result):
-            assert found.plan.batch_because.startswith("on the last 3 days that worked early")
+            assert found.plan.batch_because.startswith("the last 3 days in stages of our own")
             assert f"no early work: {found.plan.batch_because}" in tree.render(found)
         case.commit(final)
         publish_result(case.day(final.at.generation), now=NOW)
