@@ -76,7 +76,9 @@ class PlainQuery:
         batch = accounts.read_batch(day.store, day.at)
         return day.at, replace(batch, process_cpu_s=used.process_cpu_s or batch.process_cpu_s)
 
-    def _prepare(self, what: str, sql: str, *, own_batch: bool = False) -> tuple[Day, PreparedRun]:
+    def _prepare(
+        self, what: str, sql: str, *, own_batch: Literal["always", "never"] = "never"
+    ) -> tuple[Day, PreparedRun]:
         once = replace(self.spec.policy, results_at=(), problem="pdw")
         spec = replace(self.spec, name=f"{self.spec.name}__{what}", sql=sql, policy=once)
         now = spec.points(self.day)[-1]

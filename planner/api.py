@@ -118,6 +118,9 @@ def _read(request: PlanRequest) -> Reading:
     )
     ids = ColumnIds(query.last_id)
     request = _with_contained_keys(request, query)
+    if query.hinted and request.settings.own_batch == "cost":
+        # Who writes hints knows of the data what no estimate does, and stages of our own have none.
+        request = replace(request, settings=replace(request.settings, own_batch="never"))
     off = frozenset(request.settings.rules_off)
     rewrites: list[AppliedRewrite] = []
 

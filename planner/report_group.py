@@ -123,8 +123,8 @@ def _candidates(found: PlanResult) -> Iterator[Candidate]:
     if found.request.method != "auto" or found.request.settings.temporal == "early":
         return
     if not decision.chosen.is_batch:
-        yield decision.batch
-    yield from (one for one in decision.rejected if one.is_worth_it(decision.batch))
+        yield decision.late
+    yield from (one for one in decision.rejected if one.is_worth_it(decision.late))
 
 
 def _needed(options: _Options) -> frozenset[int]:

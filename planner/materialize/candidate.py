@@ -34,9 +34,9 @@ class Candidate:
         """Whether a run reads what an earlier run or another report stored."""
         return self.extracted is not None and self.extracted.keeps
 
-    def is_worth_it(self, batch: Candidate) -> bool:
-        """Whether this is clearly cheaper than batch and its final run no dearer."""
-        return self.rank[0] < self.limit and self.by_run[-1] <= batch.by_run[-1]
+    def is_worth_it(self, late: Candidate) -> bool:
+        """Whether this is clearly cheaper than batch and its final run no dearer than ``late``."""
+        return self.rank[0] < self.limit and self.by_run[-1] <= late.by_run[-1]
 
     @property
     def is_batch(self) -> bool:

@@ -38,13 +38,15 @@ from planner.sql.text import QueryText, require_only
 class Query:
     """A report's query as algebra. ``names`` are the output columns as the user spells them (the
     columns of ``relation``, by position); ``ordered``: it ends in ORDER BY; ``last_id``: the
-    highest column id in use; ``parameters``: the named parameters that it has."""
+    highest column id in use; ``parameters``: the named parameters that it has. ``hinted``: it tells
+    Spark how to run it, by a hint that is no part of the algebra."""
 
     relation: Relation
     names: tuple[str, ...]
     ordered: bool
     last_id: int
     parameters: tuple[Parameter, ...] = ()
+    hinted: bool = False
 
 
 def read_query(
@@ -76,6 +78,7 @@ def read_query(
         bound.ordered,
         session.columns.last_id,
         tuple(given[name] for name in given if name in session.used_parameters),
+        tree.find(exp.Hint) is not None,
     )
 
 

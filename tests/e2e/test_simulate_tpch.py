@@ -16,7 +16,7 @@ from forerun.running import open_runner
 from forerun.simulate import simulate
 from forerun.simulated_day import Simulation
 from forerun.tables import find_tables
-from planner.request import TimePoint
+from planner.request import Settings, TimePoint
 from tests.selection import need_all
 
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))
@@ -74,6 +74,26 @@ def test_batch_in_stages_of_our_own_gives_the_batch_result(
     assert day.runs[0].decided == "batch"
     assert day.own_batch is not None
     assert day.own_batch.stages[0].sql != day.batch.stages[0].sql
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_day_that_auto_gives_to_own_batch_is_no_early_work(
+    query: str, tables: Path, tmp_path: Path
+) -> None:
+    what = Simulation(
+        name=query, sql=(TPCH / f"{query}.sql").read_text(), tables=find_tables(tables),
+        changing=frozenset({"orders", "lineitem"}), correlations=(), seed=1, work=tmp_path,
+        points=(TimePoint(weight=1.0, arrived=0.6), TimePoint(weight=1.0)),
+        store=str(tmp_path / "store"), settings=Settings(own_batch="always"),
+    )  # fmt: skip
+    with open_runner("sail", tmp_path, "") as runner:
+        day = simulate(what, runner, lambda _text: None, lambda _rows: None)
+    assert day.equal, day.differences
+    assert not day.early_work
+    assert day.kept == ()
+    assert [run.skipped for run in day.runs] == [True, False]
+    assert day.runs[-1].decided == "own-batch"
+    assert day.runs[-1].stages[0].sql != day.batch.stages[0].sql
 
 
 def test_most_queries_work_early(request: pytest.FixtureRequest) -> None:

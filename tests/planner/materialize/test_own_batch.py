@@ -83,6 +83,12 @@ def test_what_is_the_users_text_whatever_it_costs(changes: dict[str, object]) ->
     assert api.plan(request_of("q18", **changes)).plan.method == "batch"
 
 
+def test_a_text_with_hints_is_run_as_it_is() -> None:
+    asked = request_of("q18")
+    hinted = replace(asked, sql=asked.sql.replace("select", "select /*+ BROADCAST(customer) */", 1))
+    assert api.plan(hinted).plan.method == "batch"
+
+
 def test_early_results_are_the_users_text_or_early_work() -> None:
     asked = request_of("q18", problem=Problem(results_at=(1, 2)))
     decision = api.plan(asked).decision

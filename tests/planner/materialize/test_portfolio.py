@@ -13,7 +13,7 @@ from planner import api
 from planner.cost.constants import CLEAREST
 from planner.cost.prices import SPARK, Prices
 from planner.materialize import portfolio
-from planner.materialize.candidate import Candidate
+from planner.materialize.candidate import Candidate, Decision
 from planner.materialize.portfolio import MethodPlan
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from planner.rules.methods.catalog import SINGLE
@@ -69,11 +69,13 @@ def planned(
     )  # fmt: skip
 
 
-def is_worth_it(one: Candidate, late: Candidate) -> bool:
-    """What early work has to be: clearly cheaper than none, and its last run no dearer. The limit
-    of a method that is asked for by name is for the user's text."""
-    limit = one.limit if late.is_text else CLEAREST * late.rank[0]
-    return one.rank[0] < limit and one.by_run[-1] <= late.by_run[-1]
+def is_worth_it(one: Candidate, decision: Decision) -> bool:
+    """What early work has to be: clearly cheaper than none, be that the user's text or own batch,
+    and its last run no dearer. The limit of a method that is asked for by name is for the text."""
+    seen = (decision.chosen, *decision.rejected)
+    own = [other.rank[0] for other in seen if other.kind == "own-batch"]
+    limit = min([one.limit, *(CLEAREST * cost for cost in own if cost < decision.batch.rank[0])])
+    return one.rank[0] < limit and one.by_run[-1] <= decision.late.by_run[-1]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -83,7 +85,7 @@ def test_auto_is_never_above_the_best_single_method(path: Path, pattern: str) ->
     assert not found.compared.left_out
     decision = found.decision
     for one in api.plans_by_method(found):
-        if one.candidate is not None and is_worth_it(one.candidate, decision.late):
+        if one.candidate is not None and is_worth_it(one.candidate, decision):
             assert decision.chosen.rank <= one.candidate.rank, one.method.name
 
 
