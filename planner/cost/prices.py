@@ -46,6 +46,8 @@ class Prices:
     application costs that does nothing, ``stage_start`` and ``join_start`` what a stage and a join
     cost over no rows. ``member_start`` is what a run costs in an application that is open for other
     reports, whose stages and joins start at ``warm`` times their price.
+    ``own_batch``: for batch in stages of our own these prices were seen to tell whether it is
+    cheaper than the user's text.
     Arithmetic of DECIMALs costs ``decimal_row`` as it is written, and ``narrow_decimal_row`` in
     stages of our own that compute exact sums."""
 
@@ -78,6 +80,7 @@ class Prices:
     partial_tasks: int = c.PARTIAL_TASKS
     placed_unions: bool = False
     buckets: bool = True
+    own_batch: bool = True
 
     def times(self, factor: float) -> Prices:
         """The prices of an engine that takes so many times the CPU for each row and byte."""

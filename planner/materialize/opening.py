@@ -15,8 +15,9 @@ from planner.materialize.diss_actions import DissInput
 from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
 from planner.materialize.objective import PlanComparison
+from planner.materialize.own_batch import is_a_choice, own_batch_prices
 from planner.materialize.sharing import GreedySharing
-from planner.materialize.stage_prices import own_batch_prices, stage_prices
+from planner.materialize.stage_prices import stage_prices
 from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
@@ -325,7 +326,7 @@ class RunOpening:
         """Choose between the user's own text and own batch, which has to be clearly cheaper. From
         here on early work is compared with the one that is cheaper by estimate, so none is done
         for what rewriting alone might save. Returns the other one, too, if it was planned."""
-        if not self._may_be_own() or self._no_regret is None:
+        if not is_a_choice(self._request) or self._no_regret is None:
             return batch, ()
         plan = self._from_sources(self._last, rewrites=True)
         if plan.keeps:  # what other reports keep is read by what is searched for
@@ -338,14 +339,6 @@ class RunOpening:
         if always or own.is_worth_it(batch):
             return own, (batch,)
         return batch, (own.without_tables(),)
-
-    def _may_be_own(self) -> bool:
-        """Return whether own batch is a choice: not in a day that has begun early, nor where early
-        runs give a result."""
-        request = self._request
-        free = {"cost": ("auto",), "always": ("auto", "batch"), "never": ()}
-        begun = request.committed or self._comparison.early_results
-        return request.method in free[request.settings.own_batch] and not begun
 
     def _compare_with(self, late: Candidate, plans: Sequence[ExtractedPlan]) -> None:
         uncertainty = Uncertainty(self._space, self._group_sizes, self._request)

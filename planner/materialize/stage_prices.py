@@ -14,13 +14,6 @@ def stage_prices(request: PlanRequest) -> Prices:
     return prices.with_exact_sums() if narrow else prices
 
 
-def own_batch_prices(request: PlanRequest) -> Prices:
-    """Return the prices of own batch. It reads nothing that is kept, so each small side of its
-    joins is computed and counted before the stage."""
-    prices = stage_prices(request)
-    return prices.with_counted_sides() if request.settings.small_sides else prices
-
-
 def _has_bounds(source: Source) -> bool:
     """Return whether the bounds of its DECIMALs are known, of one at least: a column may have none
     because it is NULL everywhere."""

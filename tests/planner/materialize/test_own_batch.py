@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from include.engines import ENGINES
 from planner import api
 from planner.contract.codec import decode_plan, encode_plan
 from planner.contract.plan_v1 import SourceInput
 from planner.cost.constants import CLEAREST
+from planner.cost.prices import SPARK
 from planner.explain import methods, tree
 from planner.request import Committed, PlanRequest, Problem, Settings, TimePoint
 from tests.planner.sql.tpch import SOURCES
@@ -133,3 +135,11 @@ def test_what_the_normal_form_relies_on_is_verified() -> None:
     assert relied == {"partsupp": ("ps_suppkey",), "supplier": ("s_suppkey",)}
     text = api.plan(replace(asked, sources=declared, method="batch", settings=Settings()))
     assert not any(table.relies_not_null for table in text.plan.sources)
+
+
+def test_an_engine_whose_prices_do_not_tell_has_no_own_batch_by_cost() -> None:
+    prices = replace(SPARK, own_batch=False)
+    assert api.plan(request_of("q18", settings=Settings(prices=prices))).plan.method == "batch"
+    always = Settings(prices=prices, own_batch="always")
+    assert api.plan(request_of("q18", settings=always)).plan.method == "own-batch"
+    assert not ENGINES["sail"].prices.own_batch

@@ -1,0 +1,28 @@
+"""Batch in stages of our own: where it may take the place of the user's text, and what it costs."""
+
+from __future__ import annotations
+
+from planner.cost.prices import Prices
+from planner.materialize.objective import PlanComparison
+from planner.materialize.stage_prices import stage_prices
+from planner.request import PlanRequest
+
+_METHODS = {"cost": ("auto",), "always": ("auto", "batch"), "never": ()}
+"""The methods for which it is planned at all, by the setting."""
+
+
+def is_a_choice(request: PlanRequest) -> bool:
+    """Return whether own batch is a choice: not in a day that has begun early, nor where early runs
+    give a result, nor by cost on an engine whose prices do not tell."""
+    settings = request.settings
+    if settings.own_batch == "cost" and not settings.prices.own_batch:
+        return False
+    begun = request.committed or PlanComparison(request).early_results
+    return request.method in _METHODS[settings.own_batch] and not begun
+
+
+def own_batch_prices(request: PlanRequest) -> Prices:
+    """Return the prices of own batch. It reads nothing that is kept, so each small side of its
+    joins is computed and counted before the stage."""
+    prices = stage_prices(request)
+    return prices.with_counted_sides() if request.settings.small_sides else prices
