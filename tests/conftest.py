@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,13 @@ from planner.gc_pause import THRESHOLDS
 from tests.s3_servers import moto_bucket, moto_server, store_uri, versitygw_server
 
 __all__ = ["moto_bucket", "moto_server", "store_uri", "versitygw_server"]
+
+_LONGEST_FIRST = (
+    "properties/test_days_on_sail.py", "properties", "simulation", "spark", "e2e", "tpch", "chaos",
+    "planner",
+)  # fmt: skip
+"""Where the files are that take longest. Test processes that take file after file end together if
+the last files are short."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,6 +30,19 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put long files first where several processes share the files (``--no-loadscope-reorder``
+    keeps this order)."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    name = item.path.relative_to(Path(__file__).parent).as_posix()
+    places = (i for i, start in enumerate(_LONGEST_FIRST) if name.startswith(start))
+    return next(places, len(_LONGEST_FIRST))
 
 
 @pytest.fixture
