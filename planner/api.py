@@ -77,7 +77,8 @@ def _or_batch(read: Reading, compared: Compared) -> PlanResult:
     What is kept is of use only in the order that joins had when it was planned; the user's own text
     is bound to none."""
     request, decision = read.request, compared.best.decision
-    if not request.committed or request.method != "auto":
+    ordered_then = bool(request.first_sources and request.committed)
+    if not ordered_then or request.method != "auto":
         return _result(read, compared)
     now = _read(replace(request, first_sources=()))
     if request.settings.temporal == "early" or now.relation == read.relation:
