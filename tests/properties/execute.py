@@ -164,7 +164,7 @@ def run_case(
             families = _written(result)
             kept += len(families)
             day.committed.append(Committed(index=run, families=families))
-    batch = result.plan.method == "batch"
+    batch = result.plan.method != "incremental"
     return Outcome(kept, batch, rows, states, judged, early_results)
 
 

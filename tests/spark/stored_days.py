@@ -78,7 +78,7 @@ class StoredDay:
             rows, states = rows + judged[0], states + judged[1]
             kept += len(commit.artifacts) if run < case.runs else 0
         check_rows(case, expected, rows_of(store, commit.result))
-        return Outcome(kept, prepared.result.plan.method == "batch", rows, states)
+        return Outcome(kept, prepared.result.plan.method != "incremental", rows, states)
 
     def check_sharing(self) -> set[str]:
         """Run the day for one report, and its runs (or every other one) for another report with the
