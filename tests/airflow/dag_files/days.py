@@ -26,6 +26,7 @@ from include.state.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = os.environ["FORERUN_TEST_ROOT"]
+POLICY = sales_report().policy
 # What arrives before each run.
 ARRIVALS = {
     1: [("apple", 10), ("pear", 3), (None, 1)],
@@ -98,6 +99,7 @@ def build(
     deliveries=(),
     results_at=(),
     arriving=Arrive,
+    policy=POLICY,
     **options,
 ):
     data = f"{ROOT}/{source or name}"
@@ -106,7 +108,7 @@ def build(
         name=name,
         sources=(sales_source(data, complete_when=MarkerFile(), expectations=deliveries),),
         expectations=expectations,
-        policy=replace(sales_report().policy, results_at=results_at),
+        policy=replace(policy, results_at=results_at),
         share="tests",
     )
     if sql:
@@ -129,11 +131,13 @@ by_hand = build("by_hand")
 cleared = build("cleared")
 backfilled = build("backfilled")
 dry = build("dry")
-# Two reports on one source: what the first one keeps is there for the second.
-lender = build("lender", arriving=ArriveAtOnce)
+# Reports on one source: what the first one keeps is there for the others. One early run shows it.
+ONE_EARLY = replace(POLICY, runs=POLICY.runs[1:])
+lender = build("lender", arriving=ArriveAtOnce, policy=ONE_EARLY)
 AGAIN = "SELECT sum(amount) AS revenue, count(*) AS n, item FROM sales GROUP BY item"
-borrower = build("borrower", source="lender", sql=AGAIN, arriving=ArriveAtOnce)
-late_borrower = build("late_borrower", source="lender", sql=AGAIN, arriving=ArriveAtOnce)
+borrowing = {"source": "lender", "sql": AGAIN, "arriving": ArriveAtOnce, "policy": ONE_EARLY}
+borrower = build("borrower", **borrowing)
+late_borrower = build("late_borrower", **borrowing)
 
 
 def lose(_context):
