@@ -186,7 +186,8 @@ class PlanRequest:
 
     ``committed`` is the chain of committed runs before ``current``, oldest first. ``method``:
     ``batch`` asks for one run at the end with the user's own text; ``progressive`` takes the given
-    early runs as opened anyway and does not charge for opening them; ``auto`` charges. The others
+    early runs as opened anyway and does not charge for opening them, and where nothing pays does
+    what would if stages and joins had no starts; ``auto`` charges. The others
     (:data:`Method`) ask for the best plan that one method alone gives, whatever it repays.
     ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
     the order they had then, so that what is kept still fits the query. ``observed``: what is known

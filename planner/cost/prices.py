@@ -106,6 +106,10 @@ class Prices:
         """The prices of joins whose small sides are computed and counted before their stage."""
         return replace(self, broadcast_bytes=max(self.broadcast_bytes, self.counted_bytes))
 
+    def without_starts(self) -> Prices:
+        """The prices of an engine whose stages and joins cost nothing over no rows."""
+        return replace(self, stage_start=0.0, join_start=0.0)
+
     def with_exact_sums(self) -> Prices:
         """The prices of stages whose sums of DECIMALs are narrowed and factored."""
         return replace(self, decimal_row=self.narrow_decimal_row)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 from planner.cost.constants import CLEARLY
 from planner.materialize.artifacts import ArtifactFamilies
@@ -15,6 +14,7 @@ from planner.materialize.diss_actions import DissInput
 from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
 from planner.materialize.objective import PlanComparison
+from planner.materialize.opened_sets import opened_sets
 from planner.materialize.own_batch import is_a_choice, own_batch_prices
 from planner.materialize.sharing import GreedySharing
 from planner.materialize.stage_prices import stage_prices
@@ -29,8 +29,6 @@ from planner.temporal.solution import Partition, Solution
 from planner.temporal.solve import Solver
 from planner.temporal.space import Space
 from planner.temporal.uncertainty import Uncertainty
-
-_ALL_SUBSETS_UP_TO = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,13 @@ class RunOpening:
         return bool(self._request.committed or self._request.borrowed)
 
     @property
+    def _terms(self) -> ChainTerms:
+        return ChainTerms(
+            late=self._request.method != "progressive",  # each of its early runs has work
+            borrowed=frozenset(self._families.borrowed_chains),
+        )
+
+    @property
     def looked_at(self) -> bool:
         """Whether any early work was searched for."""
         return bool(self._searches)
@@ -114,7 +119,7 @@ class RunOpening:
         candidates = self._candidates(early, None if early else late)
         if not candidates and request.method == "progressive":
             # Early work does not pay here, but early runs were asked for.
-            candidates = self._candidates(True, None)
+            candidates = self._but_for_starts() or self._candidates(True, None)
         worth = [one for one in candidates if one.is_worth_it(late)]
         if request.method not in ("auto", "progressive") and not early and not worth:
             # Early work does not pay here, but a method was asked for by name.
@@ -162,23 +167,43 @@ class RunOpening:
         rejected = (decision.chosen, *decision.rejected)
         return replace(decision, chosen=chosen, rejected=rejected, evaluations=self.evaluations)
 
-    def _candidates(self, forced: bool, batch: Candidate | None) -> list[Candidate]:
+    def _but_for_starts(self) -> list[Candidate]:
+        """Return what would be the best plan if starting stages and joins cost nothing, at what it
+        does cost: of a small day, that is what speaks against early work. It has work in each of
+        its early runs."""
+        searches = dict(self._searches)
+        prices = self._alternatives.prices.without_starts()
+        free = AlternativeEnumerator(self._space, self._group_sizes, prices=prices)
+        found = []
+        for one in self._candidates(False, None, free):
+            search = searches.get(one.opened)
+            if search is None or one.extracted is None:
+                continue
+            plan = search.sharing(one.extracted.used)
+            early = set(range(len(one.opened) - 1))
+            if plan is not None and plan.keeps and early <= {index for _, index in plan.used}:
+                found.append(self._candidate(one.opened, plan, *plan.by_run))
+        return found
+
+    def _candidates(
+        self,
+        forced: bool,
+        batch: Candidate | None,
+        alternatives: AlternativeEnumerator | None = None,
+    ) -> list[Candidate]:
         """Return the best plan for each set of opened runs, if it keeps anything; the best of them
         is improved. With ``forced``, whatever can be kept is kept. With ``batch``, only sets of
         runs that may pay are searched, and only a plan that is already cheaper than batch is
         improved."""
         forced_groups = self._space.makeable_by_step() if forced else frozenset()
-        alternatives = self._alternatives.forcing(forced_groups)
-        terms = ChainTerms(
-            late=self._request.method != "progressive",  # each of its early runs has work
-            borrowed=frozenset(self._families.borrowed_chains),
-        )
+        alternatives = alternatives or self._alternatives.forcing(forced_groups)
+        terms = self._terms
         searches: dict[tuple[int, ...], _Searched] = {}
         found: list[Candidate] = []
         listed: Listed | None = None
         root: Solution | None = None
         # Sets that begin with the same runs follow one another, and share what is found there.
-        for opened in sorted(self._opened_sets()):
+        for opened in sorted(opened_sets(self._request)):
             if batch is not None and not self._may_pay(opened, batch):
                 continue
             solver = Solver(
@@ -368,26 +393,3 @@ class RunOpening:
     def _spans(self, opened: tuple[int, ...]) -> tuple[Span, ...]:
         bases = (self._base, *opened[:-1])
         return tuple(Span(base, run) for base, run in zip(bases, opened, strict=True))
-
-    def _may_open(self, run: int) -> bool:
-        """Whether an early run may do anything; one that gives a result always may."""
-        allowed = self._request.may_open
-        return allowed is None or run in allowed or run in self._comparison.early_results
-
-    def _opened_sets(self) -> Iterator[tuple[int, ...]]:
-        """Yield the sets of runs to open, each with those that give the result. If many early runs
-        are left, only sets of the cheapest ones: work goes first where compute is cheap."""
-        early = [run for run in range(self._request.current, self._last) if self._may_open(run)]
-        wanted = (*self._comparison.early_results, self._last)
-        free = tuple(run for run in early if run not in wanted)
-        if self._request.settings.temporal == "early" or self._request.method == "progressive":
-            yield (*early, self._last)
-        elif len(free) <= _ALL_SUBSETS_UP_TO:
-            for count in range(len(free), -1, -1):
-                for chosen in combinations(free, count):
-                    yield tuple(sorted((*chosen, *wanted)))
-        else:
-            points = self._request.points
-            by_price = sorted(free, key=lambda run: (points[run - 1].weight, run))
-            for count in range(len(free), -1, -1):
-                yield tuple(sorted((*by_price[:count], *wanted)))
