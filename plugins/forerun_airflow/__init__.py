@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from forerun_airflow.assets import report_asset
 from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag, report_params
+from forerun_airflow.group_builder import group_dag
 from include.reports.expectations import Expectation, expect
+from include.reports.group import ReportGroup
 from include.reports.spec import (
     AssetEvent,
     ClockTime,
@@ -40,6 +42,7 @@ __all__ = [
     "Parameter",
     "PartitionFolder",
     "ProgressiveTaskGroup",
+    "ReportGroup",
     "ReportSpec",
     "RunPolicy",
     "RunTime",
@@ -48,6 +51,7 @@ __all__ = [
     "decode_report",
     "encode_report",
     "expect",
+    "group_dag",
     "progressive_dag",
     "report_asset",
     "report_params",

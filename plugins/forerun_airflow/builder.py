@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -78,7 +78,7 @@ def add_report_tasks(
     seconds between looks for complete sources.
     """
     opened = OpenDay(task_id="open_day", spec=spec, trigger_rule=TriggerRule.ALL_SUCCESS)
-    _refuse_defaults(opened)
+    refuse_defaults(opened)
     waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll)
     submitting = partial(
         SubmitRun, task_id="run", spec=spec, conn_id=conn_id, engine=engine, spark_conf=spark_conf
@@ -91,7 +91,7 @@ def add_report_tasks(
         chain(before, *([before_run(run)] if before_run else []), steps[0])
         # Also after an early result: were its tasks leaves, one that fails would fail the DAG run.
         before = steps[-1]
-    chain(before, *_publishing(spec, spec.runs, opened))
+    chain(before, *publishing(spec, spec.runs, opened))
 
 
 def _tasks_of_run(
@@ -125,19 +125,43 @@ def _tasks_of_run(
         trigger_rule=TriggerRule.ALL_SUCCESS,
     )
     submit = submitting(**known, plan_task=plan.task_id, trigger_rule=TriggerRule.ALL_SUCCESS)
-    early = _publishing(spec, run, opened) if run in spec.policy.early_results else []
+    early = publishing(spec, run, opened) if run in spec.policy.early_results else []
     return [wait, plan, submit, *early]
 
 
-def _publishing(spec: ReportSpec, run: int, opened: BaseOperator) -> list[BaseOperator]:
+def finishing(
+    spec: ReportSpec, opened: BaseOperator, *, submitting: Mapping[str, Any], poll: float
+) -> list[BaseOperator]:
+    """The tasks of a report's final run, in order, in the group of the task that opens its day."""
+    group = opened.task_group
+    if group is None:
+        raise ValueError(f"{opened.task_id} is in no group")
+    with group, TaskGroup(group_id=f"run_{spec.runs}"):
+        steps = _tasks_of_run(
+            spec,
+            spec.runs,
+            opened,
+            partial(WaitForRun, task_id="wait", spec=spec, poll=poll),
+            partial(SubmitRun, task_id="run", spec=spec, **submitting),
+        )
+    with group:
+        return [*steps, *publishing(spec, spec.runs, opened)]
+
+
+def publishing(
+    spec: ReportSpec,
+    run: int,
+    opened: BaseOperator,
+    # A run that was committed already is skipped, and its result is checked again.
+    trigger_rule: TriggerRule = TriggerRule.NONE_FAILED,
+) -> list[BaseOperator]:
     """The tasks after a run that gives the result."""
     check = CheckResult(
         task_id="check",
         spec=spec,
         day_task=opened.task_id,
         run=run,
-        # A run that was committed already is skipped, and its result is checked again.
-        trigger_rule=TriggerRule.NONE_FAILED,
+        trigger_rule=trigger_rule,
     )
     publish = PublishReport(
         task_id="publish",
@@ -150,7 +174,7 @@ def _publishing(spec: ReportSpec, run: int, opened: BaseOperator) -> list[BaseOp
     return [check, publish]
 
 
-def _refuse_defaults(task: BaseOperator) -> None:
+def refuse_defaults(task: BaseOperator) -> None:
     """Refuse ``default_args`` of the DAG or the group, also of an author's own, that would break
     how the tasks work together."""
     for holder in (task.dag, task.task_group):
@@ -236,16 +260,21 @@ def progressive_dag(
         if schedule == "daily"
         else schedule,
         start_date=start_date,
-        **_of_the_dag(spec, found, report_params(mode, report_date)),
+        **of_the_dag((spec,), found, report_params(mode, report_date)),
     ) as dag:
         add_report_tasks(spec, **found.forerun)
     return dag
 
 
-def _of_the_dag(spec: ReportSpec, found: Options, params: dict[str, Param]) -> dict[str, Any]:
-    """Return the arguments of the DAG: what the author gives, with defaults for the rest."""
+def of_the_dag(
+    specs: Sequence[ReportSpec], found: Options, params: dict[str, Param], description: str = ""
+) -> dict[str, Any]:
+    """Return the arguments of the DAG of these reports: what the author gives, with defaults for
+    the rest."""
     given = dict(found.holder)
-    check_timeout(spec, given.get("dagrun_timeout"))
+    for spec in specs:
+        check_timeout(spec, given.get("dagrun_timeout"))
+    owners = dict.fromkeys(spec.owner for spec in specs)
     own = dict(given.pop("params", None) or {})
     if taken := sorted(set(own) & set(params)):
         raise SpecError(
@@ -260,11 +289,11 @@ def _of_the_dag(spec: ReportSpec, found: Options, params: dict[str, Param]) -> d
     return {
         "catchup": False,
         "max_active_runs": 3,
-        "description": spec.description or f"Progressive report {spec.name}",
+        "description": description or specs[0].description or f"Progressive report {specs[0].name}",
         **given,
         "params": {**params, **own},
-        "default_args": {"owner": spec.owner, **defaults, **found.tasks},
-        "doc_md": "\n\n".join(filter(None, (about, _document(spec)))),
+        "default_args": {"owner": ", ".join(owners), **defaults, **found.tasks},
+        "doc_md": "\n\n".join(filter(None, (about, *map(_document, specs)))),
         "tags": ["forerun", *tags],
     }
 

@@ -1,10 +1,11 @@
-"""The Spark application of a run, through Airflow's own SparkSubmitOperator."""
+"""The Spark applications of runs, through Airflow's own SparkSubmitOperator."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ from planner.errors import ForerunError
 JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
 
 
-class SubmitRun(RepeatableOperator, SparkSubmitOperator):
-    """Submits run ``run`` as its plan task planned it; skips when the plan gives it nothing to do.
+class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
+    """Submits an application that does the runs of stored plans.
 
     Every try has its own attempt token: what an earlier try, perhaps still alive, writes is never
     mixed with what this one writes, and only one of them can commit. ``durable`` is off: with it,
@@ -38,9 +39,8 @@ class SubmitRun(RepeatableOperator, SparkSubmitOperator):
 
     Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
     worker, and ``spark_conf``, which is added to the configuration, takes no setting that can hold
-    one. If what the plan reads of another report is gone by now, the run is planned without it and
-    submitted once more. ``engine`` ``sail`` runs the same job on the small engine, inside the
-    driver's Python: for tests and small data.
+    one. ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for
+    tests and small data.
     """
 
     ui_color = "#fdeee4"
@@ -49,10 +49,6 @@ class SubmitRun(RepeatableOperator, SparkSubmitOperator):
     def __init__(
         self,
         *,
-        spec: ReportSpec,
-        day_task: str,
-        plan_task: str,
-        run: int,
         engine: str = "spark",
         spark_conf: dict[str, str] | None = None,
         **kwargs: Any,
@@ -65,11 +61,71 @@ class SubmitRun(RepeatableOperator, SparkSubmitOperator):
             durable=False,
             **kwargs,
         )
+        self.engine = engine_spec(engine).name
+
+    def make_ready(self, store: str, *, tiny: bool) -> None:
+        """Prepare what every submission of this try has in common; ``store`` is the URI of the
+        store, ``tiny`` whether there is next to no data."""
+        master = self._check_connection()
+        with explained():
+            from include.machine.job_archive import job_archive
+            from include.machine.jvm import require_java, submit_options
+
+            require_java()  # spark-submit itself is a Java program
+            self.py_files = str(job_archive())
+            # Here and not where the run is planned: that may be another machine.
+            own = submit_options(store, tiny, master=master)
+        self.conf = {**dict(own), **(self.conf or {})}
+        self.env_vars = _this_spark()
+
+    def submit(self, context: Any, plans: Sequence[str], *options: str) -> None:
+        """Submit the runs of these plans, and return when all are committed."""
+        attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
+        self.application_args = [
+            *(part for plan in plans for part in ("--plan", plan)),
+            *options,
+            *("--attempt", attempt),
+            *("--engine", self.engine),
+        ]
+        self._hook = None  # it holds the arguments of the submission before
+        super().execute(context)
+
+    def _check_connection(self) -> str:
+        """Return the master of the connection. One that is missing would silently mean YARN."""
+        try:
+            BaseHook.get_connection(self._conn_id)
+        except AirflowNotFoundException:
+            raise AirflowFailException(
+                f"there is no Airflow connection {self._conn_id}, so nothing says which Spark to "
+                "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
+                '{"conn_type": "spark", "host": "local[2]"}'
+            ) from None
+        named = self._get_hook()._connection  # noqa: SLF001 - as the hook will read it
+        master = str(named["master"])
+        if master.startswith("spark://") and named["deploy_mode"] == "cluster":
+            raise AirflowFailException(
+                f"the connection {self._conn_id} has deploy mode cluster, and Spark standalone "
+                "runs no Python driver in it\n  hint: leave deploy-mode out of the connection's "
+                "extra: the driver then runs in this task, and its executors on the cluster"
+            )
+        return master
+
+
+class SubmitRun(SubmitApplication):
+    """Submits run ``run`` as its plan task planned it; skips when the plan gives it nothing to do.
+
+    If what the plan reads of another report is gone by now, the run is planned without it and
+    submitted once more.
+    """
+
+    def __init__(
+        self, *, spec: ReportSpec, day_task: str, plan_task: str, run: int, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
         self.spec = spec
         self.day_task = day_task
         self.plan_task = plan_task
         self.run = run
-        self.engine = engine_spec(engine).name
 
     def execute(self, context: Any) -> None:
         planned = context["ti"].xcom_pull(task_ids=self.plan_task)
@@ -78,26 +134,16 @@ class SubmitRun(RepeatableOperator, SparkSubmitOperator):
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
         self._refuse_late_try(context)
-        master = self._check_connection()
         plan_uri = str(planned["plan"])
-        with explained():
-            from include.machine.job_archive import job_archive
-            from include.machine.jvm import require_java, submit_options
-
-            require_java()  # spark-submit itself is a Java program
-            self.py_files = str(job_archive())
-            # Here and not where the run is planned: that may be another machine.
-            own = submit_options(store_uri(self.spec), bool(planned["tiny"]), master=master)
-        self.conf = {**dict(own), **(self.conf or {})}
-        self.env_vars = _this_spark()
+        self.make_ready(store_uri(self.spec), tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
         try:
-            self._submit(context, plan_uri)
+            self.submit(context, [plan_uri], "--run", str(self.run))
         except AirflowException:
             again = self._planned_without(context, plan_uri)
             if not again:
                 raise
-            self._submit(context, again)
+            self.submit(context, [again], "--run", str(self.run))
         if self.run < self.spec.runs:
             with explained():
                 self._raise_alarm(plan_uri)
@@ -113,17 +159,6 @@ class SubmitRun(RepeatableOperator, SparkSubmitOperator):
                 f"run {self.run} is not tried again: the time of run {self.run + 1} has come, and "
                 "that one reads what this one would have read"
             )
-
-    def _submit(self, context: Any, plan_uri: str) -> None:
-        attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
-        self.application_args = [
-            *("--plan", plan_uri),
-            *("--run", str(self.run)),
-            *("--attempt", attempt),
-            *("--engine", self.engine),
-        ]
-        self._hook = None  # it holds the arguments of the submission before
-        super().execute(context)
 
     def _planned_without(self, context: Any, plan_uri: str) -> str:
         """Another plan of the run, if that is why it failed that something which another report
@@ -162,26 +197,6 @@ class SubmitRun(RepeatableOperator, SparkSubmitOperator):
                 "be published: "
                 + ", ".join(f"{check.target} (see {root}/{check.key})" for check in broken)
             )
-
-    def _check_connection(self) -> str:
-        """Return the master of the connection. One that is missing would silently mean YARN."""
-        try:
-            BaseHook.get_connection(self._conn_id)
-        except AirflowNotFoundException:
-            raise AirflowFailException(
-                f"there is no Airflow connection {self._conn_id}, so nothing says which Spark to "
-                "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
-                '{"conn_type": "spark", "host": "local[2]"}'
-            ) from None
-        named = self._get_hook()._connection  # noqa: SLF001 - as the hook will read it
-        master = str(named["master"])
-        if master.startswith("spark://") and named["deploy_mode"] == "cluster":
-            raise AirflowFailException(
-                f"the connection {self._conn_id} has deploy mode cluster, and Spark standalone "
-                "runs no Python driver in it\n  hint: leave deploy-mode out of the connection's "
-                "extra: the driver then runs in this task, and its executors on the cluster"
-            )
-        return master
 
 
 def _this_spark() -> dict[str, str]:

@@ -22,7 +22,7 @@ from include.reports.spec import ReportSpec
 if TYPE_CHECKING:
     from include.days.prepare import PreparedRun
 
-_METHODS: dict[str, Literal["progressive", "batch"]] = {
+METHODS: dict[str, Literal["progressive", "batch"]] = {
     "progressive": "progressive",
     "batch": "batch",
 }
@@ -44,7 +44,7 @@ def prepared_run(
     return prepare_run(
         opened.of(spec),
         run,
-        method=_METHODS.get(opened.mode, "auto"),
+        method=METHODS.get(opened.mode, "auto"),
         now=utc_now(),
         share=share,
         incomplete=incomplete,

@@ -1,0 +1,174 @@
+"""From a report group to a DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Any
+
+from airflow.sdk import (
+    DAG,
+    Asset,
+    BaseOperator,
+    CronTriggerTimetable,
+    TaskGroup,
+    TriggerRule,
+    chain,
+)
+
+from forerun_airflow.assets import awaited_assets
+from forerun_airflow.builder import (
+    finishing,
+    of_the_dag,
+    publishing,
+    read_sql,
+    refuse_defaults,
+    report_params,
+)
+from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
+from forerun_airflow.options import sort_options
+from forerun_airflow.tasks import OpenDay
+from include.reports.group import GroupMember, ReportGroup
+
+BeforePoint = Callable[[int], BaseOperator]
+
+
+def add_group_tasks(
+    group: ReportGroup,
+    *,
+    conn_id: str = "spark_default",
+    spark_conf: dict[str, str] | None = None,
+    engine: str = "spark",
+    before_point: BeforePoint | None = None,
+    poll: float = 30.0,
+) -> None:
+    """Add the tasks of a group to the DAG that is open.
+
+    They are, for each report in a task group of its name, ``open_day``; per time point ``wait``,
+    ``plan`` and ``run`` for all reports; and for each report again its final ``wait``, ``plan`` and
+    ``run``, which do what the group has not done for it, then ``check`` and ``publish``. An early
+    result has a ``check`` and a ``publish``, too. The options are those of
+    :func:`forerun_airflow.builder.add_report_tasks`; ``before_point`` makes a task that comes
+    before the wait of a time point.
+    """
+    submitting = {"conn_id": conn_id, "engine": engine, "spark_conf": spark_conf}
+    days = {one.spec.name: _open_day(one) for one in group.members}
+    day_tasks = {name: task.task_id for name, task in days.items()}
+    before: list[BaseOperator] = list(days.values())
+    for point in range(1, len(group.times) + 1):
+        steps = _at_point(group, point, day_tasks, submitting, poll)
+        if before_point is not None:
+            arriving = before_point(point)
+            before >> arriving
+            before = [arriving]
+        before >> steps[0]
+        chain(*steps)
+        before = [steps[-1]]
+        for member in group.members:
+            _of_report(member, point, steps[-1], days[member.spec.name], submitting, poll)
+
+
+def _open_day(member: GroupMember) -> BaseOperator:
+    with TaskGroup(group_id=member.spec.name):
+        opened = OpenDay(task_id="open_day", spec=member.spec, trigger_rule=TriggerRule.ALL_SUCCESS)
+    refuse_defaults(opened)
+    return opened
+
+
+def _at_point(
+    group: ReportGroup,
+    point: int,
+    day_tasks: Mapping[str, str],
+    submitting: Mapping[str, Any],
+    poll: float,
+) -> list[BaseOperator]:
+    """The tasks of a time point, in order."""
+    known: dict[str, Any] = {"group": group, "point": point}
+    with TaskGroup(group_id=f"at_{point}"):
+        wait = WaitForPoint(
+            task_id="wait",
+            **known,
+            day_tasks=day_tasks,
+            poll=poll,
+            # Nothing that fails for one report, or at an earlier time, holds up the others.
+            trigger_rule=TriggerRule.ALL_DONE,
+            execution_timeout=None,
+            inlets=_awaited(group, point),
+        )
+        plan = PlanPoint(
+            task_id="plan",
+            **known,
+            day_tasks=day_tasks,
+            wait_task=wait.task_id,
+            trigger_rule=TriggerRule.ALL_SUCCESS,
+        )
+        run = SubmitPoint(
+            task_id="run",
+            **known,
+            **submitting,
+            plan_task=plan.task_id,
+            trigger_rule=TriggerRule.ALL_SUCCESS,
+        )
+    return [wait, plan, run]
+
+
+def _awaited(group: ReportGroup, point: int) -> list[Asset]:
+    """The assets that the final runs of a time point wait for, each once."""
+    due = [member.spec for member in group.members if member.last == point]
+    return list({uri: a for spec in due for uri, a in awaited_assets(spec).items()}.values())
+
+
+def _of_report(
+    member: GroupMember,
+    point: int,
+    done: BaseOperator,
+    opened: BaseOperator,
+    submitting: Mapping[str, Any],
+    poll: float,
+) -> None:
+    """Add what a report does after a time point: publish its result, if it has one by then."""
+    run = member.run_at(point)
+    if point == member.last:
+        chain(done, *finishing(member.spec, opened, submitting=submitting, poll=poll))
+    elif run in member.spec.policy.early_results:
+        with _inside(opened), TaskGroup(group_id=f"run_{run}"):
+            steps = publishing(member.spec, run, opened, trigger_rule=TriggerRule.ALL_DONE)
+        chain(done, *steps)
+
+
+def _inside(task: BaseOperator) -> TaskGroup:
+    group = task.task_group
+    if group is None:
+        raise ValueError(f"{task.task_id} is in no group")
+    return group
+
+
+def group_dag(
+    group: ReportGroup,
+    *,
+    start_date: datetime,
+    dag_id: str | None = None,
+    schedule: Any = "daily",
+    mode: str = "auto",
+    report_date: date | None = None,
+    **options: Any,
+) -> DAG:
+    """A DAG that runs all reports of a group every day, as
+    :func:`forerun_airflow.builder.progressive_dag` runs one. ``options`` are those of
+    :func:`add_group_tasks`, of Airflow's ``DAG`` and of every operator.
+    """
+    group = replace(group, reports=tuple(map(read_sql, group.reports)))
+    found = sort_options(options, holder=DAG, own=add_group_tasks)
+    about = f"Report group {group.name}: {', '.join(one.name for one in group.reports)}"
+    params = report_params(mode, report_date)
+    with DAG(
+        dag_id=dag_id or group.name,
+        schedule=CronTriggerTimetable("0 0 * * *", timezone=group.reports[0].timezone)
+        if schedule == "daily"
+        else schedule,
+        start_date=start_date,
+        **of_the_dag(group.reports, found, params, about),
+    ) as dag:
+        add_group_tasks(group, **found.forerun)
+    return dag

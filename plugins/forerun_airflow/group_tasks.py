@@ -1,0 +1,238 @@
+"""The tasks of a report group at a time point: one wait, one plan, one application for all.
+
+No task here decides about a report. What a group does for a report is found again by the report's
+own tasks, which do what is missing: a member that fails, is late or is cleared is done alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from forerun_airflow.assets import days_published
+from forerun_airflow.day import OpenedDay, explained, store_uri, utc_now
+from forerun_airflow.retries import RepeatableOperator
+from forerun_airflow.submit import SubmitApplication
+from forerun_airflow.tasks import METHODS
+from include.reports.group import GroupMember, ReportGroup
+from include.state.store import StoreDownError
+
+if TYPE_CHECKING:
+    from include.days.prepare import AskedRun, PreparedRun
+    from include.days.prepare_group import MemberRun
+
+_SKIPS_EARLY = ("single", "batch")
+Missing = dict[str, list[tuple[str, str]]]
+"""By report: sources that are not complete, each with what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A member whose day is open, and its run at the time point."""
+
+    member: GroupMember
+    day: OpenedDay
+    run: int
+
+    @property
+    def is_final(self) -> bool:
+        return self.run == self.member.spec.runs
+
+
+class _AtPoint(RepeatableOperator):
+    """What the tasks of a time point have in common. ``day_tasks``: the task that has opened the
+    day of each report, by its name."""
+
+    def __init__(
+        self, *, group: ReportGroup, point: int, day_tasks: Mapping[str, str], **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.group = group
+        self.point = point
+        self.day_tasks = dict(day_tasks)
+
+    def opened(self, context: Any) -> list[_Opened]:
+        """The members that have a run here and whose day is open. Skips where there is none."""
+        found = list(self._opened(context))
+        if not found:
+            raise AirflowSkipException("the day of no report with work here is open")
+        return found
+
+    def _opened(self, context: Any) -> Iterator[_Opened]:
+        for member in self.group.members:
+            run = member.run_at(self.point)
+            record = context["ti"].xcom_pull(task_ids=self.day_tasks[member.spec.name])
+            if run is not None and record:
+                yield _Opened(member, OpenedDay(**record), run)
+
+
+class WaitForPoint(_AtPoint):
+    """Ends when the runs at a time point may start; skips one that nobody wants.
+
+    Where final runs are due, it waits for their sources for as long as the group has patience, and
+    goes on with those that are complete. Returns these, each with what was accepted as missing.
+    """
+
+    ui_color = "#e8eef7"
+
+    def __init__(self, *, poll: float = 30.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.poll = poll
+
+    def execute(self, context: Any) -> Missing:
+        return self._wait(context)
+
+    def resume(self, context: Any, event: Any = None) -> Missing:  # noqa: ARG002
+        """After a wake-up call: whatever the event says, look again."""
+        return self._wait(context)
+
+    def _wait(self, context: Any) -> Missing:
+        opened = self.opened(context)
+        with explained():
+            try:
+                return self._look(context, opened)
+            except StoreDownError as error:
+                self.log.warning("looking again in %.0f s: %s", self.poll, error)
+        self._defer_until(utc_now() + timedelta(seconds=self.poll))
+        return {}
+
+    def _look(self, context: Any, opened: list[_Opened]) -> Missing:
+        first, now = opened[0].day, utc_now()
+        moments = self.group.moments(first.date)
+        if first.dry_run:
+            if self.point != 1:
+                raise AirflowSkipException("a dry run plans the first time point only")
+            return {}
+        finals = [one for one in opened if one.is_final]
+        if not finals:
+            self._skip_early(first, now, moments)
+        if now < moments[self.point - 1]:
+            self.log.info("time point %d is at %s", self.point, moments[self.point - 1])
+            self._defer_until(moments[self.point - 1])
+        return self._complete(context, finals, now)
+
+    def _skip_early(self, day: OpenedDay, now: datetime, moments: tuple[datetime, ...]) -> None:
+        if day.mode in _SKIPS_EARLY:
+            raise AirflowSkipException(f"the day goes straight to the final runs ({day.mode})")
+        if day.mode == "auto" and now >= moments[self.point]:
+            raise AirflowSkipException("the next time point has come already")
+
+    def _complete(self, context: Any, finals: list[_Opened], now: datetime) -> Missing:
+        from include.sources.completeness import find_missing
+
+        ready: Missing = {}
+        for one in finals:
+            spec, day = one.member.spec, one.day
+            events = days_published(spec, context["inlet_events"], day.day)
+            missing = find_missing(spec, day.date, now, events=events)
+            said = "; ".join(each.text for each in missing)
+            if all(each.accepted for each in missing):
+                ready[spec.name] = [(each.source, each.what) for each in missing]
+            else:
+                self.log.info("%s is not complete: %s", spec.name, said)
+        until = self.group.until(finals[0].day.date, self.point) if finals else now
+        if len(ready) < len(finals) and now < until:
+            self._defer_until(min(until, now + timedelta(seconds=self.poll)))
+        late = sorted({one.member.spec.name for one in finals} - set(ready))
+        if late:
+            self.log.warning("left to themselves, because late: %s", ", ".join(late))
+        return ready
+
+    def _defer_until(self, moment: datetime) -> None:
+        self.defer(trigger=DateTimeTrigger(moment=moment), method_name="resume")
+
+
+class PlanPoint(_AtPoint):
+    """Pins and plans the runs of all members at a time point together, and stores the plans.
+
+    Returns what the run task needs: the URIs of the plans with work, and whether they read next to
+    nothing. What cannot be planned is in the log: it is for the report's own tasks to say.
+    """
+
+    ui_color = "#eef3ea"
+
+    def __init__(self, *, wait_task: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.wait_task = wait_task
+
+    def execute(self, context: Any) -> dict[str, object]:
+        from include.days.prepare_group import prepare_group
+        from planner.errors import ForerunError
+
+        ready = context["ti"].xcom_pull(task_ids=self.wait_task) or {}
+        opened = [
+            one
+            for one in self.opened(context)
+            if not one.is_final or one.member.spec.name in ready or one.day.dry_run
+        ]
+        with explained():
+            prepared = prepare_group([_asking(one, ready) for one in opened])
+        for one, run in zip(opened, prepared.runs, strict=True):
+            if isinstance(run, ForerunError):
+                self.log.error("%s is left to itself: %s", one.member.spec.name, run)
+            else:
+                self.log.info("%s: %s %s", one.member.spec.name, run.plan_uri, run.skip_reason)
+        if prepared.plan is not None:
+            share = prepared.plan.cost / prepared.plan.batch if prepared.plan.batch else 1.0
+            self.log.info(
+                "applications at time points %s, %.2f of batch in one application by estimate",
+                ", ".join(map(str, prepared.plan.opened)),
+                share,
+            )
+        plans = [run.plan_uri for run in prepared.submitted]
+        why = "" if plans else "the plan gives this time point nothing to do"
+        if opened and opened[0].day.dry_run:
+            why = "a dry run computes nothing"
+        return {"plans": plans, "tiny": prepared.tiny, "submit": not why, "why": why}
+
+
+def _asking(one: _Opened, ready: Missing) -> MemberRun:
+    from include.days.prepare_group import MemberRun
+
+    spec = one.member.spec
+    return MemberRun(
+        report=spec.name,
+        points=one.member.points,
+        ask=partial(_ask, one, [(source, what) for source, what in ready.get(spec.name, [])]),
+    )
+
+
+def _ask(one: _Opened, incomplete: list[tuple[str, str]]) -> AskedRun | PreparedRun:
+    from include.days.prepare import ask_for_run
+
+    return ask_for_run(
+        one.day.of(one.member.spec),
+        one.run,
+        method=METHODS.get(one.day.mode, "auto"),
+        now=utc_now(),
+        incomplete=incomplete,
+    )
+
+
+class SubmitPoint(SubmitApplication):
+    """Submits one application with the runs of all members at a time point; skips where there is
+    nothing to do. It fails if one of the runs does: the others are committed, and are not done
+    again when it is retried."""
+
+    def __init__(self, *, group: ReportGroup, point: int, plan_task: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.group = group
+        self.point = point
+        self.plan_task = plan_task
+
+    def execute(self, context: Any) -> None:
+        planned = context["ti"].xcom_pull(task_ids=self.plan_task)
+        if not planned:
+            raise AirflowFailException(f"time point {self.point} was not planned")
+        if not planned["submit"]:
+            raise AirflowSkipException(planned["why"])
+        store = store_uri(self.group.reports[0])
+        self.make_ready(store, tiny=bool(planned["tiny"]))
+        self.name = f"forerun-{context['ti'].dag_id}-at-{self.point}"
+        self.submit(context, planned["plans"])

@@ -1,0 +1,84 @@
+"""Report groups through Airflow: real tasks, a real spark-submit of all reports at a time point."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.airflow.conftest import ROOT
+from tests.airflow.test_days import EXPECTED, Days
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+COUNTS = {"apple": (2, 10), "pear": (2, 3), "plum": (2, 7), None: (2, 4)}
+
+
+class Groups(Days):
+    def rows(self, name, *columns):
+        return {row["item"]: tuple(row[c] for c in columns) for row in self.published(name)}
+
+    def published(self, name):
+
+        pointer = self.pointer(name)
+        folder = Path(pointer["folder"].removeprefix("file://"))
+        return [
+            row
+            for file in pointer["files"]
+            for row in pq.read_table(folder / file["name"]).to_pylist()
+        ]
+
+
+@pytest.fixture(scope="module")
+def groups(airflow_home, tmp_path_factory):
+    from airflow.dag_processing.dagbag import DagBag
+
+    root = tmp_path_factory.mktemp("groups")
+    os.environ["FORERUN_TEST_ROOT"] = str(root)
+    file = airflow_home / "dags" / "groups.py"
+    shutil.copy(ROOT / "tests" / "airflow" / "dag_files" / "groups.py", file)
+    bag = DagBag(str(file))
+    assert not bag.import_errors
+    yield Groups(root, bag)
+    file.unlink()
+    del os.environ["FORERUN_TEST_ROOT"]
+
+
+def test_a_night_has_one_application_per_time_point(groups):
+    states = groups.test("night", run_conf={"mode": "progressive"})
+    assert states["dag"] == "success", states
+    assert [states[f"at_{point}.run"] for point in (1, 2, 3)] == ["success"] * 3
+    for name in ("night_revenue", "night_count", "night_total"):
+        assert states[f"{name}.run_3.run"] == "skipped", "its group has done it"
+        assert states[f"{name}.publish"] == "success"
+    assert groups.rows("night_revenue", "revenue", "n") == EXPECTED
+    assert groups.rows("night_count", "n", "most") == COUNTS
+    assert groups.published("night_total") == [{"total": 27}]
+    assert list(groups.commits("night_count")) == [1, 2, 3], "it takes part in all time points"
+    assert states["night_total.run_2.publish"] == "success", "an early result"
+
+
+def test_a_report_that_fails_or_is_late_holds_up_no_other(groups):
+    """The day is over, so it goes straight to the final runs."""
+    states = groups.test("rough")
+    assert states["dag"] == "failed"
+    assert [states[f"at_{point}.run"] for point in (1, 2, 3)] == ["skipped", "skipped", "failed"]
+    assert states["rough_fails.run_3.run"] == "failed", "alone it fails as well"
+    assert groups.pointer("rough_fails") is None
+    assert (states["rough_fine.run_3.run"], states["rough_fine.publish"]) == ("skipped", "success")
+    assert groups.rows("rough_fine", "revenue", "n") == EXPECTED
+    assert states["rough_checked.check"] == "failed"
+    assert groups.pointer("rough_checked") is None
+    assert states["rough_late.run_3.run"] == "success", "it is done alone when it has come"
+    assert groups.rows("rough_late", "revenue", "n") == EXPECTED
+
+
+@pytest.mark.slow
+def test_a_dry_run_plans_the_first_time_point_and_computes_nothing(groups):
+    states = groups.test("night", run_conf={"dry_run": True, "report_date": "2026-03-05"})
+    assert states["at_1.plan"] == "success"
+    assert states["at_1.run"] == "skipped"
+    assert groups.pointer("night_count", "2026-03-05") is None
