@@ -1,8 +1,7 @@
 """The demo's data: four tables of a day, and how they arrive.
 
-``<data>/staged/<date>/run-<i>/<table>/*.parquet`` is what comes in before run i. Delivering it
-copies it to ``<data>/arrived/<report>/<date>/<table>/``, a folder per report, so that each report
-sees its own day pass; the last delivery marks the day as complete.
+``<data>/staged/<date>/run-<i>/<table>/*.parquet`` is what comes in before time point i. Delivering
+it copies it to ``<data>/arrived/<date>/<table>/``; the last delivery marks the day as complete.
 """
 
 from __future__ import annotations
@@ -53,25 +52,25 @@ def data_uri() -> str:
     return os.environ.get(DATA_VARIABLE) or (home_folder() / "demo" / "data").as_uri()
 
 
-def demo_sources(report: str, *tables: str) -> tuple[SourceSpec, ...]:
-    """The sources of a demo report."""
-    return tuple(_source(report, table) for table in tables)
+def demo_sources(*tables: str) -> tuple[SourceSpec, ...]:
+    """Tables of the demo as the sources of a report."""
+    return tuple(map(_source, tables))
 
 
-def _source(report: str, table: str) -> SourceSpec:
+def _source(table: str) -> SourceSpec:
     key, _, columns = _TABLES[table].partition("\n")
     pairs = (column.split() for column in columns.split(","))
     return SourceSpec(
         name=table,
-        path=f"{data_uri()}/arrived/{report}/{{ds}}/{table}",
+        path=f"{data_uri()}/arrived/{{ds}}/{table}",
         columns=tuple(ColumnSpec(name=name, type=kind.replace(";", ",")) for name, kind in pairs),
         key=tuple(key.split()),
         complete_when=MarkerFile(name=MARKER),
     )
 
 
-def deliver(report: str, sources: tuple[str, ...], day: date, run: int, *, last: bool) -> int:
-    """Let what is staged for run ``run`` arrive; return the number of files that are new.
+def deliver(sources: tuple[str, ...], day: date, run: int, *, last: bool) -> int:
+    """Let what is staged for time point ``run`` arrive; return the number of files that are new.
 
     Delivering again changes nothing; the first delivery starts the day anew, without what an
     earlier demo has left. Raises :class:`include.reports.spec.SpecError` when nothing is
@@ -84,7 +83,7 @@ def deliver(report: str, sources: tuple[str, ...], day: date, run: int, *, last:
             f"no demo data is staged for {day} in {data_uri()}",
             hint="Run `make demo`, or choose the day that it generated.",
         )
-    arrived, count = f"arrived/{report}/{day.isoformat()}", 0
+    arrived, count = f"arrived/{day.isoformat()}", 0
     for table in sources:
         there = {file.key for file in store.list(f"{arrived}/{table}")}
         if run == 1:

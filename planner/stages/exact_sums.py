@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from planner.algebra.aggregate_functions import function, result_type
@@ -38,7 +38,15 @@ from planner.algebra.relational import (
     Scan,
     walk,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, references
+from planner.algebra.scalar import (
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    is_deterministic,
+    references,
+    substitute,
+)
 from planner.algebra.types import BIGINT, Column, ColumnId, DataType, decimal
 from planner.request import Source
 from planner.stages.means import without_means
@@ -97,6 +105,11 @@ class ExactSums:
         """
         if rows > _MOST_ROWS:
             return node
+        inlined = _inlined(node)
+        exact = self._exact(inlined, rows, groups)
+        return node if exact is inlined else exact
+
+    def _exact(self, node: Aggregate, rows: float, groups: float) -> Relation:
         sums, finished = without_means(node, self._ids)
         calls = tuple((column, self._narrowed(call)) for column, call in sums.calls)
         factors = self._factors(sums, calls, rows, groups)
@@ -280,6 +293,29 @@ class ExactSums:
     def _result(self, like: Column, call: AggregateCall) -> Column:
         type_ = result_type(call.name, tuple(arg.type for arg in call.args))
         return self._ids.of_type(like.name, type_)
+
+
+def _inlined(node: Aggregate) -> Aggregate:
+    """Return the aggregate with its arguments in terms of the columns below a projection that
+    computes them: bounds are known of these, not of what is computed."""
+    below = node.input
+    if not isinstance(below, Project):
+        return node
+    made = {column.id: scalar for column, scalar in below.items}
+    if not all(is_deterministic(scalar) for scalar in made.values()):
+        return node
+    calls = tuple(
+        (column, replace(call, args=tuple(substitute(arg, made) for arg in call.args)))
+        for column, call in node.calls
+    )
+    inside = {column.id: column for column in below.input.columns}
+    read = sorted({i for _, call in calls for arg in call.args for i in references(arg)})
+    kept = {key.id for key in node.keys}
+    kept |= {i for _, call in calls if call.where is not None for i in references(call.where)}
+    items = [item for item in below.items if item[0].id in kept]
+    there = {column.id for column, _ in items}
+    items += [(inside[i], Ref(inside[i])) for i in read if i not in there]
+    return Aggregate(Project(below.input, tuple(items)), node.keys, calls)
 
 
 def _bounds(relation: Relation, sources: Mapping[str, Source]) -> Iterable[tuple[ColumnId, Bounds]]:

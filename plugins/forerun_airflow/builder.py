@@ -216,6 +216,7 @@ def report_params(mode: str = "auto", report_date: date | None = None) -> dict[s
             enum=list(MODES),
             title="Mode",
             description_md="**auto**: early runs that are worth it, at their times. "
+            "**replay**: the same, of a day that is over, one run after the other. "
             "**progressive**: all that can be done early, in every run, late or not, whatever it "
             "costs. **batch**: one run with the plain query.",
         ),

@@ -24,7 +24,7 @@ from planner.errors import ForerunError, RequestError
 if TYPE_CHECKING:
     from include.days.handle import Day
 
-MODES = ("auto", "progressive", "batch")
+MODES = ("auto", "replay", "progressive", "batch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,8 @@ class OpenedDay:
     """What the first task decided.
 
     ``mode``: ``auto`` (early work where it pays, at its time; early runs that would be late are
-    skipped), ``progressive`` (all that can be done early, in every run, late or not), ``single``
+    skipped), ``replay`` (early work where it pays, late or not: to try a day that is over),
+    ``progressive`` (all that can be done early, in every run, late or not), ``single``
     (straight to the final run) or ``batch`` (that, with the user's own text).
     """
 

@@ -43,6 +43,10 @@ _MEANS = (
     "avg(discount)", "avg(price)", "avg(tax)", "avg(price) FILTER (WHERE n > 1)",
     "avg(price * discount)", "avg(wide)", "avg(n)",
 )  # fmt: skip
+_COMPUTED = (
+    "SELECT k, g, n, price * (1 - discount) AS price, discount, -tax AS tax, "
+    "IF(n > 0, wide, 0) AS wide FROM t"
+)
 _OTHERS = ("sum(DISTINCT price)", "avg(DISTINCT price)", "sum(CAST(price AS DOUBLE))", "stddev(n)")
 
 
@@ -87,7 +91,8 @@ def random_query(rng: random.Random) -> str:
     items = [*keys, *(f"{call} AS c{i}" for i, call in enumerate(dict.fromkeys(calls)))]
     where = rng.choice(("", " WHERE n <> 2", " WHERE discount > 0"))
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
-    return f"SELECT {', '.join(items)} FROM t{where}{group}"
+    table = f"({_COMPUTED}) AS s" if rng.random() < 0.3 else "t"
+    return f"SELECT {', '.join(items)} FROM {table}{where}{group}"
 
 
 def rewritten(relation: Relation, sums: ExactSums) -> Relation:

@@ -1,0 +1,54 @@
+"""Three reports of a small shop, planned and run together. Three time points on the demo's day."""
+
+from __future__ import annotations
+
+from forerun.demo.arrivals import demo_dag
+from forerun.demo.reports import POLICY, demo_sources
+from forerun_airflow import ReportGroup, ReportSpec, expect
+
+CONSOLIDATED_REVENUE = ReportSpec(
+    name="consolidated_revenue",
+    description="Sales by ship mode, consolidated with the returns that came in.",
+    owner="demo",
+    sql_file="consolidated_revenue.sql",
+    sources=demo_sources("lineitem", "returns"),
+    policy=POLICY,
+    deadline="26:00",
+    expectations=(
+        expect("expect_column_values_to_not_be_null", column="category"),
+        expect("expect_column_values_to_be_between", column="sales", min_value=1),
+        expect("expect_table_row_count_to_be_between", max_value=7, severity="warning"),
+    ),
+)
+TOP_ORDERS = ReportSpec(
+    name="top_orders",
+    description="The ten orders of the building segment with the highest revenue.",
+    owner="demo",
+    sql_file="top_orders.sql",
+    sources=demo_sources("customer", "orders", "lineitem"),
+    policy=POLICY,
+    deadline="26:00",
+    expectations=(
+        expect("expect_table_row_count_to_be_between", min_value=1, max_value=10),
+        expect("expect_column_values_to_be_unique", column="o_orderkey"),
+    ),
+)
+CUSTOMER_DISTRIBUTION = ReportSpec(
+    name="customer_distribution",
+    description="How many customers have how many orders.",
+    owner="demo",
+    sql_file="customer_distribution.sql",
+    sources=demo_sources("customer", "orders"),
+    policy=POLICY,
+    deadline="26:00",
+    expectations=(
+        expect("expect_column_values_to_be_unique", column="c_count"),
+        expect("expect_column_values_to_be_between", column="customers", min_value=1),
+    ),
+)
+
+GROUP = ReportGroup(
+    name="night", reports=(CONSOLIDATED_REVENUE, TOP_ORDERS, CUSTOMER_DISTRIBUTION)
+)
+
+dag = demo_dag(GROUP)
