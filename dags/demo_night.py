@@ -47,8 +47,6 @@ CUSTOMER_DISTRIBUTION = ReportSpec(
     ),
 )
 
-GROUP = ReportGroup(
-    name="night", reports=(CONSOLIDATED_REVENUE, TOP_ORDERS, CUSTOMER_DISTRIBUTION)
-)
+GROUP = ReportGroup(name="night", reports=(CONSOLIDATED_REVENUE, TOP_ORDERS, CUSTOMER_DISTRIBUTION))
 
 dag = demo_dag(GROUP)

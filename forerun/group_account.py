@@ -15,7 +15,7 @@ class GroupAccount:
     used there; ``batch`` is each plain query in an application of its own, ``batch_together`` all
     of them in one. Ratios are as in :class:`forerun.accounts.DayAccount`: to the applications of
     their own, and those ``to_together`` to the one. ``plan_ms`` is the longest that planning a time
-    point took.
+    point took, None where another process planned.
     """
 
     group: str
@@ -23,7 +23,7 @@ class GroupAccount:
     runs: tuple[RunAccount, ...]
     batch: RunAccount
     batch_together: RunAccount
-    plan_ms: float
+    plan_ms: float | None = None
 
     @property
     def engine(self) -> str:

@@ -4,6 +4,7 @@ the day's result equals what it gives."""
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from forerun import accounts
 from forerun.accounts import RunAccount
+from forerun.group_account import in_sum
 from forerun.limit_ties import find_cut
 from forerun.running import Runner, read_result
 from include.days.handle import Day
@@ -138,6 +140,19 @@ def _in_spark_types(rows: pa.Table, query: Query) -> pa.Table:
             values = values.cast(pa.timestamp("us", tz="UTC"))
         rows = rows.set_column(index, name, values)
     return rows
+
+
+def run_together(queries: Sequence[PlainQuery], name: str) -> RunAccount:
+    """Run all plain queries in one application, over what has arrived; what they took in sum.
+    ``name`` is that of the group."""
+    prepared = [query.prepare() for query in queries]
+    used = queries[0].runner.run(
+        [run.plan_uri for _, run in prepared],
+        f"{name}__together",
+        tiny=all(run.tiny for _, run in prepared),
+    )
+    found = [accounts.read_batch(day.store, day.at) for day, _ in prepared]
+    return in_sum(found, used.process_cpu_s)
 
 
 _WHOLE = {

@@ -10,7 +10,7 @@ from forerun import accounts
 from forerun.accounts import EarlyResult, RunAccount
 from forerun.deliveries import check_correlations
 from forerun.group_account import GroupAccount, in_sum
-from forerun.plain import PlainQuery
+from forerun.plain import PlainQuery, run_together
 from forerun.planning import Report
 from forerun.running import Runner
 from forerun.simulate import (
@@ -90,7 +90,7 @@ def simulate_group(
         )
         batches.append(batch)
     say("the plain queries in one application")
-    together = _together(what, members, runner)
+    together = run_together([member.plain for member in members], what.name)
     return GroupAccount(
         group=what.name,
         reports=tuple(days),
@@ -152,12 +152,3 @@ def _asking(member: _Member, runs: int, ask: Callable[..., AskedRun | PreparedRu
         points=tuple(range(1, runs + 1)),
         ask=partial(ask, member.day),
     )
-
-
-def _together(what: Simulation, members: Sequence[_Member], runner: Runner) -> RunAccount:
-    """All plain queries in one application, over the complete data."""
-    prepared = [member.plain.prepare() for member in members]
-    uris = [run.plan_uri for _, run in prepared]
-    used = runner.run(uris, f"{what.name}__together", tiny=all(run.tiny for _, run in prepared))
-    found = [accounts.read_batch(day.store, day.at) for day, _ in prepared]
-    return in_sum(found, used.process_cpu_s)

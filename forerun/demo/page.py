@@ -18,14 +18,12 @@ from planner.explain.reasons import reason_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageReport:
-    """A report on the page: its account, a title and a sentence, the times of its runs, and the
-    early runs that Forerun would have opened left to itself."""
+    """A report on the page: its account, a title and a sentence, and the times of its runs."""
 
     title: str
     about: str
     times: tuple[str, ...]
     day: DayAccount
-    alone: tuple[int, ...] = ()
 
 
 def page(
@@ -47,15 +45,13 @@ def _summary(reports: Sequence[PageReport], said: Sequence[str]) -> str:
         f"<tr><td>{escape(r.title)}</td><td class='left'>{_chip(r.day)}</td>"
         f"<td>{_percent(r.day.weighted_ratio)}</td><td>{_percent(r.day.process_ratio)}</td>"
         f"<td>{_percent(r.day.final_ratio)}</td>"
-        f"<td>{sum(not run.skipped for run in r.day.runs)}</td>"
-        f"<td>{escape(early_words(r.alone))}</td></tr>"
+        f"<td>{escape(early_words(r.day))}</td></tr>"
         for r in reports
     )
     return (
         "<div class='card'><div class='wide'><table><tr><th>report</th>"
         "<th class='left'>result</th><th>weighted cost,<br>of batch</th>"
-        "<th>by whole<br>processes</th><th>final run,<br>of batch</th><th>runs</th>"
-        "<th>left to<br>itself</th></tr>"
+        "<th>by whole<br>processes</th><th>final run,<br>of batch</th><th>early runs</th></tr>"
         f"{rows}</table></div><ul class='plain what said'>"
         f"{''.join(f'<li>{escape(text)}</li>' for text in said)}</ul></div>"
     )

@@ -1,67 +1,43 @@
-"""Whether early work paid on the demo's day, and what Forerun would have done left to itself.
-
-The demo asks for every early run, so that there is something to see. Whether they pay depends on
-how much there is to do: below some size the fixed cost of an application is all there is.
-"""
+"""Whether the demo's night paid, in the figures of this very demo, both ways."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from statistics import median
+from collections.abc import Sequence
 
 from forerun.accounts import DayAccount
-from forerun.planning import build_request, read_report
-from forerun.tables import Table
-from planner import api
-from planner.request import TimePoint
+from forerun.group_account import GroupAccount
 
 
-def left_to_itself(
-    report: Path, tables: Mapping[str, Table], points: tuple[TimePoint, ...]
-) -> tuple[int, ...]:
-    """The early runs that the planner opens in mode ``auto``, by its estimate; none is batch."""
-    request = build_request(read_report(report), tables, frozenset(tables), points, "auto")
-    plan = api.plan(request).plan
-    return tuple(run.index for run in plan.runs[:-1] if run.opened)
-
-
-def early_words(early: tuple[int, ...]) -> str:
+def early_words(day: DayAccount) -> str:
+    """The early runs of a report, in words."""
+    early = [str(run.index) for run in day.runs[:-1] if not run.skipped]
     if not early:
-        return "batch"
-    return f"early run{'s' if len(early) > 1 else ''} {_list([str(run) for run in early])}"
+        return "none"
+    return _list(early)
 
 
-def verdict(
-    days: Mapping[str, DayAccount], alone: Mapping[str, tuple[int, ...]]
-) -> tuple[str, ...]:
-    """The answer in the figures of this very demo, in sentences. ``days`` and ``alone`` (of
-    :func:`left_to_itself`) by the reports' titles."""
-    cheaper = [title for title, day in days.items() if (day.weighted_ratio or 1.0) < 1.0]
-    dearer = [title for title in days if title not in cheaper]
+def verdict(group: GroupAccount) -> tuple[str, ...]:
+    """The answer in sentences: what the night cost against what batch would have, what came from
+    early work, and what was left out because it would not have paid."""
     said = []
-    if cheaper:
-        said.append(f"Early work paid for {_list(cheaper)}: less CPU times price than batch.")
-    if dearer:
-        said.append(f"Early work did not pay for {_list(dearer)}.")
-    opening = [
-        run.process_cpu_s - run.cpu_s
-        for day in days.values()
-        for run in day.runs[:-1]
-        if not run.skipped
-    ]
-    if opening:
-        work = _list([f"{day.batch.cpu_s:.1f}" for day in days.values()])
+    if group.process_ratio is not None and group.process_ratio_to_together is not None:
+        count = len(group.reports)
         said.append(
-            f"An application takes {median(opening):.0f} s of CPU besides its work on the data, "
-            f"and there is little of that here: {work} s in the plain queries. The shares compare "
-            "the work of the executors; counted by whole processes, every further application "
-            "weighs in."
+            f"By whole processes, starting Spark and compiling included, the night cost "
+            f"{group.process_ratio:.2f} of {count} batch applications, and "
+            f"{group.process_ratio_to_together:.2f} of one application with all {count} queries."
         )
-    by_itself = "; ".join(f"{title}, {early_words(early)}" for title, early in alone.items())
+    early = [day.report for day in group.reports if any(not r.skipped for r in day.runs[:-1])]
+    late = [day.report for day in group.reports if day.report not in early]
+    if early:
+        said.append(f"Worked early, when compute was cheap: {_list(early)}.")
+    if late:
+        why = "its estimate says" if len(late) == 1 else "their estimates say"
+        said.append(f"Not worked early, because {why} that it would not pay: {_list(late)}.")
+    starts = group.batch.process_cpu_s - group.batch_together.process_cpu_s
     said.append(
-        "The demo asks for every early run, whether it pays or not. Left to itself (mode auto), "
-        f"Forerun would have chosen: {by_itself}."
+        f"Of what was saved, {starts:.0f} s are what {len(group.reports) - 1} further applications "
+        "would have taken to start, and to compile their code again."
     )
     said.append("docs/benchmarks.md has figures at scale 10.")
     return tuple(said)

@@ -14,12 +14,13 @@ from forerun.demo.arrivals import demo_dag
 from forerun.demo.reports import DAY
 from forerun_airflow import ProgressiveTaskGroup, progressive_dag, report_asset
 from forerun_airflow.builder import read_sql
+from include.reports.group import ReportGroup
 from include.reports.spec import AssetEvent, Parameter, ReportSpec, SpecError
 from tests.airflow.conftest import ENVIRONMENT, ROOT
 from tests.airflow.reports import sales_report, sales_source
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-DEMOS = {"demo_consolidated_revenue", "demo_customer_distribution", "demo_top_orders"}
+DEMOS = {"demo_night"}
 PARSE_BUDGET_S = 2.0
 FLOW = """\
 open_day
@@ -96,18 +97,18 @@ def test_the_dag_starts_with_its_day():
 def test_the_form():
     params = progressive_dag(sales_report(), start_date=START).params
     assert params.dump() == {"report_date": None, "mode": "auto", "dry_run": False}
-    assert params.get_param("mode").schema["enum"] == ["auto", "progressive", "batch"]
+    assert params.get_param("mode").schema["enum"] == ["auto", "replay", "progressive", "batch"]
     assert params.get_param("report_date").schema["format"] == "date"
 
 
 def test_a_demo_report_is_asked_for_by_hand_on_the_day_that_has_data():
-    dag = demo_dag(sales_report())
-    assert dag.dag_id == "demo_revenue"
-    form = {"report_date": DAY.isoformat(), "mode": "progressive", "dry_run": False}
+    dag = demo_dag(ReportGroup(name="sales", reports=(sales_report(),)))
+    assert dag.dag_id == "demo_sales"
+    form = {"report_date": DAY.isoformat(), "mode": "replay", "dry_run": False}
     assert dag.params.dump() == form
     assert {str(task.params.dump()) for task in dag.tasks} == {str(form)}
     assert dag.schedule is None
-    assert dag.get_task("run_2.wait").upstream_task_ids == {"arrive_2"}
+    assert dag.get_task("at_2.wait").upstream_task_ids == {"arrive_2"}
 
 
 def test_the_page_changes_with_the_sql():

@@ -85,7 +85,7 @@ def test_what_the_report_has_is_added_to_what_is_given():
         ({"dagrun_timeout": timedelta(hours=29)}, "before the deadline .* 1 day, 6:00:00"),
         ({"params": {"mode": "x"}}, "field of every report's trigger form"),
         ({"tags": "sales"}, r"\['sales'\]"),
-        ({"mode": "fast"}, "auto, progressive, batch"),
+        ({"mode": "fast"}, "auto, replay, progressive, batch"),
         ({"max_active_run": 1}, "Do you mean max_active_runs"),
         ({"wibble": 1}, "nobody takes the option wibble"),
     ],

@@ -247,10 +247,10 @@ def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_t
     task = submitting()
     monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: None)
 
-    def fail(_self, _context, _plan):
+    def fail(_self, _context, _plans, *_options):
         raise AirflowException("spark-submit failed")
 
-    monkeypatch.setattr(SubmitRun, "_submit", fail)
+    monkeypatch.setattr(SubmitRun, "submit", fail)
     planned = {**PLANNED, "plan": plan.as_uri(), "conf": []}
     with pytest.raises(AirflowException, match="spark-submit failed") as caught:
         task.execute(context({"run_1.plan": planned, "open_day": OPENED}))

@@ -26,10 +26,11 @@ def test_every_report_of_the_demo_equals_batch(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
     shown = json.loads(done.stdout)
     assert len(shown["reports"]) == 3
+    assert shown["equal"]
+    assert 0 < shown["process_ratio"] < 1
     for day in shown["reports"]:
         assert day["equal"], day["differences"]
-        assert [run["skipped"] for run in day["runs"]] == [False, False, False], day["report"]
-        assert day["early_work"], day["report"]
+        assert day["runs"][-1]["skipped"] is False
         assert day["batch"]["cpu_s"] > 0
     page = Path(shown["page"])
     assert page.is_relative_to(tmp_path)

@@ -76,7 +76,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_report_is_asked_for_and_published_and_all_ends(server: Server, tmp_path: Path) -> None:
-    dag = "/api/v2/dags/demo_customer_distribution"
+    dag = "/api/v2/dags/demo_night"
     deadline = time.monotonic() + PATIENCE
     while True:  # the DAG files are parsed by a process of their own
         try:
@@ -86,7 +86,7 @@ def test_a_report_is_asked_for_and_published_and_all_ends(server: Server, tmp_pa
             assert time.monotonic() < deadline
             time.sleep(1)
     form = {name: field["value"] for name, field in details["params"].items()}
-    assert form == {"report_date": "2026-01-01", "mode": "progressive", "dry_run": False}
+    assert form == {"report_date": "2026-01-01", "mode": "replay", "dry_run": False}
     assert details["is_paused"] is False
     run = server.ask(f"{dag}/dagRuns", {"logical_date": None, "conf": {"mode": "batch"}})
     at = f"{dag}/dagRuns/{run['dag_run_id']}"
@@ -95,7 +95,7 @@ def test_a_report_is_asked_for_and_published_and_all_ends(server: Server, tmp_pa
         time.sleep(2)
     tasks = {t["task_id"]: t["state"] for t in server.ask(f"{at}/taskInstances")["task_instances"]}
     assert state == "success", tasks
-    assert (tasks["run_1.run"], tasks["run_3.run"]) == ("skipped", "success")
+    assert (tasks["at_1.run"], tasks["at_3.run"]) == ("skipped", "success")
     folder = tmp_path / "demo" / "day" / "store" / "results" / "customer_distribution"
     assert (folder / "2026-01-01" / "pointer.json").is_file()
     server.process.send_signal(signal.SIGTERM)

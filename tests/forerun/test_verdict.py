@@ -3,80 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from forerun.demo.verdict import early_words, left_to_itself, verdict
-from forerun.tables import find_tables
-from planner.request import TimePoint
+from forerun.accounts import DayAccount, RunAccount
+from forerun.demo.verdict import early_words, verdict
+from forerun.group_account import GroupAccount, in_sum
 from tests.forerun.test_page import DAY
 
-POINTS = (TimePoint(weight=0.25, arrived=0.6), TimePoint(weight=1.0))
+LATE = replace(
+    DAY,
+    report="l",
+    runs=(*(RunAccount(index=i, weight=0.3, arrived=0.5) for i in (1, 2)), DAY.runs[2]),
+)
 
 
-def said(days, alone) -> str:
-    return " ".join(verdict(days, alone))
+def group(*days: DayAccount, process_cpu_s: float = 6.0) -> GroupAccount:
+    runs = tuple(
+        in_sum([day.runs[index] for day in days], process_cpu_s * (index != 1))
+        for index in range(3)
+    )
+    batch = in_sum([day.batch for day in days])
+    together = replace(batch, process_cpu_s=0.6 * batch.process_cpu_s)
+    return GroupAccount(
+        group="night", reports=days, runs=runs, batch=batch, batch_together=together
+    )
 
 
-def test_cheaper_and_dearer_are_told_apart():
-    dear = replace(DAY, weighted_ratio=1.4)
-    text = said({"A": DAY, "B": dear, "C": dear}, {"A": (1, 2), "B": (), "C": (2,)})
-    assert "Early work paid for A:" in text
-    assert "Early work did not pay for B and C." in text
-    assert "4.0, 4.0 and 4.0 s in the plain queries" in text
-    assert "A, early runs 1 and 2; B, batch; C, early run 2." in text
-    assert "did not pay" not in said({"A": DAY}, {"A": ()})
-    assert "Early work paid" not in said({"A": dear}, {"A": ()})
+def test_what_the_night_cost_is_said_by_whole_processes_against_both_kinds_of_batch():
+    one = group(DAY, LATE)
+    said = " ".join(verdict(one))
+    assert one.process_ratio == pytest.approx((0.25 + 1) * 6 / 18)
+    assert "cost 0.42 of 2 batch applications, and 0.69 of one application with all 2" in said
+    assert "7 s are what 1 further applications" in said
 
 
-def test_the_cost_of_an_application_is_what_its_process_took_besides_the_work():
-    used = replace(DAY.runs[0], process_cpu_s=8.5)
-    assert "takes 6 s of CPU" in said({"A": replace(DAY, runs=(used, *DAY.runs[1:]))}, {"A": ()})
+def test_who_worked_early_and_who_did_not_are_told_apart():
+    said = " ".join(verdict(group(DAY, LATE)))
+    assert "Worked early, when compute was cheap: r." in said
+    assert "Not worked early, because its estimate says that it would not pay: l." in said
+    assert "Not worked early" not in " ".join(verdict(group(DAY)))
+    assert "Worked early" not in " ".join(verdict(group(LATE)))
 
 
-def test_whole_processes_are_weighted_too():
-    runs = tuple(replace(run, process_cpu_s=6.0) for run in DAY.runs)
-    assert replace(DAY, runs=runs).process_ratio == pytest.approx((0.25 + 0.3 + 1) * 6 / 9)
+def test_a_night_that_lost_says_so_too():
+    assert "cost 2.50 of 1 batch applications" in " ".join(verdict(group(DAY, process_cpu_s=18.0)))
 
 
 def test_words_for_early_runs():
-    assert [early_words(e) for e in ((), (1,), (1, 2))] == [
-        "batch", "early run 1", "early runs 1 and 2",
-    ]  # fmt: skip
-
-
-def test_small_tables_are_left_to_batch_and_much_work_is_not(tmp_path: Path):
-    report = tmp_path / "r.sql"
-    report.write_text("SELECT k, SUM(v) AS s FROM t GROUP BY k", encoding="utf-8")
-    rows = pa.table({"k": pa.array([1, 2] * 50, pa.int64()), "v": pa.array(range(100))})
-    pq.write_table(rows, tmp_path / "t.parquet")
-    tables = find_tables(tmp_path)
-    assert left_to_itself(report, tables, POINTS) == ()
-    (table,) = tables.values()
-    (footer,) = table.footers
-    much = replace(table, footers=(replace(footer, rows=10**9, size=10**10),))
-    assert left_to_itself(report, {table.name: much}, POINTS) == (1,)
-
-
-def test_what_waits_is_said_once_per_reason():
-    waiting = replace(
-        DAY,
-        not_incremental=tuple(
-            {"operator": operator, "reason": reason}
-            for operator, reason in (
-                ("Limit", "operator-without-delta-rule"),
-                ("Project", "dearer-early-than-late"),
-                ("Sort", "operator-without-delta-rule"),
-                ("Join inner", "dearer-early-than-late"),
-                ("Join inner", "dearer-early-than-late"),
-                ("Project", "input-waits"),
-            )
-        ),
-    )
-    assert waiting.waiting == (
-        ("operator-without-delta-rule", ("Limit", "Sort")),
-        ("dearer-early-than-late", ("Join inner",)),
-    )
+    both = replace(DAY, runs=tuple(replace(run, skipped=False) for run in DAY.runs))
+    assert [early_words(day) for day in (LATE, DAY, both)] == ["none", "1", "1 and 2"]

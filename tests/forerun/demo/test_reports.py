@@ -24,34 +24,33 @@ def staged(tmp_path, monkeypatch):
     return tmp_path
 
 
-def arrived(root: Path, report: str) -> list[str]:
-    folder = root / "arrived" / report / DAY.isoformat()
+def arrived(root: Path) -> list[str]:
+    folder = root / "arrived" / DAY.isoformat()
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
 
 
 def test_deliveries_arrive_one_after_the_other(staged):
     tables = ("orders", "lineitem")
-    assert deliver("a", tables, DAY, 1, last=False) == 2
-    assert arrived(staged, "a") == ["lineitem/run-1-part-0.parquet", "orders/run-1-part-0.parquet"]
-    before = (staged / "arrived/a" / DAY.isoformat() / "orders/run-1-part-0.parquet").stat()
-    assert deliver("a", tables, DAY, 1, last=False) == 0
-    after = (staged / "arrived/a" / DAY.isoformat() / "orders/run-1-part-0.parquet").stat()
+    assert deliver(tables, DAY, 1, last=False) == 2
+    assert arrived(staged) == ["lineitem/run-1-part-0.parquet", "orders/run-1-part-0.parquet"]
+    before = (staged / "arrived" / DAY.isoformat() / "orders/run-1-part-0.parquet").stat()
+    assert deliver(tables, DAY, 1, last=False) == 0
+    after = (staged / "arrived" / DAY.isoformat() / "orders/run-1-part-0.parquet").stat()
     assert after.st_mtime_ns == before.st_mtime_ns
-    assert deliver("a", tables, DAY, 2, last=True) == 2
-    assert "orders/_SUCCESS" in arrived(staged, "a")
-    assert arrived(staged, "b") == []
-    assert deliver("a", tables, DAY, 1, last=False) == 0
-    assert arrived(staged, "a") == ["lineitem/run-1-part-0.parquet", "orders/run-1-part-0.parquet"]
+    assert deliver(tables, DAY, 2, last=True) == 2
+    assert "orders/_SUCCESS" in arrived(staged)
+    assert deliver(tables, DAY, 1, last=False) == 0
+    assert arrived(staged) == ["lineitem/run-1-part-0.parquet", "orders/run-1-part-0.parquet"]
 
 
 def test_a_day_that_was_not_generated(staged):
     with pytest.raises(SpecError, match="no demo data is staged for 2026-02-01"):
-        deliver("a", ("orders",), date(2026, 2, 1), 1, last=False)
+        deliver(("orders",), date(2026, 2, 1), 1, last=False)
 
 
 def test_sources_lie_where_deliveries_arrive(staged):
-    deliver("a", ("orders",), DAY, 1, last=False)
-    (source,) = demo_sources("a", "orders")
+    deliver(("orders",), DAY, 1, last=False)
+    (source,) = demo_sources("orders")
     assert Path(source.path_on(DAY).removeprefix("file://"), "run-1-part-0.parquet").is_file()
 
 
@@ -59,7 +58,7 @@ def test_the_declared_columns_are_those_of_the_generator(tmp_path, monkeypatch):
     from forerun.demo.data import generate_day
 
     tables = generate_day(tmp_path, 0.001)
-    for source in demo_sources("x", *tables):
+    for source in demo_sources(*tables):
         schema = pq.read_schema(tmp_path / f"{source.name}.parquet")
         assert [c.name for c in source.columns] == schema.names
         kinds = {c.name: _parquet_kind(schema.field(c.name).type) for c in source.columns}
