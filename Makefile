@@ -87,8 +87,8 @@ airflow-matrix: tools ## the tests of the Airflow side on another version of Air
 mutate: setup ## break rules and stages on purpose: every break must turn the suite red
 	.venv/bin/python -m scripts.mutate
 
-demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a day of three reports through Airflow and Spark (STORE=s3)
-	forerun demo --store $(STORE) $(if $(SCALE),--scale $(SCALE))
+demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a night of three reports through Airflow and Spark (STORE=s3, MODE=progressive)
+	forerun demo --store $(STORE) $(if $(SCALE),--scale $(SCALE)) $(if $(MODE),--mode $(MODE))
 
 up: setup $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on the demo
 	forerun demo --up --store $(STORE) --scale $(or $(SCALE),0.1)

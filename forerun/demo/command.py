@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from itertools import takewhile
@@ -19,9 +20,11 @@ from forerun.running import Runner, SparkRunner, Used
 from forerun.shown_day import show_group
 from forerun.simulate import make_account
 from forerun.tables import Table
+from include.days.manifests import read_manifest
 from include.days.prepare import latest_generation
 from include.machine.jvm import home_folder
 from include.reports.spec import ReportSpec
+from include.state.layout import Generation
 from include.state.opening import open_store
 from planner.algebra.relational import sources as sources_of
 from planner.sql.frontend import read_query
@@ -48,8 +51,8 @@ class _LikeAirflow(SparkRunner):
         return Used()
 
 
-def run(store: str, scale: float, *, as_json: bool) -> int:
-    """The whole demo; 0 if every result equals batch, else 1."""
+def run(store: str, scale: float, mode: str, *, as_json: bool) -> int:
+    """The whole demo; 0 if every result equals batch, else 1. ``mode`` is that of the DAG run."""
     started = time.monotonic()
     notes = console.notes()
     with open_place(store) as place:
@@ -58,7 +61,8 @@ def run(store: str, scale: float, *, as_json: bool) -> int:
         notes.print("Airflow's database")
         run_airflow(place, "migrate", "db", "migrate")
         notes.print("the night of three reports through Airflow")
-        run_airflow(place, NIGHT, "dags", "test", f"demo_{NIGHT}", DAY.isoformat())
+        asked = json.dumps({"mode": mode})
+        run_airflow(place, NIGHT, "dags", "test", f"demo_{NIGHT}", DAY.isoformat(), "-c", asked)
         group = _account(place, tables, _LikeAirflow(place.home / "logs", MASTER))
         seconds = time.monotonic() - started
         target = home_folder() / "demo" / "day.html"
@@ -81,9 +85,6 @@ def _account(place: Place, tables: dict[str, Table], runner: Runner) -> GroupAcc
     days, plains = [], []
     for name in REPORTS:
         console.notes().print(f"{name}: batch")
-        plain = _plain(place, name, tables, runner)
-        plains.append(plain)
-        plain_at, batch = plain.run()
         store = open_store(place.store)
         at = latest_generation(store, name, DAY)
         if at is None or store.find(at.commit(len(POLICY.runs))) is None:
@@ -91,6 +92,9 @@ def _account(place: Place, tables: dict[str, Table], runner: Runner) -> GroupAcc
                 f"the final run of {name} was not committed",
                 hint=f"The log: {place.home / 'logs' / f'airflow-{NIGHT}.log'}",
             )
+        plain = _plain(place, at, tables, runner)
+        plains.append(plain)
+        plain_at, batch = plain.run()
         arrivals = accounts.read_arrivals(store, at, len(POLICY.runs))
         day = make_account(
             store,
@@ -120,7 +124,9 @@ def _points(arrivals: tuple[tuple[str, tuple[int, ...]], ...]) -> tuple[tuple[fl
     return tuple((run.weight, part) for run, part in zip(POLICY.runs, parts, strict=True))
 
 
-def _plain(place: Place, name: str, tables: dict[str, Table], runner: Runner) -> PlainQuery:
+def _plain(place: Place, at: Generation, tables: dict[str, Table], runner: Runner) -> PlainQuery:
+    """The plain query of a report. It is checked as the report is: batch would have to be, too."""
+    name, store = at.report, open_store(place.store)
     sql = (ROOT / "include" / "sql" / f"{name}.sql").read_text(encoding="utf-8")
     sources = planner_sources(tables.values(), frozenset(tables))
     spec = ReportSpec(
@@ -130,6 +136,7 @@ def _plain(place: Place, name: str, tables: dict[str, Table], runner: Runner) ->
         policy=POLICY,
         deadline="26:00",
         store=place.store,
+        expectations=read_manifest(store, at, len(POLICY.runs)).expectations,
     )
     return PlainQuery(spec, sources, DAY, runner)
 

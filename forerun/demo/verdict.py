@@ -25,7 +25,8 @@ def verdict(group: GroupAccount) -> tuple[str, ...]:
         said.append(
             f"By whole processes, starting Spark and compiling included, the night cost "
             f"{group.process_ratio:.2f} of {count} batch applications, and "
-            f"{group.process_ratio_to_together:.2f} of one application with all {count} queries."
+            f"{group.process_ratio_to_together:.2f} of one application with all {count} queries. "
+            "All check the same expectations."
         )
     early = [day.report for day in group.reports if any(not r.skipped for r in day.runs[:-1])]
     late = [day.report for day in group.reports if day.report not in early]
