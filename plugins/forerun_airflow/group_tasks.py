@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.assets import days_published
 from forerun_airflow.day import OpenedDay, explained, store_uri, utc_now
-from forerun_airflow.retries import RepeatableOperator
+from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.submit import SubmitApplication
 from forerun_airflow.tasks import METHODS
 from include.reports.group import GroupMember, ReportGroup
@@ -75,8 +75,9 @@ class _AtPoint(RepeatableOperator):
 class WaitForPoint(_AtPoint):
     """Ends when the runs at a time point may start; skips one that nobody wants.
 
-    Where final runs are due, it waits for their sources for as long as the group has patience, and
-    goes on with those that are complete. Returns these, each with what was accepted as missing.
+    Where final runs are due, it waits for their sources for as long as the group has patience, but
+    not beyond the latest safe start of one that is complete, and goes on with those that are.
+    Returns these, each with what was accepted as missing.
     """
 
     ui_color = "#e8eef7"
@@ -136,13 +137,21 @@ class WaitForPoint(_AtPoint):
                 ready[spec.name] = [(each.source, each.what) for each in missing]
             else:
                 self.log.info("%s is not complete: %s", spec.name, said)
-        until = self.group.until(finals[0].day.date, self.point) if finals else now
-        if len(ready) < len(finals) and now < until:
-            self._defer_until(min(until, now + timedelta(seconds=self.poll)))
-        late = sorted({one.member.spec.name for one in finals} - set(ready))
+        late = [one.member.spec.name for one in finals if one.member.spec.name not in ready]
         if late:
+            safe = [self._safe_start(one) for one in finals if one.member.spec.name in ready]
+            until = min([self.group.until(finals[0].day.date, self.point), *safe])
+            if now < until:
+                self._defer_until(min(until, now + timedelta(seconds=self.poll)))
             self.log.warning("left to themselves, because late: %s", ", ".join(late))
         return ready
+
+    def _safe_start(self, one: _Opened) -> datetime:
+        from include.days.safe_start import read_safe_start
+
+        spec = one.member.spec
+        own = self.day_tasks[spec.name].removesuffix("open_day") + f"run_{spec.runs}.run"
+        return read_safe_start(one.day.of(spec), retries_of(self, own)).at
 
     def _defer_until(self, moment: datetime) -> None:
         self.defer(trigger=DateTimeTrigger(moment=moment), method_name="resume")
@@ -151,8 +160,9 @@ class WaitForPoint(_AtPoint):
 class PlanPoint(_AtPoint):
     """Pins and plans the runs of all members at a time point together, and stores the plans.
 
-    Returns what the run task needs: the URIs of the plans with work, and whether they read next to
-    nothing. What cannot be planned is in the log: it is for the report's own tasks to say.
+    Returns what the run task needs: the URIs of the plans with work, whether they read next to
+    nothing, and until when it may be tried again. What cannot be planned is in the log: it is for
+    the report's own tasks to say.
     """
 
     ui_color = "#eef3ea"
@@ -189,7 +199,20 @@ class PlanPoint(_AtPoint):
         why = "" if plans else "the plan gives this time point nothing to do"
         if opened and opened[0].day.dry_run:
             why = "a dry run computes nothing"
-        return {"plans": plans, "tiny": prepared.tiny, "submit": not why, "why": why}
+        return {
+            "plans": plans,
+            "tiny": prepared.tiny,
+            "submit": not why,
+            "why": why,
+            "until": self._until(opened),
+        }
+
+    def _until(self, opened: list[_Opened]) -> str:
+        """The instant from which early runs that have failed are not tried again: that would hold
+        up the next time point, which reads the same data anyway. Empty if there is none."""
+        if not opened or opened[0].day.mode != "auto" or any(one.is_final for one in opened):
+            return ""
+        return self.group.moments(opened[0].day.date)[self.point].isoformat()
 
 
 def _asking(one: _Opened, ready: Missing) -> MemberRun:
@@ -232,6 +255,10 @@ class SubmitPoint(SubmitApplication):
             raise AirflowFailException(f"time point {self.point} was not planned")
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
+        until = planned["until"]
+        again = context["ti"].try_number > 1
+        if again and until and utc_now() >= datetime.fromisoformat(until):
+            raise AirflowFailException("not tried again: the next time point has come")
         store = store_uri(self.group.reports[0])
         self.make_ready(store, tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-at-{self.point}"
