@@ -118,7 +118,8 @@ def plan_command(
                 "a group is shown as a tree or as JSON",
                 hint="For more of one of its reports, plan it alone.",
             )
-        together = plan_group(members := whole_days(requests))
+        members = whole_days(requests)
+        together = plan_group(members)
         if as_json or output is Format.json:
             console.say_json(group.as_json(members, together))
         else:
@@ -228,7 +229,7 @@ def demo_command(
         typer.Option(
             "--mode",
             help="replay: early work where it pays. progressive: in every run, whatever it costs. "
-            "batch: none.",
+            "batch: none. (With --up, Airflow's form asks for it.)",
         ),
     ] = DemoMode.replay,
     up: Annotated[bool, typer.Option("--up", help="Airflow's UI on the demo instead.")] = False,

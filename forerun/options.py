@@ -27,6 +27,7 @@ from forerun.planning import (
     parse_rules,
     read_day_tables,
     read_report,
+    report_name,
 )
 from include.machine.settings import allowed_functions
 from include.reports.clock import parse_day
@@ -44,8 +45,8 @@ def parse_budget(text: str) -> int:
 
 
 def _different(reports: tuple[Report, ...]) -> tuple[Report, ...]:
-    """The reports. Raises :class:`RequestError` if two of a group have one name."""
-    names = [report.name for report in reports]
+    """The reports. Raises :class:`RequestError` if two of a group would get one name."""
+    names = [report_name(report.name) for report in reports]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise RequestError(
             f"two reports of the group are called {twice[0]}",
@@ -89,11 +90,13 @@ class Day:
         """The planning request of every report, before the first run of the day."""
         texts = [report.sql for report in self.reports]
         tables, changing = read_day_tables(self.tables, texts, self.changing)
-        return tuple(
-            build_request(
+        found = []
+        for report, sql in zip(self.reports, texts, strict=True):
+            read = tables_read(sql, tables)
+            request = build_request(
                 report,
-                {name: tables[name] for name in tables_read(report.sql, tables)},
-                changing & tables_read(report.sql, tables),
+                {name: tables[name] for name in sorted(read)},
+                changing & read,
                 self.points,
                 method,
                 problem=self.problem,
@@ -101,8 +104,8 @@ class Day:
                 sample=self.sample,
                 parameters=self.parameters,
             )
-            for report in self.reports
-        )
+            found.append(request)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -40,6 +41,12 @@ class Report(NamedTuple):
 
     name: str
     sql: str
+
+
+def report_name(text: str) -> str:
+    """A name that a report may have."""
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", text)[:80]
+    return plain if re.match(r"[A-Za-z_]", plain) else f"r_{plain}"
 
 
 def read_report(path: Path) -> Report:

@@ -148,7 +148,6 @@ def _run_day(
 
 def _asking(member: _Member, runs: int, ask: Callable[..., AskedRun | PreparedRun]) -> MemberRun:
     return MemberRun(
-        report=member.what.name,
         points=tuple(range(1, runs + 1)),
         ask=partial(ask, member.day),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 
 from forerun.deliveries import Correlation, Splitter
 from forerun.plain import PlainQuery
+from forerun.planning import report_name
 from forerun.tables import Table
 from include.days.handle import Day
 from include.days.prepare import open_generation
@@ -113,12 +113,6 @@ def arrive(what: Simulation, run: int) -> None:
     """What was split off for a run appears among its source's files, each file at once."""
     for path in sorted((what.work / "incoming").glob(f"*/run-{run}.parquet")):
         path.rename(what.work / "sources" / path.parent.name / path.name)
-
-
-def report_name(text: str) -> str:
-    """A name that a report may have."""
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", text)[:80]
-    return plain if re.match(r"[A-Za-z_]", plain) else f"r_{plain}"
 
 
 def spec_of(what: Simulation, used: Sequence[str]) -> ReportSpec:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from forerun import console
 from forerun.deliveries import Correlation, parse_correlation
 from forerun.options import Day
-from forerun.planning import Report, read_day_tables
+from forerun.planning import Report, read_day_tables, report_name
 from forerun.running import open_runner, scratch_folder
 from forerun.shown_day import show_day, show_group
 from forerun.simulate import simulate
 from forerun.simulate_group import simulate_group
-from forerun.simulated_day import Advance, Say, Simulation, report_name
+from forerun.simulated_day import Advance, Say, Simulation
 from forerun.tables import list_tables
 from include.machine.jvm import home_folder
 from planner.errors import ForerunError, RequestError

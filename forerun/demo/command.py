@@ -67,7 +67,7 @@ def run(store: str, scale: float, mode: str, *, as_json: bool) -> int:
         seconds = time.monotonic() - started
         target = home_folder() / "demo" / "day.html"
         footer = f"forerun demo, scale {scale:g}, {store} store, {seconds:.0f} s in all."
-        said = verdict(group)
+        said = verdict(group, mode)
         pages = [_page_of(group, number) for number in range(len(group.reports))]
         target.write_text(page(_title(), _LEAD, said, pages, footer), encoding="utf-8")
     _show(group, said, target, as_json=as_json)

@@ -16,12 +16,11 @@ def early_words(day: DayAccount) -> str:
     return _list(early)
 
 
-def verdict(group: GroupAccount) -> tuple[str, ...]:
-    """The answer in sentences: what the night cost against what batch would have, what came from
-    early work, and what was left out because it would not have paid."""
-    said = []
+def verdict(group: GroupAccount, mode: str) -> tuple[str, ...]:
+    """The answer in sentences: what the night cost against what batch would have, who worked early
+    and, where that was for the cost to decide (``mode`` ``replay``), why others did not."""
+    count, said = len(group.reports), []
     if group.process_ratio is not None and group.process_ratio_to_together is not None:
-        count = len(group.reports)
         said.append(
             f"By whole processes, starting Spark and compiling included, the night cost "
             f"{group.process_ratio:.2f} of {count} batch applications, and "
@@ -32,15 +31,16 @@ def verdict(group: GroupAccount) -> tuple[str, ...]:
     late = [day.report for day in group.reports if day.report not in early]
     if early:
         said.append(f"Worked early, when compute was cheap: {_list(early)}.")
-    if late:
+    if late and mode == "replay":
         why = "its estimate says" if len(late) == 1 else "their estimates say"
         said.append(f"Not worked early, because {why} that it would not pay: {_list(late)}.")
     starts = group.batch.process_cpu_s - group.batch_together.process_cpu_s
-    said.append(
-        f"Of what was saved, {starts:.0f} s are what {len(group.reports) - 1} further applications "
-        "would have taken to start, and to compile their code again."
-    )
-    said.append("docs/benchmarks.md has figures at scale 10.")
+    if count > 1:
+        said.append(
+            f"{count} batch applications take {starts:.0f} s of CPU more than one with all {count} "
+            "queries: to start Spark, and to compile the same code, again."
+        )
+    said.append("docs/groups.md and docs/benchmarks.md have figures at larger scales.")
     return tuple(said)
 
 

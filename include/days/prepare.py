@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Required, TypedDict, Unpack
 
 from include.days.borrowed_views import find_borrowed_views
 from include.days.generations import claim_name, generations, latest_generation
@@ -139,35 +140,27 @@ def open_generation(
         backoff.wait()
 
 
-def prepare_run(
-    day: Day,
-    run: int,
-    *,
-    now: datetime,
-    method: Method = "auto",
-    points: Sequence[TimePoint] | None = None,
-    settings: Settings | None = None,
-    share: bool = True,
-    incomplete: Sequence[tuple[str, str]] = (),
-) -> PreparedRun:
+class Asking(TypedDict, total=False):
+    """How a run is to be planned. ``method`` is ``auto`` by default. ``points`` replaces the
+    forecast of what arrives when; with ``share`` false nothing that other reports keep is read;
+    ``incomplete`` says which sources were known not to be complete, and what is missing."""
+
+    now: Required[datetime]
+    method: Method
+    points: Sequence[TimePoint] | None
+    settings: Settings | None
+    share: bool
+    incomplete: Sequence[tuple[str, str]]
+
+
+def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
     """Pin the sources, plan run ``run`` with what is committed, store manifest and plan.
 
-    A retry gets the first manifest, hence the same pins and base. ``points`` replaces the forecast
-    of what arrives when; without ``share`` nothing that other
-    reports keep is read. Raises :class:`DayClosedError` after a later run was committed, and what
-    pinning and planning raise; and :class:`include.state.fence.GenerationClosedError` for a
-    generation that clean-up has closed.
+    A retry gets the first manifest, hence the same pins and base. Raises :class:`DayClosedError`
+    after a later run was committed, and what pinning and planning raise; and
+    :class:`include.state.fence.GenerationClosedError` for a generation that clean-up has closed.
     """
-    asked = ask_for_run(
-        day,
-        run,
-        now=now,
-        method=method,
-        points=points,
-        settings=settings,
-        share=share,
-        incomplete=incomplete,
-    )
+    asked = ask_for_run(day, run, **asking)
     if isinstance(asked, PreparedRun):
         return asked
     started = time.perf_counter()
@@ -185,17 +178,7 @@ class AskedRun:
     tiny: bool
 
 
-def ask_for_run(
-    day: Day,
-    run: int,
-    *,
-    now: datetime,
-    method: Method = "auto",
-    points: Sequence[TimePoint] | None = None,
-    settings: Settings | None = None,
-    share: bool = True,
-    incomplete: Sequence[tuple[str, str]] = (),
-) -> AskedRun | PreparedRun:
+def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | PreparedRun:
     """Do all of :func:`prepare_run` that comes before planning; a run that is committed already is
     prepared."""
     store, spec, at = day.store, day.spec, day.at
@@ -212,10 +195,12 @@ def ask_for_run(
             plan_uri=f"{store.root}/{done.plan}",
             skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
         )
-    manifest, pins = manifest_of(day, run, now, incomplete=incomplete)
+    incomplete = asking.get("incomplete", ())
+    manifest, pins = manifest_of(day, run, asking["now"], incomplete=incomplete)
     chain = day.chain(tip=manifest.base)
     record_history(day, chain)
     history = read_history(store, spec.name)
+    points = asking.get("points")
     times = tuple(points) if points is not None else _forecast(day, history)
     request = PlanRequest(
         report=spec.name,
@@ -226,9 +211,11 @@ def ask_for_run(
         current=run,
         committed=tuple(_families(store, commit) for commit in chain),
         observed=observed(history),
-        borrowed=find_borrowed_views(store, manifest) if share and manifest.share else (),
-        method=method,
-        settings=_settings_of(spec, settings or Settings()),
+        borrowed=find_borrowed_views(store, manifest)
+        if asking.get("share", True) and manifest.share
+        else (),
+        method=asking.get("method", "auto"),
+        settings=_settings_of(spec, asking.get("settings") or Settings()),
         problem=_problem(spec.policy),
         parameters=day.parameters,
     )

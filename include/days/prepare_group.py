@@ -21,7 +21,6 @@ class MemberRun:
     is asked of the planner (:func:`include.days.prepare.ask_for_run`); ``points`` are the group's
     time points of the report's runs, numbered from 1."""
 
-    report: str
     points: tuple[int, ...]
     ask: Callable[[], AskedRun | PreparedRun]
 

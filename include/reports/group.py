@@ -82,9 +82,6 @@ class ReportGroup:
         """The reports with the runs that they have in the group."""
         return tuple(map(self._member, self.reports))
 
-    def member(self, report: str) -> GroupMember:
-        return next(one for one in self.members if one.spec.name == report)
-
     def moments(self, day: date) -> tuple[datetime, ...]:
         """The instants of the time points of ``day``, in UTC."""
         zone = self.reports[0].zone

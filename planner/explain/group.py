@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from planner.explain import record, tree
 from planner.materialize.objective import MICRO
 from planner.report_group import GroupPlan, Member
+from planner.request import TimePoint
 from planner.result import PlanResult
 
 
@@ -21,16 +22,25 @@ def render(members: tuple[Member, ...], plan: GroupPlan) -> str:
 
 def _header(members: tuple[Member, ...], plan: GroupPlan) -> Iterator[str]:
     yield f"group of {len(members)} reports"
-    last = max(point for member in members for point in member.points)
-    for point in range(1, last + 1):
+    for point, time in sorted(_times(members).items()):
         doing = list(_doing(point, members, plan))
         what = f"application for {', '.join(doing)}" if doing else "no application"
-        yield f"  time point {point}  {what}"
+        yield f"  time point {point}  weight {time.weight:<5g} arrived {time.arrived:>5.0%}  {what}"
     share = plan.cost / plan.batch if plan.batch else 1.0
     yield (
         f"  weighted cost {plan.cost / MICRO:.2f} CPU s, batch of all in one application "
         f"{plan.batch / MICRO:.2f} CPU s: {share:.2f} of it (estimates)"
     )
+    yield "  costs of a report, below, are without the applications: these the group pays"
+
+
+def _times(members: tuple[Member, ...]) -> dict[int, TimePoint]:
+    """The time points of the group, by number, as the first report that has them gives them."""
+    found: dict[int, TimePoint] = {}
+    for member in members:
+        for point, time in zip(member.points, member.request.points, strict=True):
+            found.setdefault(point, time)
+    return found
 
 
 def _doing(point: int, members: tuple[Member, ...], plan: GroupPlan) -> Iterator[str]:
@@ -50,7 +60,7 @@ def as_json(members: tuple[Member, ...], plan: GroupPlan) -> dict[str, object]:
         "reports": [
             record.as_json(found)
             if isinstance(found, PlanResult)
-            else {"report": member.request.report, "error": found.message}
+            else {"report": member.request.report, "error": found.code, "message": found.message}
             for member, found in zip(members, plan.results, strict=True)
         ],
     }

@@ -133,9 +133,7 @@ def finishing(
     spec: ReportSpec, opened: BaseOperator, *, submitting: Mapping[str, Any], poll: float
 ) -> list[BaseOperator]:
     """The tasks of a report's final run, in order, in the group of the task that opens its day."""
-    group = opened.task_group
-    if group is None:
-        raise ValueError(f"{opened.task_id} is in no group")
+    group = group_of(opened)
     with group, TaskGroup(group_id=f"run_{spec.runs}"):
         steps = _tasks_of_run(
             spec,
@@ -146,6 +144,14 @@ def finishing(
         )
     with group:
         return [*steps, *publishing(spec, spec.runs, opened)]
+
+
+def group_of(task: BaseOperator) -> TaskGroup:
+    """The task group that a task is in; the DAG's own if it is in no other."""
+    group = task.task_group
+    if group is None:
+        raise ValueError(f"{task.task_id} is in no group")
+    return group
 
 
 def publishing(
@@ -255,23 +261,26 @@ def progressive_dag(
     """
     spec = read_sql(spec)
     found = sort_options(options, holder=DAG, own=add_report_tasks)
+    form = report_params(mode, report_date)
+    about = spec.description or f"Progressive report {spec.name}"
     with DAG(
         dag_id=dag_id or spec.name,
-        schedule=CronTriggerTimetable("0 0 * * *", timezone=spec.timezone)
-        if schedule == "daily"
-        else schedule,
         start_date=start_date,
-        **of_the_dag((spec,), found, report_params(mode, report_date)),
+        **of_the_dag((spec,), found, schedule, form, about),
     ) as dag:
         add_report_tasks(spec, **found.forerun)
     return dag
 
 
 def of_the_dag(
-    specs: Sequence[ReportSpec], found: Options, params: dict[str, Param], description: str = ""
+    specs: Sequence[ReportSpec],
+    found: Options,
+    schedule: Any,
+    params: dict[str, Param],
+    description: str,
 ) -> dict[str, Any]:
     """Return the arguments of the DAG of these reports: what the author gives, with defaults for
-    the rest."""
+    the rest. ``schedule`` ``daily`` is the start of their day."""
     given = dict(found.holder)
     for spec in specs:
         check_timeout(spec, given.get("dagrun_timeout"))
@@ -290,7 +299,10 @@ def of_the_dag(
     return {
         "catchup": False,
         "max_active_runs": 3,
-        "description": description or specs[0].description or f"Progressive report {specs[0].name}",
+        "schedule": CronTriggerTimetable("0 0 * * *", timezone=specs[0].timezone)
+        if schedule == "daily"
+        else schedule,
+        "description": description,
         **given,
         "params": {**params, **own},
         "default_args": {"owner": ", ".join(owners), **defaults, **found.tasks},

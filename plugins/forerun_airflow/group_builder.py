@@ -11,7 +11,6 @@ from airflow.sdk import (
     DAG,
     Asset,
     BaseOperator,
-    CronTriggerTimetable,
     TaskGroup,
     TriggerRule,
     chain,
@@ -20,6 +19,7 @@ from airflow.sdk import (
 from forerun_airflow.assets import awaited_assets
 from forerun_airflow.builder import (
     finishing,
+    group_of,
     of_the_dag,
     publishing,
     read_sql,
@@ -132,16 +132,9 @@ def _of_report(
     if point == member.last:
         chain(done, *finishing(member.spec, opened, submitting=submitting, poll=poll))
     elif run in member.spec.policy.early_results:
-        with _inside(opened), TaskGroup(group_id=f"run_{run}"):
+        with group_of(opened), TaskGroup(group_id=f"run_{run}"):
             steps = publishing(member.spec, run, opened, trigger_rule=TriggerRule.ALL_DONE)
         chain(done, *steps)
-
-
-def _inside(task: BaseOperator) -> TaskGroup:
-    group = task.task_group
-    if group is None:
-        raise ValueError(f"{task.task_id} is in no group")
-    return group
 
 
 def group_dag(
@@ -161,14 +154,11 @@ def group_dag(
     group = replace(group, reports=tuple(map(read_sql, group.reports)))
     found = sort_options(options, holder=DAG, own=add_group_tasks)
     about = f"Report group {group.name}: {', '.join(one.name for one in group.reports)}"
-    params = report_params(mode, report_date)
+    form = report_params(mode, report_date)
     with DAG(
         dag_id=dag_id or group.name,
-        schedule=CronTriggerTimetable("0 0 * * *", timezone=group.reports[0].timezone)
-        if schedule == "daily"
-        else schedule,
         start_date=start_date,
-        **of_the_dag(group.reports, found, params, about),
+        **of_the_dag(group.reports, found, schedule, form, about),
     ) as dag:
         add_group_tasks(group, **found.forerun)
     return dag

@@ -183,6 +183,9 @@ class PlanPoint(_AtPoint):
         ]
         with explained():
             prepared = prepare_group([_asking(one, ready) for one in opened])
+            down = [run for run in prepared.runs if isinstance(run, StoreDownError)]
+            if down and len(down) == len(opened):
+                raise down[0]  # it is nobody's own trouble, and may be over in a minute
         for one, run in zip(opened, prepared.runs, strict=True):
             if isinstance(run, ForerunError):
                 self.log.error("%s is left to itself: %s", one.member.spec.name, run)
@@ -220,7 +223,6 @@ def _asking(one: _Opened, ready: Missing) -> MemberRun:
 
     spec = one.member.spec
     return MemberRun(
-        report=spec.name,
         points=one.member.points,
         ask=partial(_ask, one, [(source, what) for source, what in ready.get(spec.name, [])]),
     )

@@ -54,14 +54,19 @@ class Days:
         """What readers found published just before what run ``run`` reads arrived."""
         return json.loads((self.root / dag_id / "seen" / f"{day}-{run}.json").read_text())
 
-    def result(self, dag_id, day=DAY, pointer=None):
-        pointer = pointer or self.pointer(dag_id, day)
+    @staticmethod
+    def published(pointer):
+        """The rows that a pointer names."""
         folder = Path(pointer["folder"].removeprefix("file://"))
-        rows = [
+        return [
             row
             for file in pointer["files"]
             for row in pq.read_table(folder / file["name"]).to_pylist()
         ]
+
+    def result(self, dag_id, day=DAY, pointer=None):
+        pointer = pointer or self.pointer(dag_id, day)
+        rows = self.published(pointer)
         assert len(rows) == len({row["item"] for row in rows}) == pointer["rows"]
         return {row["item"]: (row["revenue"], row["n"]) for row in rows}
 

@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
-from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferred
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+    TaskDeferred,
+)
 
 from forerun_airflow import ReportGroup, group_dag, group_tasks
 from forerun_airflow.group_tasks import SubmitPoint
 from include.reports.spec import MarkerFile, SpecError
+from include.state.store import StoreDownError
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = "2026-03-01"
@@ -156,6 +162,31 @@ def test_early_runs_that_failed_are_not_tried_again_into_the_next_time_point(
     clock(at(16))
     task.execute(context(tries=2, **{"at_1.plan": {**planned, "until": ""}}))
     assert submitted == [["file:///p"]] * 3
+
+
+def down(*names):
+    """Asking for a run of these reports finds the store down; the others are broken for good."""
+
+    def ask(one, _incomplete):
+        if one.member.spec.name in names:
+            raise StoreDownError("no answer", hint="wait")
+        raise SpecError("broken", hint="mend it")
+
+    return ask
+
+
+def test_a_store_that_is_down_for_all_is_worth_a_retry(dag, monkeypatch):
+    task = dag.get_task("at_1.plan")
+    monkeypatch.setattr(group_tasks, "_ask", down("one", "two"))
+    with pytest.raises(AirflowException, match="no answer") as caught:
+        task.execute(context())
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_the_trouble_of_one_report_is_left_to_itself(dag, monkeypatch):
+    monkeypatch.setattr(group_tasks, "_ask", down("one"))
+    planned = dag.get_task("at_1.plan").execute(context())
+    assert (planned["plans"], planned["submit"]) == ([], False)
 
 
 def test_what_was_not_planned_is_not_submitted(dag):

@@ -60,7 +60,9 @@ def test_a_plan_of_a_group_is_shown(tables, capsys):
     assert run(["plan", *reports(), "--tables", str(tables), *CHANGING]) == 0
     said = capsys.readouterr().out
     assert "group of 5 reports" in said
-    assert "time point 3  application for q01, q03, q13, q18, q06" in said
+    assert (
+        "time point 3  weight 1     arrived  100%  application for q01, q03, q13, q18, q06" in said
+    )
     assert said.count("\nreport q") == 5
     assert run(["plan", *reports(), "--tables", str(tables), *CHANGING, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -82,6 +84,11 @@ def test_two_reports_of_one_name(tables, tmp_path, capsys):
     for command in ("plan", "simulate"):
         given = (command, *reports(("q01",)), str(other), "--tables", str(tables))
         assert "two reports of the group are called q01" in refused(capsys, *given)
+    one, two = tmp_path / "a-b.sql", tmp_path / "a_b.sql"
+    for path in (one, two):
+        path.write_text("SELECT count(*) AS n FROM orders")
+    given = ("simulate", str(one), str(two), "--tables", str(tables))
+    assert "two reports of the group are called a_b" in refused(capsys, *given)
 
 
 def test_a_group_is_not_shown_as_sql(tables, capsys):

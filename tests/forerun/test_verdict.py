@@ -32,22 +32,28 @@ def group(*days: DayAccount, process_cpu_s: float = 6.0) -> GroupAccount:
 
 def test_what_the_night_cost_is_said_by_whole_processes_against_both_kinds_of_batch():
     one = group(DAY, LATE)
-    said = " ".join(verdict(one))
+    said = " ".join(verdict(one, "replay"))
     assert one.process_ratio == pytest.approx((0.25 + 1) * 6 / 18)
     assert "cost 0.42 of 2 batch applications, and 0.69 of one application with all 2" in said
-    assert "7 s are what 1 further applications" in said
+    assert "2 batch applications take 7 s of CPU more than one with all 2" in said
 
 
 def test_who_worked_early_and_who_did_not_are_told_apart():
-    said = " ".join(verdict(group(DAY, LATE)))
+    said = " ".join(verdict(group(DAY, LATE), "replay"))
     assert "Worked early, when compute was cheap: r." in said
     assert "Not worked early, because its estimate says that it would not pay: l." in said
-    assert "Not worked early" not in " ".join(verdict(group(DAY)))
-    assert "Worked early" not in " ".join(verdict(group(LATE)))
+    assert "Not worked early" not in " ".join(verdict(group(DAY), "replay"))
+    assert "Worked early" not in " ".join(verdict(group(LATE), "replay"))
+
+
+def test_what_was_asked_for_says_nothing_of_estimates():
+    assert "estimate" not in " ".join(verdict(group(DAY, LATE), "batch"))
 
 
 def test_a_night_that_lost_says_so_too():
-    assert "cost 2.50 of 1 batch applications" in " ".join(verdict(group(DAY, process_cpu_s=18.0)))
+    assert "cost 2.50 of 1 batch applications" in " ".join(
+        verdict(group(DAY, process_cpu_s=18.0), "replay")
+    )
 
 
 def test_words_for_early_runs():

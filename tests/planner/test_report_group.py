@@ -8,26 +8,14 @@ from dataclasses import replace
 import pytest
 
 from planner import api
-from planner.algebra.types import BIGINT, STRING
 from planner.errors import ForerunError
 from planner.explain import group
 from planner.report_group import GroupPlan, Member, plan_group, whole_days
-from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.request import PlanRequest, Settings, TimePoint
 from planner.result import PlanResult
+from tests.planner.sales import SALES
 from tests.planner.starts import CHEAP_RUNS
 
-SALES = Source(
-    name="sales",
-    columns=(
-        SourceColumn(name="k", type=BIGINT),
-        SourceColumn(name="g", type=STRING),
-        SourceColumn(name="v", type=BIGINT),
-    ),
-    changing=True,
-    rows=20_000_000,
-    bytes=800_000_000,
-    stats=(("g", ColumnStats(distinct=10.0)),),
-)
 SUMS = "SELECT g, sum(v) AS s FROM sales GROUP BY g"
 COUNTS = "SELECT k % 7 AS d, count(*) AS n FROM sales GROUP BY k % 7"
 MEDIANS = "SELECT g, median(v) AS m FROM sales GROUP BY g"

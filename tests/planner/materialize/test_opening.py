@@ -5,23 +5,11 @@ from __future__ import annotations
 import pytest
 
 from planner import api
-from planner.algebra.types import BIGINT, STRING
 from planner.contract.plan_v1 import ArtifactOutput
-from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.request import PlanRequest, Settings, TimePoint
+from tests.planner.sales import SALES
 from tests.planner.starts import CHEAP_RUNS
 
-SALES = Source(
-    name="sales",
-    columns=(
-        SourceColumn(name="k", type=BIGINT),
-        SourceColumn(name="g", type=STRING),
-        SourceColumn(name="v", type=BIGINT),
-    ),
-    changing=True,
-    rows=50_000_000,
-    bytes=2_000_000_000,
-    stats=(("g", ColumnStats(distinct=10.0)),),
-)
 SUMS = "SELECT g, sum(v) AS s FROM sales GROUP BY g"
 ROWS = "SELECT k, g, v FROM sales"
 MEDIANS = "SELECT g, median(v) AS m FROM sales GROUP BY g"

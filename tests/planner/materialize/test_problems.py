@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from planner import api
-from planner.algebra.types import BIGINT, STRING
 from planner.contract.plan_v1 import ResultOutput
 from planner.errors import RequestError
 from planner.explain import tree
@@ -19,25 +18,13 @@ from planner.request import (
     PlanRequest,
     Problem,
     Settings,
-    Source,
-    SourceColumn,
     TimePoint,
     ivm,
 )
+from tests.planner import sales
 from tests.planner.starts import CHEAP_RUNS, OPEN
 
-SALES = Source(
-    name="sales",
-    columns=(
-        SourceColumn(name="k", type=BIGINT),
-        SourceColumn(name="g", type=STRING),
-        SourceColumn(name="v", type=BIGINT),
-    ),
-    changing=True,
-    rows=50_000_000,
-    bytes=2_000_000_000,
-    stats=(("g", ColumnStats(distinct=10.0)), ("k", ColumnStats(distinct=4e7))),
-)
+SALES = replace(sales.SALES, stats=(*sales.SALES.stats, ("k", ColumnStats(distinct=4e7))))
 SUMS = "SELECT g, sum(v) AS s FROM sales GROUP BY g"
 KEYS = "SELECT k, sum(v) AS s FROM sales GROUP BY k"
 MEDIANS = "SELECT g, median(v) AS m FROM sales GROUP BY g"
