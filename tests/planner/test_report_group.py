@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
+from planner import api, report_group
 from planner.errors import ForerunError
 from planner.explain import group
 from planner.report_group import GroupPlan, Member, plan_group, whole_days
@@ -53,6 +53,13 @@ def test_an_early_application_that_one_report_does_not_repay_is_repaid_by_severa
     assert together.opened == (1, 2)
     assert [opened(one) for one in together.results] == [[1, 2]] * 4
     assert together.cost < 0.94 * together.batch
+
+
+def test_early_applications_have_to_be_clearly_cheaper(monkeypatch):
+    requests = [request(SUMS, f"r{i}") for i in range(4)]
+    share = planned(*requests).cost / planned(*requests).batch
+    monkeypatch.setattr(report_group, "CLEARLY", share * 0.99)
+    assert planned(*requests).opened == (2,)
 
 
 def test_a_report_does_early_only_what_pays_for_it():

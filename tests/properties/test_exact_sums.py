@@ -137,17 +137,26 @@ def casts(nodes: list[Aggregate]) -> int:
     return sum(isinstance(s, Call) and s.name == "cast" for s in scalars)
 
 
-def test_what_is_taken_back_is_narrowed_like_what_is_added():
-    sql = "SELECT sum(IF(n IS NULL, price * (1 - discount), -tax)) AS gross FROM t GROUP BY g"
+@pytest.mark.parametrize(
+    ("summed", "type_"),
+    [
+        ("IF(n IS NULL, price * (1 - discount), -tax)", "DECIMAL(10,4)"),
+        # Up to 1999.98: what is taken back of what is taken back is added.
+        ("CAST(price - -price AS DECIMAL(20,4))", "DECIMAL(8,4)"),
+        ("CAST(-n AS DECIMAL(20,3))", "DECIMAL(20,3)"),  # no bounds of n
+    ],
+)
+def test_what_is_taken_back_and_what_is_cast_is_narrowed_by_its_bounds(summed, type_):
     bounds = {"price": "999.99", "discount": "0.10", "tax": "0.025"}
     stats = tuple((n, ColumnStats(minimum="0.00", maximum=m)) for n, m in bounds.items())
+    sql = f"SELECT sum({summed}) AS gross FROM t GROUP BY g"
     (call,) = [
         call
         for node in walk(forms(sql, source(stats))[1])
         if isinstance(node, Aggregate)
         for _, call in node.calls
     ]
-    assert call.args[0].type.sql == "DECIMAL(10,4)"
+    assert call.args[0].type.sql == type_
 
 
 @pytest.mark.parametrize("start", range(0, 300, 100))

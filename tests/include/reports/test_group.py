@@ -24,8 +24,10 @@ ONCE = report("once", ("25:00", 1.0))
 GROUP = ReportGroup(name="night", reports=(EARLY, LATE, ONCE))
 
 
-def test_time_points_are_the_union_at_the_highest_price():
-    assert [(run.at, run.weight) for run in GROUP.times] == [
+@pytest.mark.parametrize("reports", [(EARLY, LATE, ONCE), (ONCE, LATE, EARLY)])
+def test_time_points_are_the_union_at_the_highest_price(reports):
+    group = ReportGroup(name="night", reports=reports)
+    assert [(run.at, run.weight) for run in group.times] == [
         ("10:00", 0.1), ("12:00", 0.2), ("20:00", 1.0), ("24:00", 1.0), ("25:00", 1.0),
     ]  # fmt: skip
 
