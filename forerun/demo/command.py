@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from forerun import accounts, console
-from forerun.demo.page import PageReport, page
+from forerun.demo.page import PageReport, Tiles, page
 from forerun.demo.place import MASTER, ROOT, DemoError, Place, open_place, run_airflow, stage_day
 from forerun.demo.reports import DAY, POLICY, demo_sources
 from forerun.demo.verdict import verdict
@@ -69,7 +69,9 @@ def run(store: str, scale: float, mode: str, *, as_json: bool) -> int:
         footer = f"forerun demo, scale {scale:g}, {store} store, {seconds:.0f} s in all."
         said = verdict(group, mode)
         pages = [_page_of(group, number) for number in range(len(group.reports))]
-        target.write_text(page(_title(), _LEAD, said, pages, footer), encoding="utf-8")
+        target.write_text(
+            page(_title(), _LEAD, _tiles(group), said, pages, footer), encoding="utf-8"
+        )
     _show(group, said, target, as_json=as_json)
     notes.print(f"{seconds:.0f} s in all")
     return 0 if group.equal else 1
@@ -139,6 +141,21 @@ def _plain(place: Place, at: Generation, tables: dict[str, Table], runner: Runne
         expectations=read_manifest(store, at, len(POLICY.runs)).expectations,
     )
     return PlainQuery(spec, sources, DAY, runner)
+
+
+def _tiles(group: GroupAccount) -> Tiles:
+    """What the night cost, by whole processes."""
+    count = len(group.reports)
+    shares = (
+        (group.process_ratio, f"of {count} batch applications, by whole processes"),
+        (group.process_ratio_to_together, f"of one application with all {count} queries"),
+    )
+    runs = [run for run in group.runs if not run.skipped]
+    return (
+        *((f"{share:.0%}", what) for share, what in shares if share is not None),
+        (str(len(runs)), f"application{'s' * (len(runs) != 1)} for {count} reports"),
+        (f"{sum(day.equal for day in group.reports)} of {count}", "results equal to batch"),
+    )
 
 
 def _page_of(group: GroupAccount, number: int) -> PageReport:

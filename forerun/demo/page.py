@@ -26,21 +26,31 @@ class PageReport:
     day: DayAccount
 
 
+Tiles = Sequence[tuple[str, str]]
+"""Figures to be seen first, each with what it is."""
+
+
 def page(
-    title: str, lead: str, said: Sequence[str], reports: Sequence[PageReport], footer: str
+    title: str,
+    lead: str,
+    tiles: Tiles,
+    said: Sequence[str],
+    reports: Sequence[PageReport],
+    footer: str,
 ) -> str:
-    """The whole HTML text. ``said`` is the verdict over all reports."""
+    """The whole HTML text. ``tiles`` and ``said`` are the verdict over all reports."""
     body = "".join(_report(report) for report in reports)
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main>"
         f"<h1>{escape(title)}</h1><p class='lead'>{escape(lead)}</p>"
-        f"{_summary(reports, said)}{body}<footer>{escape(footer)}</footer></main></body></html>\n"
+        f"{_summary(reports, tiles, said)}{body}<footer>{escape(footer)}</footer></main></body>"
+        "</html>\n"
     )
 
 
-def _summary(reports: Sequence[PageReport], said: Sequence[str]) -> str:
+def _summary(reports: Sequence[PageReport], tiles: Tiles, said: Sequence[str]) -> str:
     rows = "".join(
         f"<tr><td>{escape(r.title)}</td><td class='left'>{_chip(r.day)}</td>"
         f"<td>{_percent(r.day.weighted_ratio)}</td><td>{_percent(r.day.process_ratio)}</td>"
@@ -49,7 +59,7 @@ def _summary(reports: Sequence[PageReport], said: Sequence[str]) -> str:
         for r in reports
     )
     return (
-        "<div class='card'><div class='wide'><table><tr><th>report</th>"
+        f"<div class='card'>{_shown(tiles)}<div class='wide'><table><tr><th>report</th>"
         "<th class='left'>result</th><th>weighted cost,<br>of batch</th>"
         "<th>by whole<br>processes</th><th>final run,<br>of batch</th><th>early runs</th></tr>"
         f"{rows}</table></div><ul class='plain what said'>"
@@ -87,11 +97,14 @@ def _tiles(day: DayAccount) -> str:
         (f"{final.rows_read:,}", f"source rows left for the final run; {early_rows:,} read before"),
         (_size(sum(run.state_bytes for run in day.runs)), "kept between runs"),
     )
-    return (
-        "<div class='tiles'>"
-        + "".join(f"<div class='tile'><b>{b}</b><span>{t}</span></div>" for b, t in tiles)
-        + "</div>"
+    return _shown(tiles)
+
+
+def _shown(tiles: Tiles) -> str:
+    inside = (
+        f"<div class='tile'><b>{escape(b)}</b><span>{escape(t)}</span></div>" for b, t in tiles
     )
+    return f"<div class='tiles'>{''.join(inside)}</div>"
 
 
 def _runs(day: DayAccount) -> str:

@@ -40,7 +40,7 @@ td { text-align: right; padding: 7px 10px; border-bottom: 1px solid var(--line);
 tr:last-child td { border-bottom: 0; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 th.left, td.left { text-align: left; }
-ul.said { margin-top: 18px; max-width: 60em; font-size: 15px; }
+ul.plain.said { margin-top: 18px; max-width: 60em; font-size: 15px; }
 td.no { color: var(--soft); text-align: left; }
 .wide { overflow-x: auto; }
 svg { display: block; width: 100%; height: auto; }

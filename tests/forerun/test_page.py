@@ -43,7 +43,8 @@ DAY = DayAccount(
 
 def text_of(day: DayAccount) -> str:
     report = PageReport(title="R & S", about="about", times=("14:00", "19:00", "24:00"), day=day)
-    return page("The day", "lead", ["it paid & how"], [report], "foot")
+    tiles = [("70%", "of 3 & more")]
+    return page("The day", "lead", tiles, ["it paid & how"], [report], "foot")
 
 
 class Balanced(HTMLParser):
@@ -94,3 +95,9 @@ def test_a_day_without_measurable_cpu_or_rows_is_drawn() -> None:
     idle = RunAccount(index=3, weight=1.0, arrived=1.0)
     bare = replace(DAY, batch=idle, weighted_ratio=None, final_ratio=None, sample=(), rows=0)
     assert "no rows" in text_of(bare)
+
+
+def test_what_all_of_it_cost_is_seen_first():
+    text = text_of(DAY)
+    tile = "<b>70%</b><span>of 3 &amp; more</span>"
+    assert text.index(tile) < text.index("R &amp; S")
