@@ -102,7 +102,7 @@ def plan_command(
         bool,
         typer.Option("--why-not", help="Show what was not chosen, and by how much it is dearer."),
     ] = False,
-) -> None:
+) -> int:
     """Plan the runs of a day and show what runs early, what is kept, and what it should cost.
 
     Several reports are planned as a group: one application at each time point, for all of them.
@@ -124,7 +124,10 @@ def plan_command(
             console.say_json(group.as_json(members, together))
         else:
             console.say(group.render(members, together))
-        return
+        wrong = [one for one in together.results if isinstance(one, ForerunError)]
+        for error in wrong:
+            console.fail(error, as_json=False)
+        return CANNOT if wrong else 0
     found = api.plan(requests[0])
     if as_json or output is Format.json:
         console.say_json(record.as_json(found, api.plans_by_method(found)))
@@ -138,6 +141,7 @@ def plan_command(
         console.say(sql.render(found.plan))
     else:
         console.say(tree.render(found, api.plans_by_method(found)))
+    return 0
 
 
 EngineOption = Annotated[

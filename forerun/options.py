@@ -115,7 +115,7 @@ class DayOptions:
     reports: Annotated[
         list[Path],
         typer.Argument(
-            metavar="REPORT.sql...",
+            metavar="REPORT.sql",
             help="The query, a text file. Several are a group, planned and run as one.",
         ),
     ]

@@ -236,7 +236,7 @@ def test_a_cleared_day_is_a_new_generation(days):
     """Cleared as the scheduler does it: same DAG run, same run id."""
     assert days.test("cleared", logical_date=datetime(2026, 3, 2, tzinfo=UTC))["dag"] == "success"
     before = days.pointer("cleared", day="2026-03-02")
-    states = _rerun(days, "cleared", datetime(2026, 3, 2, tzinfo=UTC))
+    states = rerun(days, "cleared", datetime(2026, 3, 2, tzinfo=UTC))
     assert states["dag"] == "success"
     after = days.pointer("cleared", day="2026-03-02")
     assert (before["generation"], after["generation"]) == (1, 2)
@@ -297,7 +297,8 @@ def _events(uri):
         return [event.extra for event in session.scalars(query)]
 
 
-def _rerun(days, dag_id, logical_date):
+def rerun(days, dag_id, logical_date, tasks=None):
+    """Clear these tasks of a DAG run, by default all, and let it go on."""
     from airflow.models.dag import DagModel  # noqa: F401 - the mappers must be complete
     from airflow.models.dagrun import DagRun
     from airflow.models.taskinstance import clear_task_instances
@@ -308,7 +309,8 @@ def _rerun(days, dag_id, logical_date):
         run = session.scalar(
             select(DagRun).where(DagRun.dag_id == dag_id, DagRun.logical_date == logical_date)
         )
-        clear_task_instances(run.get_task_instances(session=session), session)
+        found = run.get_task_instances(session=session)
+        clear_task_instances([ti for ti in found if tasks is None or ti.task_id in tasks], session)
         session.commit()
         assert run.clear_number == 1
         return _drive(days, run, session)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from datetime import UTC, datetime
 
 import pytest
 
 from tests.airflow.conftest import ROOT
-from tests.airflow.test_days import EXPECTED, Days
+from tests.airflow.test_days import EXPECTED, Days, rerun
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
@@ -73,3 +74,19 @@ def test_a_dry_run_plans_the_first_time_point_and_computes_nothing(groups):
     assert states["at_1.plan"] == "success"
     assert states["at_1.run"] == "skipped"
     assert groups.pointer("night_count", "2026-03-05") is None
+
+
+@pytest.mark.slow
+def test_a_report_that_is_cleared_is_done_again_and_no_other(groups):
+    day = datetime(2026, 3, 2, tzinfo=UTC)
+    form = {"dry_run": False, "report_date": "2026-03-02"}
+    assert groups.test("night", logical_date=day, run_conf=form)["dag"] == "success"
+    names = ("night_revenue", "night_count", "night_total")
+    before = {name: groups.pointer(name, "2026-03-02") for name in names}
+    opening = groups.bag.get_dag("night").get_task("night_count.open_day")
+    again = {opening.task_id, *(task.task_id for task in opening.get_flat_relatives())}
+    assert rerun(groups, "night", day, again)["dag"] == "success"
+    after = {name: groups.pointer(name, "2026-03-02") for name in names}
+    assert [after[name]["generation"] for name in names] == [1, 2, 1]
+    assert after["night_revenue"] == before["night_revenue"]
+    assert after["night_count"]["rows"] == before["night_count"]["rows"]

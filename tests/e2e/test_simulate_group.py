@@ -99,5 +99,10 @@ def test_a_group_is_not_shown_as_sql(tables, capsys):
 def test_a_report_of_a_group_that_is_no_query(tables, tmp_path, capsys):
     broken = tmp_path / "broken.sql"
     broken.write_text("SELECT nowhere FROM orders")
-    given = ("simulate", *reports(("q01",)), str(broken), "--tables", str(tables))
-    assert "nowhere" in refused(capsys, *given, "--engine", "sail")
+    given = (*reports(("q01",)), str(broken), "--tables", str(tables))
+    assert "nowhere" in refused(capsys, "simulate", *given, "--engine", "sail")
+    assert run(["plan", *given]) == 2
+    said = capsys.readouterr()
+    assert "report q01: " in said.out, "the others are planned"
+    assert said.err.count("error (") == 1
+    assert "nowhere" in said.err
