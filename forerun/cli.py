@@ -18,7 +18,7 @@ from forerun.options import Day, takes_day
 from forerun.result import result_command
 from include.engines import ENGINES
 from planner.errors import ForerunError, RequestError
-from planner.request import Method
+from planner.request import Method, PlanRequest
 from planner.version import VERSION
 
 CANNOT = 2
@@ -108,8 +108,7 @@ def plan_command(
     Several reports are planned as a group: one application at each time point, for all of them.
     """
     from planner import api
-    from planner.explain import group, memo, methods, record, sql, steps, tree
-    from planner.report_group import plan_group, whole_days
+    from planner.explain import memo, methods, record, sql, steps, tree
 
     requests = day.requests(method)
     if day.is_group:
@@ -118,16 +117,7 @@ def plan_command(
                 "a group is shown as a tree or as JSON",
                 hint="For more of one of its reports, plan it alone.",
             )
-        members = whole_days(requests)
-        together = plan_group(members)
-        if as_json or output is Format.json:
-            console.say_json(group.as_json(members, together))
-        else:
-            console.say(group.render(members, together))
-        wrong = [one for one in together.results if isinstance(one, ForerunError)]
-        for error in wrong:
-            console.fail(error, as_json=False)
-        return CANNOT if wrong else 0
+        return _plan_group(requests, as_json=as_json or output is Format.json)
     found = api.plan(requests[0])
     if as_json or output is Format.json:
         console.say_json(record.as_json(found, api.plans_by_method(found)))
@@ -142,6 +132,24 @@ def plan_command(
     else:
         console.say(tree.render(found, api.plans_by_method(found)))
     return 0
+
+
+def _plan_group(requests: tuple[PlanRequest, ...], *, as_json: bool) -> int:
+    """Plan several reports together and show it; a report that cannot be planned is said, and
+    decides about the exit code."""
+    from planner.explain import group
+    from planner.report_group import plan_group, whole_days
+
+    members = whole_days(requests)
+    together = plan_group(members)
+    if as_json:
+        console.say_json(group.as_json(members, together))
+    else:
+        console.say(group.render(members, together))
+    wrong = [one for one in together.results if isinstance(one, ForerunError)]
+    for error in wrong:
+        console.fail(error, as_json=False)
+    return CANNOT if wrong else 0
 
 
 EngineOption = Annotated[
