@@ -84,6 +84,13 @@ class RequestError(ForerunError):
     code = "request"
 
 
+class ScheduleError(ForerunError):
+    """A schedule that cannot be made: curves with gaps, a ceiling below one run's need, deadlines
+    that no clock can meet, figures that are missing."""
+
+    code = "schedule"
+
+
 class ParameterError(ForerunError):
     """A named parameter of a query has no type, no value, or one that does not fit."""
 

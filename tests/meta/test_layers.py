@@ -59,7 +59,7 @@ ROOMS = {
     "planner": (
         "version", "errors", "nesting", "algebra", "contract", "cost", "request", "props", "memo",
         "tvr", "stats", "search", "rules", "sql", "sampling", "gc_pause", "temporal",
-        "materialize", "checks", "stages", "result", "api", "report_group", "explain",
+        "materialize", "checks", "stages", "result", "api", "report_group", "schedule", "explain",
     ),
     "include": ("reports", "machine", "state", "sources", "days", "verify", "engines"),
 }  # fmt: skip

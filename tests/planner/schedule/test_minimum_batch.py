@@ -1,0 +1,83 @@
+"""Minimum batches against trying every size; strategies against their definitions."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from planner.errors import ScheduleError
+from planner.schedule.batch_cost import FittedCost, linear_cost
+from planner.schedule.minimum_batch import minimum_batch, total_cost
+from planner.schedule.piecewise import PiecewiseLinear
+from planner.schedule.strategies import ReadyBatch, Strategy, pick
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_smaller_number_of_rows_keeps_the_slack(seed):
+    draw = random.Random(seed)
+    total, start, steep = draw.randint(1, 300), draw.uniform(0, 9), draw.uniform(0.01, 1)
+    batch = PiecewiseLinear(
+        (0.0, 40.0), (start, start + 40 * steep), beyond=steep * draw.uniform(0.1, 1)
+    )
+    cost = FittedCost(batch, PiecewiseLinear((2.0,), (1.0,), beyond=draw.uniform(0, 2)))
+    slack = draw.choice([0.0, 0.5, 1.0])
+    found = minimum_batch(cost, total, slack=slack, longest=1e9)
+    allowed = (1 + slack) * cost.cost(total)
+    whole, rest = divmod(total, found.rows)
+    batches = whole + (rest > 0)
+    taken = whole * cost.cost(found.rows) + cost.cost(rest) + cost.final_aggregation(batches)
+    assert taken <= allowed + 1e-9
+    # A smaller size makes more batches, and then no division of the rows is cheap enough.
+    tried = [-(-total // n) for n in range(1, total + 1) if total_cost(cost, total, n) <= allowed]
+    assert found.rows == min(tried)
+    assert found.ratio <= 1 + slack
+    assert not found.conflict
+
+
+def test_the_longest_batch_wins_and_says_so():
+    found = minimum_batch(linear_cost(10.0, 1.0), 100, slack=0.1, longest=30)
+    assert (found.rows, found.batches) == (20, 5)
+    assert found.ratio == pytest.approx(150 / 110)
+    assert found.conflict == (
+        "batches of at most 30 s cost 1.36 times one batch, more than the 1.10 allowed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("total", "slack", "longest"), [(0, 0.5, 30), (9, -0.1, 30), (9, 0.5, 0), (9, 0.5, 10.5)]
+)
+def test_bounds_that_cannot_be_kept_are_refused(total, slack, longest):
+    with pytest.raises(ScheduleError):
+        minimum_batch(linear_cost(10.0, 1.0), total, slack=slack, longest=longest)
+
+
+READY = [
+    ReadyBatch(name="early deadline", deadline=50, remaining=5, last_served=3),
+    ReadyBatch(name="least laxity", deadline=60, remaining=40, last_served=2),
+    ReadyBatch(name="shortest", deadline=90, remaining=1, last_served=4),
+    ReadyBatch(name="longest ago", deadline=99, remaining=30, last_served=1),
+]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "first"),
+    [
+        (Strategy.LLF, "least laxity"),
+        (Strategy.EDF, "early deadline"),
+        (Strategy.SJF, "shortest"),
+        (Strategy.RR, "longest ago"),
+    ],
+)
+def test_each_strategy_picks_by_its_own_measure(strategy, first):
+    assert pick(READY, 10, strategy).name == first
+    assert pick(READY[::-1], 10, strategy).name == first
+
+
+def test_laxity_is_what_is_left_to_wait():
+    assert READY[1].laxity(10) == 10
+
+
+def test_nothing_ready_is_an_error():
+    with pytest.raises(ScheduleError):
+        pick([], 0)
