@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from include.reports.parameters import Parameter
@@ -12,6 +12,7 @@ from include.state.fence import is_closed, refuse_closed
 from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.records import RunCommit
+from include.state.scratch_store import ScratchStore
 from include.state.store import Store
 
 
@@ -30,6 +31,10 @@ class Day:
     @classmethod
     def of(cls, store_uri: str, spec: ReportSpec, day: date, generation: str) -> Day:
         return cls(open_store(store_uri), spec, Generation(spec.name, day.isoformat(), generation))
+
+    def imagined(self) -> Day:
+        """The same day for a dry run: what is done with the handle is forgotten with it."""
+        return replace(self, store=ScratchStore(self.store))
 
     @property
     def date(self) -> date:

@@ -48,7 +48,8 @@ from include.state.records import (
     RunCommit,
     encode,
 )
-from include.state.store import StoreReader
+from include.state.scratch_store import ScratchStore
+from include.state.store import Store, StoreReader
 from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
 from planner.errors import RequestError
@@ -71,6 +72,7 @@ __all__ = [
     "NotPublishedError",
     "OvertakenError",
     "PreparedRun",
+    "imagine_generation",
     "latest_generation",
     "open_generation",
     "prepare_run",
@@ -117,6 +119,16 @@ def open_generation(
     probe(store)
     if holder:
         claim_name(store, spec.name, holder, now)
+    return _open(store, spec, day, trigger=trigger, now=now)
+
+
+def imagine_generation(store_uri: str, spec: ReportSpec, day: date, *, now: datetime) -> Day:
+    """The generation that a day would open now, for a dry run (:meth:`Day.imagined`)."""
+    store = ScratchStore(open_store(store_uri))
+    return _open(store, spec, day, trigger="dry-run", now=now)
+
+
+def _open(store: Store, spec: ReportSpec, day: date, *, trigger: str, now: datetime) -> Day:
     backoff = Backoff(day_folder(spec.name, day.isoformat()))
     while True:
         known = generations(store, spec.name, day)

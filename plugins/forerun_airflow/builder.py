@@ -228,9 +228,11 @@ def report_params(mode: str = "auto", report_date: date | None = None) -> dict[s
         ),
         "dry_run": Param(
             False,
-            type="boolean",
+            # Airflow's form marks whatever may not be null as required.
+            type=["boolean", "null"],
             title="Dry run",
-            description_md="Plan the first run and store the plan; compute and publish nothing.",
+            description_md="Plan the first run, and say the plan in the log of its task `plan`. "
+            "Nothing is computed, published or stored.",
         ),
     }
 

@@ -35,6 +35,7 @@ class OpenedDay:
     skipped), ``replay`` (early work where it pays, late or not: to try a day that is over),
     ``progressive`` (all that can be done early, in every run, late or not), ``single``
     (straight to the final run) or ``batch`` (that, with the user's own text).
+    ``dry_run``: the generation is only the one that would be opened, see :meth:`of`.
     """
 
     day: str
@@ -47,10 +48,12 @@ class OpenedDay:
         return parse_day(self.day)
 
     def of(self, spec: ReportSpec) -> Day:
-        """The handle of the day, in the report's store."""
+        """The handle of the day, in the report's store; in a dry run nothing that is done with it
+        gets there."""
         from include.days.handle import Day
 
-        return Day.of(store_uri(spec), spec, self.date, self.generation)
+        day = Day.of(store_uri(spec), spec, self.date, self.generation)
+        return day.imagined() if self.dry_run else day
 
 
 def store_uri(spec: ReportSpec) -> str:

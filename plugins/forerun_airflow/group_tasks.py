@@ -19,13 +19,13 @@ from forerun_airflow.assets import days_published
 from forerun_airflow.day import OpenedDay, explained, store_uri, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.submit import SubmitApplication
-from forerun_airflow.tasks import METHODS
+from forerun_airflow.tasks import DRY_RUN, METHODS, explanation
 from include.reports.group import GroupMember, ReportGroup
 from include.state.store import StoreDownError
 
 if TYPE_CHECKING:
     from include.days.prepare import AskedRun, PreparedRun
-    from include.days.prepare_group import MemberRun
+    from include.days.prepare_group import MemberRun, PreparedGroup
 
 _SKIPS_EARLY = ("single", "batch")
 Missing = dict[str, list[tuple[str, str]]]
@@ -201,7 +201,8 @@ class PlanPoint(_AtPoint):
         plans = [run.plan_uri for run in prepared.submitted]
         why = "" if plans else "the plan gives this time point nothing to do"
         if opened and opened[0].day.dry_run:
-            why = "a dry run computes nothing"
+            why = DRY_RUN
+            self._explain(prepared)
         return {
             "plans": plans,
             "tiny": prepared.tiny,
@@ -209,6 +210,13 @@ class PlanPoint(_AtPoint):
             "why": why,
             "until": self._until(opened),
         }
+
+    def _explain(self, prepared: PreparedGroup) -> None:
+        from planner.errors import ForerunError
+
+        for run in prepared.runs:
+            if not isinstance(run, ForerunError) and run.result:
+                self.log.info("the plan of the dry run:\n%s", explanation(run.result))
 
     def _until(self, opened: list[_Opened]) -> str:
         """The instant from which early runs that have failed are not tried again: that would hold

@@ -67,7 +67,6 @@ class PublishReport(RepeatableOperator):
         self.spec = spec
         self.day_task = day_task
         self.run = run
-        self.result_uri = ""
 
     def execute(self, context: Any) -> dict[str, object]:
         from include.days.prepare import OvertakenError, publish_result
@@ -80,7 +79,6 @@ class PublishReport(RepeatableOperator):
                 raise AirflowSkipException(error.message) from None
         for source, what in pointer.incomplete:
             self.log.warning("published although not complete: %s: %s", source, what)
-        self.result_uri = pointer.folder
         record: dict[str, object] = {
             "day": opened.day,
             "version": pointer.version,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from forerun_airflow.day import (
@@ -20,13 +21,23 @@ from forerun_airflow.retries import RepeatableOperator, retries_of
 from include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:
+    from include.days.handle import Day
     from include.days.prepare import PreparedRun
+    from planner.result import PlanResult
 
 METHODS: dict[str, Literal["progressive", "batch"]] = {
     "progressive": "progressive",
     "batch": "batch",
 }
 """Modes that say what to plan; with the others the cost decides."""
+DRY_RUN = "a dry run computes nothing, and its plan is only in the log"
+
+
+def explanation(found: PlanResult) -> str:
+    """A plan for the log: its operators, runs and costs."""
+    from planner.explain.tree import render
+
+    return render(found)
 
 
 def prepared_run(
@@ -55,7 +66,7 @@ class OpenDay(RepeatableOperator):
     """Decides which day the DAG run is about and how to run it, and opens its generation.
 
     A DAG run that is cleared as a whole opens a new generation; clearing only later tasks goes on
-    in the one that is open.
+    in the one that is open. A dry run opens none: it only says which one it would have been.
     """
 
     ui_color = "#eef3ea"
@@ -65,35 +76,43 @@ class OpenDay(RepeatableOperator):
         self.spec = spec
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.days.prepare import open_generation
-
         params = context.get("params") or {}
+        dry_run = bool(params.get("dry_run"))
         with explained():
             now, day = utc_now(), report_date(context, self.spec)
             mode = choose_mode(
                 params.get("mode") or "auto", context["dag_run"].run_type, self.spec, day, now
             )
-            handle = open_generation(
-                store_uri(self.spec),
-                self.spec,
-                day,
-                trigger=trigger_of(context),
-                now=now,
-                holder=f"DAG {context['dag_run'].dag_id}",
-            )
+            handle = self._imagined(day, now) if dry_run else self._opened(context, day, now)
         opened = OpenedDay(
-            day=day.isoformat(),
-            generation=handle.at.generation,
-            mode=mode,
-            dry_run=bool(params.get("dry_run")),
+            day=day.isoformat(), generation=handle.at.generation, mode=mode, dry_run=dry_run
         )
-        self.log.info("day %s, generation %s, mode %s", day, opened.generation, mode)
+        dry = ", a dry run: it is not opened" if dry_run else ""
+        self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)
         return as_xcom(opened)
+
+    def _opened(self, context: Any, day: date, now: datetime) -> Day:
+        from include.days.prepare import open_generation
+
+        return open_generation(
+            store_uri(self.spec),
+            self.spec,
+            day,
+            trigger=trigger_of(context),
+            now=now,
+            holder=f"DAG {context['dag_run'].dag_id}",
+        )
+
+    def _imagined(self, day: date, now: datetime) -> Day:
+        from include.days.prepare import imagine_generation
+
+        return imagine_generation(store_uri(self.spec), self.spec, day, now=now)
 
 
 class PlanRun(RepeatableOperator):
     """Pins the sources, plans run ``run`` with what is committed, and stores the plan.
 
+    In a dry run the plan is stored nowhere: it is in the log.
     Returns what the run task needs: the plan's URI, whether it is predicted to have next to no
     data, and whether there is anything to submit; and for people the latest safe start of the
     final run, as it looks now. ``wait_task`` says what is missing of the sources of a final run,
@@ -118,7 +137,6 @@ class PlanRun(RepeatableOperator):
         self.day_task = day_task
         self.wait_task = wait_task
         self.final_task = final_task
-        self.plan_uri = ""
 
     def execute(self, context: Any) -> dict[str, object]:
         from include.days.safe_start import read_safe_start
@@ -129,16 +147,18 @@ class PlanRun(RepeatableOperator):
             prepared = prepared_run(self.spec, opened, self.run, incomplete=incomplete)
             retries = retries_of(self, self.final_task)
             safe = read_safe_start(opened.of(self.spec), retries)
-        self.plan_uri = prepared.plan_uri
-        why = "a dry run computes nothing" if opened.dry_run else prepared.skip_reason
-        self.log.info("plan %s%s", prepared.plan_uri, f"; not submitted: {why}" if why else "")
+        why = DRY_RUN if opened.dry_run else prepared.skip_reason
+        plan_uri = "" if opened.dry_run else prepared.plan_uri
+        self.log.info("plan %s%s", plan_uri, f"; not submitted: {why}" if why else "")
+        if opened.dry_run and prepared.result:
+            self.log.info("the plan of the dry run:\n%s", explanation(prepared.result))
         if prepared.result and prepared.result.plan.batch_because:
             self.log.info("no early work: %s", prepared.result.plan.batch_because)
         for origin in prepared.result.plan.shared if prepared.result else ():
             self.log.info("reads what report %s keeps: %s", origin.report, origin.stored_as)
         self.log.info("latest safe start of the final run: %s (%s)", safe.at, safe.why)
         return {
-            "plan": prepared.plan_uri,
+            "plan": plan_uri,
             "submit": not why,
             "why": why,
             "latest_safe_start": safe.at.isoformat(),

@@ -99,6 +99,8 @@ def test_the_form():
     assert params.dump() == {"report_date": None, "mode": "auto", "dry_run": False}
     assert params.get_param("mode").schema["enum"] == ["auto", "replay", "progressive", "batch"]
     assert params.get_param("report_date").schema["format"] == "date"
+    types = [params.get_param(name).schema.get("type", "null") for name in params]
+    assert all("null" in kind for kind in types), "Airflow's form calls all others required"
 
 
 def test_a_demo_report_is_asked_for_by_hand_on_the_day_that_has_data():

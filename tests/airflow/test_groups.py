@@ -69,11 +69,14 @@ def test_a_report_that_fails_or_is_late_holds_up_no_other(groups):
 
 
 @pytest.mark.slow
-def test_a_dry_run_plans_the_first_time_point_and_computes_nothing(groups):
+def test_a_dry_run_says_its_plans_and_leaves_nothing_in_the_store(groups, capfd):
     states = groups.test("night", run_conf={"dry_run": True, "report_date": "2026-03-05"})
     assert states["at_1.plan"] == "success"
     assert states["at_1.run"] == "skipped"
-    assert groups.pointer("night_count", "2026-03-05") is None
+    logged = "".join(capfd.readouterr())
+    assert "report night_revenue: " in logged
+    assert "report night_total: " in logged
+    assert not list((groups.root / "store" / "reports").rglob("2026-03-05"))
 
 
 @pytest.mark.slow

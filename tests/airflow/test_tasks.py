@@ -172,7 +172,8 @@ def test_a_dry_run_is_neither_checked_nor_submitted(place):
     opening(spec)
     dry = {**OPENED, "dry_run": True}
     planned = planning(spec, run=1).execute(context({"open_day": dry}))
-    assert planned["submit"] is False
+    assert (planned["submit"], planned["plan"]) == (False, "")
+    assert not list((place / "store").rglob("plans"))
     with pytest.raises(AirflowSkipException, match="dry run"):
         submitting().execute(context({"run_1.plan": planned}))
     with pytest.raises(AirflowSkipException, match="dry run"):
