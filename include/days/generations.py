@@ -17,15 +17,19 @@ class NameTakenError(ForerunError):
     code = "name-taken"
 
 
-def claim_name(store: Store, report: str, holder: str, now: datetime) -> None:
-    """Claim the name of a report for ``holder``, for good: the first to come has it.
+_DAG = "DAG "
+"""How the holder of a name is written that is a DAG."""
+
+
+def claim_name(store: Store, report: str, dag_id: str, now: datetime) -> None:
+    """Claim the name of a report for a DAG, for good: the first to come has it.
 
     Two DAGs under one name would publish over each other without a word. What a report is made of
     may change (its SQL, its sources, its runs); who runs it may not.
 
     Raises :class:`NameTakenError`, which names both, if somebody else has it.
     """
-    key = claim_key(report)
+    key, holder = claim_key(report), f"{_DAG}{dag_id}"
     claim = Claim(report=report, holder=holder, since=now.astimezone(UTC).isoformat())
     data, _ = put_or_get(store, key, encode(claim))
     there = decode(Claim, data, key)
@@ -36,6 +40,13 @@ def claim_name(store: Store, report: str, holder: str, now: datetime) -> None:
             hint="Give one of the two reports another name, or a store of its own. If the report "
             f"has moved and {there.holder} is gone, delete {store.root}/{key}.",
         )
+
+
+def claiming_dag(store: StoreReader, report: str) -> str:
+    """The id of the DAG that has the name of a report; empty if none has."""
+    found = store.find(claim_key(report))
+    holder = decode(Claim, found.data, claim_key(report)).holder if found else ""
+    return holder.removeprefix(_DAG) if holder.startswith(_DAG) else ""
 
 
 def latest_generation(store: StoreReader, report: str, day: date) -> Generation | None:

@@ -29,15 +29,16 @@ def record_history(day: Day, chain: Sequence[RunCommit]) -> None:
 
 
 def read_history(
-    store: StoreReader, report: str, newest: int = _ENTRIES
+    store: StoreReader, report: str, newest: int = _ENTRIES, *, run: int | None = None
 ) -> tuple[LedgerEntry, ...]:
-    """The ``newest`` entries of a report, oldest first.
+    """The ``newest`` entries of a report, oldest first; with ``run`` only those of that run.
 
     One that cannot be read (of another version of Forerun, say) is passed over: the ledger makes
     forecasts better, and a report must not stand still for want of one.
     """
     listed = (file.key for file in store.list(history_folder(report)))
-    keys = sorted(listed, key=history_order)[-newest:]
+    wanted = (key for key in listed if run is None or history_order(key)[2] == run)
+    keys = sorted(wanted, key=history_order)[-newest:]
     return tuple(entry for key in keys if (entry := _read(store, key)) is not None)
 
 

@@ -32,18 +32,19 @@ from include.days.results import read_pointer
 from include.machine.settings import allowed_functions
 from include.reports.clock import parse_time
 from include.reports.run_policy import RunPolicy
-from include.reports.spec import ReportSpec
+from include.reports.spec import ReportSpec, encode_report
 from include.sources.delivery import read_pin
 from include.sources.samples import draw
 from include.sources.statistics import forecast, time_points, to_source
 from include.state.backoff import Backoff
 from include.state.fence import closed_through
-from include.state.layout import Generation, day_folder
+from include.state.layout import Generation, day_folder, spec_key
 from include.state.opening import open_store
 from include.state.probe import probe
 from include.state.records import (
     GenerationRecord,
     LedgerEntry,
+    Opening,
     Pin,
     RunCommit,
     encode,
@@ -105,21 +106,28 @@ class PreparedRun:
 
 
 def open_generation(
-    store_uri: str, spec: ReportSpec, day: date, *, trigger: str, now: datetime, holder: str = ""
+    store_uri: str,
+    spec: ReportSpec,
+    day: date,
+    *,
+    trigger: str,
+    now: datetime,
+    opening: Opening | None = None,
 ) -> Day:
     """Open a generation of a day, or find the one that ``trigger`` has opened.
 
     ``trigger`` is equal for all tasks and retries of one attempt at the day and new after a clear.
-    ``holder`` names who runs the report, such as its DAG; empty for one who makes no claim.
-    At the first use of a store this proves that its conditional puts hold.
+    ``opening`` says which DAG run opens it, None for somebody who makes no claim to the report's
+    name. At the first use of a store this proves that its conditional puts hold.
 
-    Raises :class:`include.days.generations.NameTakenError` if another holder has the report's name.
+    Raises :class:`include.days.generations.NameTakenError` if another DAG has the report's name.
     """
     store = open_store(store_uri)
     probe(store)
-    if holder:
-        claim_name(store, spec.name, holder, now)
-    return _open(store, spec, day, trigger=trigger, now=now)
+    if opening:
+        claim_name(store, spec.name, opening.dag_id, now)
+        store.put_if_absent(spec_key(spec.name, spec.digest), encode_report(spec))
+    return _open(store, spec, day, trigger=trigger, now=now, opening=opening)
 
 
 def imagine_generation(store_uri: str, spec: ReportSpec, day: date, *, now: datetime) -> Day:
@@ -128,7 +136,15 @@ def imagine_generation(store_uri: str, spec: ReportSpec, day: date, *, now: date
     return _open(store, spec, day, trigger="dry-run", now=now)
 
 
-def _open(store: Store, spec: ReportSpec, day: date, *, trigger: str, now: datetime) -> Day:
+def _open(
+    store: Store,
+    spec: ReportSpec,
+    day: date,
+    *,
+    trigger: str,
+    now: datetime,
+    opening: Opening | None = None,
+) -> Day:
     backoff = Backoff(day_folder(spec.name, day.isoformat()))
     while True:
         known = generations(store, spec.name, day)
@@ -145,6 +161,7 @@ def _open(store: Store, spec: ReportSpec, day: date, *, trigger: str, now: datet
             trigger=trigger,
             started_at=now.astimezone(UTC).isoformat(),
             spec=spec.digest,
+            opening=opening,
         )
         opened = Day(store, spec, Generation(spec.name, day.isoformat(), str(number)))
         if store.put_if_absent(opened.at.record, encode(record)) and not opened.is_closed():

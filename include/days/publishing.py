@@ -69,11 +69,13 @@ def read_findings(day: Day, run: int | None = None) -> tuple[FailedCheck, ...]:
         for commit in chain
         for check in commit.checks
         if check.critical or check.warnings
-        for finding in _failed(day.store, commit.run, check.target, check.key)
+        for finding in failed_checks(day.store, commit.run, check.target, check.key)
     )
 
 
-def _failed(store: StoreReader, run: int, target: str, key: str) -> list[FailedCheck]:
+def failed_checks(store: StoreReader, run: int, target: str, key: str) -> list[FailedCheck]:
+    """The expectations on a target (a delivery or the result) that did not hold after a run; their
+    outcome lies under ``key``."""
     try:
         findings = json.loads(store.get(key))["findings"]
         return [

@@ -152,7 +152,11 @@ def _remaining_cost(day: Day) -> float | None:
     if planned is None:
         return None
     chain = day.chain()
-    done = chain[-1].run if chain else 0
+    return remaining_cost(planned, chain[-1].run if chain else 0)
+
+
+def remaining_cost(planned: Plan, done: int) -> float:
+    """Estimated CPU seconds of what a plan has after run ``done``, the last one committed."""
     to_do = sum(run.estimated_cost for run in planned.runs if run.index > done)
     return min(to_do, max(planned.batch_cost, planned.runs[-1].estimated_cost)) / 1e6
 

@@ -16,6 +16,7 @@
     results/<report>/<day>/pointer.json
     history/<report>/<day>-<generation>-run-<i>.json
     fences/<report>/<day>.json
+    specs/<report>/<digest>.json
 """
 
 from __future__ import annotations
@@ -196,6 +197,16 @@ def fence_key(report: str, day: str) -> str:
     """Return the key of the record that says which generations of a day clean-up has closed. It
     lies apart from what clean-up deletes, and is itself never deleted."""
     return f"fences/{part(report, 'report')}/{part(day, 'day')}.json"
+
+
+SPECS_FOLDER = "specs"
+"""Has a folder for each report that a DAG runs."""
+
+
+def spec_key(report: str, digest: str) -> str:
+    """Return the key of a report's spec as it once was. Clean-up leaves it: it is small, and says
+    what the days were that it was used for."""
+    return f"{SPECS_FOLDER}/{part(report, 'report')}/{part(digest, 'digest')}.json"
 
 
 def clock_key(token: str) -> str:

@@ -11,6 +11,7 @@ import typing
 from dataclasses import dataclass, field
 
 from include.reports.expectations import Expectation
+from include.reports.run_policy import Retries
 from planner.contract import ColumnSpec, Family
 from planner.contract.codec import from_json, to_json
 from planner.contract.plan_v1 import later
@@ -88,13 +89,28 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """The DAG run that opened a generation, and how: the mode that it chose, the report group that
+    the report runs in (empty for none), and how the task of the final run is tried again."""
+
+    dag_id: str
+    run_id: str
+    mode: str
+    group: str
+    retries: Retries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRecord:
-    """Why a generation was started. ``trigger`` is equal for all tasks of one attempt at a day."""
+    """Why a generation was started. ``trigger`` is equal for all tasks of one attempt at a day.
+    ``spec`` is the digest of the report as it was; ``opening`` is None where no DAG run opened it,
+    and in records of older versions."""
 
     number: int
     trigger: str
     started_at: str
     spec: str = ""
+    opening: Opening | None = later(None)  # noqa: RUF009 - a field, as above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from airflow.sdk import (
 )
 
 from forerun_airflow.assets import awaited_assets, report_asset
-from forerun_airflow.day import MODES
+from forerun_airflow.day import MODES, OPEN_DAY, final_task_of
 from forerun_airflow.options import Options, check_timeout, refuse_broken, sort_options
 from forerun_airflow.publish import CheckResult, PublishReport
 from forerun_airflow.sql_check import check_sql
@@ -77,7 +77,7 @@ def add_report_tasks(
     that comes before the wait of run i (the demo lets data arrive there), ``poll`` is the number of
     seconds between looks for complete sources.
     """
-    opened = OpenDay(task_id="open_day", spec=spec, trigger_rule=TriggerRule.ALL_SUCCESS)
+    opened = OpenDay(task_id=OPEN_DAY, spec=spec, trigger_rule=TriggerRule.ALL_SUCCESS)
     refuse_defaults(opened)
     waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll)
     submitting = partial(
@@ -102,11 +102,8 @@ def _tasks_of_run(
     submitting: Callable[..., SubmitRun],
 ) -> list[BaseOperator]:
     """The tasks of a run, in order; those of its early result too, if it gives one."""
-    group = opened.task_group
-    final_task = f"run_{spec.runs}.run"
+    final_task = final_task_of(opened.task_id, spec)
     known: dict[str, Any] = {"run": run, "day_task": opened.task_id}
-    if group is not None:
-        final_task = group.child_id(final_task)
     wait = waiting(
         **known,
         final_task=final_task,

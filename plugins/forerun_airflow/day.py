@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from include.days.handle import Day
 
 MODES = ("auto", "replay", "progressive", "batch")
+OPEN_DAY = "open_day"
+"""The name of the task that opens a report's day, in the report's group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,12 @@ def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: dat
         return asked
     late = now >= spec.points(day)[-1]
     return "single" if run_type == "backfill" or late else "auto"
+
+
+def final_task_of(day_task: str, spec: ReportSpec) -> str:
+    """The id of the task that submits the final run of a report, by that of the one that opens its
+    day: they lie in one group."""
+    return f"{day_task.removesuffix(OPEN_DAY)}run_{spec.runs}.run"
 
 
 def trigger_of(context: Any) -> str:

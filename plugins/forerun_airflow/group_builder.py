@@ -26,6 +26,7 @@ from forerun_airflow.builder import (
     refuse_defaults,
     report_params,
 )
+from forerun_airflow.day import OPEN_DAY
 from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
 from forerun_airflow.options import sort_options
 from forerun_airflow.tasks import OpenDay
@@ -53,7 +54,7 @@ def add_group_tasks(
     before the wait of a time point.
     """
     submitting = {"conn_id": conn_id, "engine": engine, "spark_conf": spark_conf}
-    days = {one.spec.name: _open_day(one) for one in group.members}
+    days = {one.spec.name: _open_day(one, group.name) for one in group.members}
     day_tasks = {name: task.task_id for name, task in days.items()}
     before: list[BaseOperator] = list(days.values())
     for point in range(1, len(group.times) + 1):
@@ -69,9 +70,14 @@ def add_group_tasks(
             _of_report(member, point, steps[-1], days[member.spec.name], submitting, poll)
 
 
-def _open_day(member: GroupMember) -> BaseOperator:
+def _open_day(member: GroupMember, group: str) -> BaseOperator:
     with TaskGroup(group_id=member.spec.name):
-        opened = OpenDay(task_id="open_day", spec=member.spec, trigger_rule=TriggerRule.ALL_SUCCESS)
+        opened = OpenDay(
+            task_id=OPEN_DAY,
+            spec=member.spec,
+            group=group,
+            trigger_rule=TriggerRule.ALL_SUCCESS,
+        )
     refuse_defaults(opened)
     return opened
 

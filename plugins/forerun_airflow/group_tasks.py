@@ -16,7 +16,7 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.assets import days_published
-from forerun_airflow.day import OpenedDay, explained, store_uri, utc_now
+from forerun_airflow.day import OpenedDay, explained, final_task_of, store_uri, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.submit import SubmitApplication
 from forerun_airflow.tasks import DRY_RUN, METHODS, explanation
@@ -150,7 +150,7 @@ class WaitForPoint(_AtPoint):
         from include.days.safe_start import read_safe_start
 
         spec = one.member.spec
-        own = self.day_tasks[spec.name].removesuffix("open_day") + f"run_{spec.runs}.run"
+        own = final_task_of(self.day_tasks[spec.name], spec)
         return read_safe_start(one.day.of(spec), retries_of(self, own)).at
 
     def _defer_until(self, moment: datetime) -> None:

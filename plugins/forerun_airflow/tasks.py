@@ -11,6 +11,7 @@ from forerun_airflow.day import (
     as_xcom,
     choose_mode,
     explained,
+    final_task_of,
     opened_day,
     report_date,
     store_uri,
@@ -67,13 +68,15 @@ class OpenDay(RepeatableOperator):
 
     A DAG run that is cleared as a whole opens a new generation; clearing only later tasks goes on
     in the one that is open. A dry run opens none: it only says which one it would have been.
+    ``group`` names the report group, empty for none.
     """
 
     ui_color = "#eef3ea"
 
-    def __init__(self, *, spec: ReportSpec, **kwargs: Any) -> None:
+    def __init__(self, *, spec: ReportSpec, group: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.spec = spec
+        self.group = group
 
     def execute(self, context: Any) -> dict[str, object]:
         params = context.get("params") or {}
@@ -83,7 +86,7 @@ class OpenDay(RepeatableOperator):
             mode = choose_mode(
                 params.get("mode") or "auto", context["dag_run"].run_type, self.spec, day, now
             )
-            handle = self._imagined(day, now) if dry_run else self._opened(context, day, now)
+            handle = self._imagined(day, now) if dry_run else self._opened(context, day, now, mode)
         opened = OpenedDay(
             day=day.isoformat(), generation=handle.at.generation, mode=mode, dry_run=dry_run
         )
@@ -91,16 +94,24 @@ class OpenDay(RepeatableOperator):
         self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)
         return as_xcom(opened)
 
-    def _opened(self, context: Any, day: date, now: datetime) -> Day:
+    def _opened(self, context: Any, day: date, now: datetime, mode: str) -> Day:
         from include.days.prepare import open_generation
+        from include.state.records import Opening
 
+        run = context["dag_run"]
         return open_generation(
             store_uri(self.spec),
             self.spec,
             day,
             trigger=trigger_of(context),
             now=now,
-            holder=f"DAG {context['dag_run'].dag_id}",
+            opening=Opening(
+                dag_id=run.dag_id,
+                run_id=run.run_id,
+                mode=mode,
+                group=self.group,
+                retries=retries_of(self, final_task_of(self.task_id, self.spec)),
+            ),
         )
 
     def _imagined(self, day: date, now: datetime) -> Day:

@@ -20,11 +20,12 @@ from forerun_airflow import progressive_dag
 from forerun_airflow.day import explained
 from forerun_airflow.publish import CheckResult, PublishReport
 from forerun_airflow.submit import SubmitRun
-from forerun_airflow.tasks import OpenDay, PlanRun
-from include.reports.spec import SpecError
-from include.state.layout import Generation
+from forerun_airflow.tasks import PlanRun
+from include.reports.run_policy import Retries
+from include.reports.spec import SpecError, decode_report
+from include.state.layout import Generation, spec_key
 from include.state.opening import open_store
-from include.state.records import Manifest, decode
+from include.state.records import GenerationRecord, Manifest, Opening, decode
 from include.state.store import StoreDeniedError, StoreDownError
 from tests.airflow.reports import sales_report
 
@@ -71,12 +72,28 @@ def built(spec, task_id, **options):
 
 
 def opening(spec, **more):
-    return OpenDay(task_id="open_day", spec=spec).execute(context({}, **more))
+    return built(spec, "open_day").execute(context({}, **more))
 
 
 def test_each_try_of_opening_a_day_opens_a_generation(place):
     assert opening(report(place)) == {**OPENED, "mode": "single"}
     assert opening(report(place))["generation"] == "2"
+
+
+def test_an_opened_day_says_who_opened_it_and_what_the_report_was(place):
+    spec = report(place)
+    opening(spec)
+    store, at = open_store(spec.store), Generation("revenue", DAY, "1")
+    record = decode(GenerationRecord, store.get(at.record), at.record)
+    assert record.opening == Opening(
+        dag_id="d", run_id="r", mode="single", group="", retries=Retries(count=2, pauses_s=60.0)
+    )
+    assert decode_report(store.get(spec_key("revenue", record.spec))) == spec
+
+
+def test_a_dry_run_opens_nothing(place):
+    assert opening(report(place), params={"dry_run": True})["generation"] == "1"
+    assert not (place / "store").exists()
 
 
 def test_a_backfill_and_a_report_date(place):
@@ -99,7 +116,6 @@ def test_planning_returns_what_the_run_needs(place):
     planned = task.execute(context({"open_day": OPENED, "run_3.wait": []}))
     assert planned["submit"] is True
     assert planned["plan"].startswith(f"file://{place}/store/reports/revenue/{DAY}/1/plans/run-3-")
-    assert task.plan_uri == planned["plan"]
     assert planned["tiny"] is True
     # An hour before the deadline at six: nothing suggests that the final run takes longer.
     assert planned["latest_safe_start"] == "2026-03-02T05:00:00+00:00"
@@ -134,7 +150,7 @@ def test_a_final_run_is_planned_with_what_its_wait_has_let_go_on(place, answer, 
 def test_bad_sql_fails_for_good_and_says_where(place, changes, words):
     """Also where nothing has looked at it before: the DAG file of such a report does not load."""
     spec = report(place, **changes)
-    opening(spec)
+    opening(report(place))
     plan = PlanRun(
         task_id="plan",
         spec=spec,

@@ -9,11 +9,13 @@ import pytest
 
 from include.days.generations import NameTakenError
 from include.days.prepare import DayClosedError, latest_generation, open_generation, prepare_run
+from include.reports.run_policy import Retries
 from include.sources.delivery import SourceChangedError
 from include.sources.files import SourcePathError
 from include.state.commits import read_chain
 from include.state.layout import Generation, claim_key
 from include.state.opening import split_uri
+from include.state.records import Opening
 from include.state.store import StoreError
 from planner.contract import decode_plan
 from planner.errors import RequestError
@@ -283,16 +285,19 @@ def test_no_secret_reaches_the_store(tmp_path, store_uri, monkeypatch):
 def test_a_report_name_belongs_to_the_dag_that_first_runs_it(tmp_path, store_uri):
     case = DayCase(tmp_path, store_uri)
 
-    def opened(holder: str, spec=case.spec, trigger: str = "t") -> str:
-        day = open_generation(case.store_uri, spec, DAY, trigger=trigger, now=NOW, holder=holder)
+    def opened(dag_id: str, spec=case.spec, trigger: str = "t") -> str:
+        opening = Opening(
+            dag_id=dag_id, run_id="r", mode="auto", group="", retries=Retries(count=0, pauses_s=0.0)
+        )
+        day = open_generation(case.store_uri, spec, DAY, trigger=trigger, now=NOW, opening=opening)
         return day.at.generation
 
-    assert opened("DAG first") == "1"
+    assert opened("first") == "1"
     with pytest.raises(NameTakenError, match="totals belongs to DAG first in this store") as caught:
-        opened("DAG second", trigger="u")
+        opened("second", trigger="u")
     assert "DAG second cannot use it" in caught.value.message
     assert "claim.json" in caught.value.hint
     edited = replace(case.spec, sql="SELECT k, max(v) AS total FROM orders GROUP BY k")
-    assert opened("DAG first", edited, "u") == "2"  # what it is made of may change
+    assert opened("first", edited, "u") == "2"  # what it is made of may change
     case.store.delete(claim_key("totals"))
-    assert opened("DAG second", trigger="v") == "3"
+    assert opened("second", trigger="v") == "3"
