@@ -6,8 +6,9 @@ a batch that is not ready yet.
 
 A batch is *ready* when its minimum of rows has come, or when the time has passed by which they were
 expected (section 4.4), with what is there then; what is left at the window's end is ready whatever
-its size. The k-th batch of a query is expected when the forecast has k times the minimum: a source
-that is late costs each of its batches at most one more, never a batch for every row.
+its size. A batch is expected as long after the last one as the forecast takes for its rows. (By the
+paper's text it is expected when the forecast has the rows so far and a minimum more: with a source
+that is late by more than that, each row would be a batch.)
 """
 
 from __future__ import annotations
@@ -111,9 +112,15 @@ class Course:
         return self.finished
 
     def _expected_at(self) -> float:
-        if self.query.minimum is None:
+        """The instant by which the next minimum is expected: as long after the last batch as the
+        forecast says that so many rows take."""
+        minimum, forecast = self.query.minimum, self.query.forecast
+        if minimum is None:
             return -math.inf
-        return self.query.forecast.time_of((len(self.batches) + 1) * self.query.minimum)
+        if not self.batches:
+            return forecast.time_of(minimum)
+        takes = forecast.time_of(self.done + minimum) - forecast.time_of(self.done)
+        return self.batches[-1].start + takes
 
     def _total(self, now: float) -> int:
         """Rows of the day, as far as they are known at an instant."""
