@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from forerun import console
+from forerun.calibrate import calibrate_command
 from forerun.doctor import doctor_command
 from forerun.expire import expire_command
 from forerun.options import Day, takes_day
@@ -260,6 +261,13 @@ def demo_command(
     return command.run(store.value, scale, mode.value, as_json=as_json)
 
 
+app.command(
+    "calibrate",
+    epilog="**Examples**\n\n"
+    "`forerun calibrate s3://warehouse/forerun`\n\n"
+    "`forerun calibrate s3://warehouse/forerun --apply`\n\n"
+    "`forerun calibrate s3://warehouse/forerun --reset`",
+)(calibrate_command)
 app.command("doctor")(doctor_command)
 app.command("expire")(expire_command)
 app.command("result")(result_command)

@@ -25,10 +25,12 @@ from planner.contract.plan_v1 import (
     Stage,
     stated,
 )
+from planner.cost.work import itemized
 from planner.errors import MethodError, Reason
 from planner.gc_pause import seldom_collecting
 from planner.materialize import portfolio
 from planner.materialize.candidate import Candidate
+from planner.materialize.itemized import itemized_candidate
 from planner.materialize.portfolio import (
     Compared,
     MethodPlan,
@@ -47,7 +49,7 @@ from planner.rules.incremental.memo_rules import reason
 from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import AppliedRewrite, normalize
 from planner.sql.frontend import Query, read_query
-from planner.stages.build import StageBuilder, StageContext
+from planner.stages.build import StageBuilder, StageContext, stated_work
 from planner.stages.exact_sums import ExactSums
 from planner.stats.containment import with_contained_keys
 from planner.tvr.signed import ColumnIds
@@ -181,7 +183,8 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
 
 def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
     """All runs of the day; the opened ones with their stages."""
-    request, candidate = read.request, best.decision.chosen
+    request = read.request
+    candidate = _itemized(read, best)
     if candidate.extracted is None:
         raise ValueError("batch has no choice")
     used: dict[str, Family] = {}
@@ -195,7 +198,7 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
         best.group_sizes,
         best.ids,
         ExactSums(read.relation, request.sources, best.ids),
-        request.settings.prices,
+        itemized(request.settings.prices),
         request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
     )
@@ -220,6 +223,11 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
     )
 
 
+def _itemized(read: Reading, best: Planned) -> Candidate:
+    """The chosen candidate with costs that know their work."""
+    return itemized_candidate(best.decision.chosen, read.request, best.space, best.group_sizes)
+
+
 def _idle(index: int, request: PlanRequest) -> Run:
     """A run that is not opened, or is over."""
     point = request.points[index - 1]
@@ -236,7 +244,8 @@ def _idle(index: int, request: PlanRequest) -> Run:
 
 def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
     """The user's own text, as it was written, in each run that gives the result."""
-    request, query, chosen = read.request, read.query, best.decision.chosen
+    request, query, chosen = read.request, read.query, _itemized(read, best)
+    start = itemized(request.settings.prices).stage_start
     last = len(request.points)
     text = request.sql.strip().rstrip(";").rstrip()
     inputs = tuple(
@@ -245,7 +254,7 @@ def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
     )
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
-    for run, cost in zip(chosen.opened, chosen.by_run, strict=True):
+    for run, cost, plan in zip(chosen.opened, chosen.by_run, chosen.text_plans, strict=True):
         early, point = run != last, request.points[run - 1]
         stage = Stage(
             id="result",
@@ -255,7 +264,8 @@ def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
             output=ResultOutput(columns=query.names, ordered=query.ordered),
             parameters=query.parameters,
             estimated_rows=stated(best.group_sizes.snapshot(best.explored.root, run).rows),
-            estimated_cost=stated(cost),
+            estimated_cost=stated(in_stage := plan.by_run[-1] + start),
+            work=stated_work(in_stage),
         )
         built[run] = Run(
             index=run,

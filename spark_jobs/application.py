@@ -59,7 +59,13 @@ def run_all(
         return [_outcome(engine, plans[0], attempt, progress, meter)]
     started_s = meter.cpu_s / max(1, len(plans))
     return [
-        _whatever_happens(engine, stored, attempt, progress, Meter(before_s=started_s))
+        _whatever_happens(
+            engine,
+            stored,
+            attempt,
+            progress,
+            Meter(before_s=started_s, shared_by=len(plans)),
+        )
         for stored in plans
     ]
 

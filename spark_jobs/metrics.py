@@ -57,6 +57,8 @@ def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> Run
         executor_cpu_s=round(sum(s.executor_cpu_s for s in stages) + other, 6),
         other_executor_cpu_s=round(other, 6),
         process_cpu_s=round(meter.cpu_s, 3),
+        runs_in_application=meter.shared_by,
+        engine=work.engine.name,
         wall_s=round(meter.wall_s, 3),
         source_rows_read=sum(s.source_rows_read for s in stages),
         state_rows_read=sum(s.state_rows_read for s in stages),

@@ -9,9 +9,16 @@ from include.days.handle import Day
 from include.days.manifests import read_manifest
 from include.sources.delivery import read_pin
 from include.state.layout import history_folder, history_key, history_order
-from include.state.records import LedgerEntry, RunCommit, decode, encode
+from include.state.records import (
+    LedgerEntry,
+    RunCommit,
+    RunMetrics,
+    StageEntry,
+    decode,
+    encode,
+)
 from include.state.store import MissingKeyError, StoreReader
-from planner.contract import decode_plan
+from planner.contract import Run, decode_plan
 from planner.errors import ContractError
 
 _LOG = logging.getLogger(__name__)
@@ -70,5 +77,20 @@ def _entry(day: Day, commit: RunCommit) -> LedgerEntry:
         method=planned.method,
         batch_because=planned.batch_because,
         committed_at=commit.committed_at,
+        stages=_stages(planned.run, commit.metrics),
+        runs_in_application=commit.metrics.runs_in_application,
+        engine=commit.metrics.engine,
         kept=tuple((planned.family(a.family).fingerprint, a.rows) for a in commit.artifacts),
+    )
+
+
+def _stages(run: Run, metrics: RunMetrics) -> tuple[StageEntry, ...]:
+    """The stages of a run with what they took; none of a retry, whose process did a part only."""
+    work = {stage.id: stage.work for stage in run.stages}
+    if any(stage.reused for stage in metrics.stages) or not all(work.values()):
+        return ()
+    return tuple(
+        StageEntry(executor_cpu_s=stage.executor_cpu_s, work=work[stage.stage])
+        for stage in metrics.stages
+        if stage.stage in work
     )

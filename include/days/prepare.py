@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Required, TypedDict, Unpack
 
 from include.days.borrowed_views import find_borrowed_views
+from include.days.fitted_prices import prices_in
 from include.days.generations import claim_name, generations, latest_generation
 from include.days.handle import Day
 from include.days.ledger import read_history, record_history
@@ -244,7 +245,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         if asking.get("share", True) and manifest.share
         else (),
         method=asking.get("method", "auto"),
-        settings=_settings_of(spec, asking.get("settings") or Settings()),
+        settings=_settings_of(day, asking.get("settings") or Settings()),
         problem=_problem(spec.policy),
         parameters=day.parameters,
     )
@@ -365,10 +366,12 @@ def _families(store: StoreReader, commit: RunCommit) -> Committed:
     )
 
 
-def _settings_of(spec: ReportSpec, settings: Settings) -> Settings:
-    """The settings with what the report (its budget) and the deployment (functions) say."""
-    settings = replace(settings, allowed_functions=allowed_functions())
-    budget = spec.state_bytes
+def _settings_of(day: Day, settings: Settings) -> Settings:
+    """The settings with what the report (its budget), its store (prices) and the deployment
+    (functions) say."""
+    prices = prices_in(day.store, settings.prices)
+    settings = replace(settings, allowed_functions=allowed_functions(), prices=prices)
+    budget = day.spec.state_bytes
     return settings if budget is None else replace(settings, state_budget=budget)
 
 

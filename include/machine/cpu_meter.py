@@ -86,10 +86,13 @@ class Meter:
 
     ``whole_process`` counts the CPU from the start of the process instead: what an application
     took, its JVM's start included. ``before_s`` is added to the CPU: a share of what was done for
-    several before.
+    several before. ``shared_by`` says how many runs the process is for.
     """
 
-    def __init__(self, *, whole_process: bool = False, before_s: float = 0.0) -> None:
+    def __init__(
+        self, *, whole_process: bool = False, before_s: float = 0.0, shared_by: int = 1
+    ) -> None:
+        self.shared_by = shared_by
         self._wall = time.monotonic()
         self._cpu = (0.0 if whole_process else tree_cpu_s()) - before_s
 

@@ -17,6 +17,7 @@
     history/<report>/<day>-<generation>-run-<i>.json
     fences/<report>/<day>.json
     specs/<report>/<digest>.json
+    prices/spark.json
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ from dataclasses import dataclass
 from planner.errors import ForerunError
 
 RESULT_FAMILY = "result"
+HISTORY = "history"
+"""The folder of the ledger, which has one folder per report."""
+PRICES_KEY = "prices/spark.json"
+"""The prices that were fitted to the runs of the store, if any were."""
 _SAFE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._=+:@-]{0,199}\Z")
 _ENTRY = re.compile(r"/([^/]+)-(\d+)-run-(\d+)\.json\Z")
 _NUMBERED = re.compile(r"(?:^|/)(?:run-)?(\d+)\.json\Z", re.ASCII)
@@ -179,7 +184,7 @@ def pointer_key(report: str, day: str) -> str:
 
 
 def history_folder(report: str) -> str:
-    return f"history/{part(report, 'report')}"
+    return f"{HISTORY}/{part(report, 'report')}"
 
 
 def history_key(at: Generation, run: int) -> str:

@@ -231,7 +231,10 @@ class StageMetrics:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetrics:
     """What one run took. ``process_cpu_s`` is the CPU of the whole process tree; the stages count
-    executors only. ``other_executor_cpu_s`` is what no stage did: expectations, schema reads."""
+    executors only. ``other_executor_cpu_s`` is what no stage did: expectations, schema reads.
+    ``runs_in_application``: by how many runs the process was shared, for which each states its own
+    CPU and a part of the start. ``engine`` is the name of the engine that ran it; records of older
+    versions do not say it."""
 
     stages: tuple[StageMetrics, ...] = ()
     executor_cpu_s: float = 0.0
@@ -241,6 +244,8 @@ class RunMetrics:
     source_rows_read: int = 0
     state_rows_read: int = 0
     bytes_read: int = 0
+    runs_in_application: int = later(1)
+    engine: str = later("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,11 +325,21 @@ class BorrowableViews:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageEntry:
+    """One stage of a run in the history of a report: the CPU that executors took for it, and its
+    work as :class:`planner.contract.plan_v1.Stage` states it."""
+
+    executor_cpu_s: float
+    work: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """One committed run in the history of a report: estimated, spent, and what batch was
     estimated at. Costs are millionths of a CPU second. ``arrived`` is rows by source, ``kept`` rows
     that the run has written, by the fingerprint of their family. ``method`` and ``batch_because``
-    are those of its plan; entries of older versions say neither."""
+    are those of its plan; entries of older versions say neither. ``stages`` are those that this
+    attempt executed with a plan that states their work, or none."""
 
     report: str
     day: str
@@ -342,6 +357,9 @@ class LedgerEntry:
     kept: tuple[tuple[str, int], ...] = ()
     method: str = later("")
     batch_because: str = later("")
+    stages: tuple[StageEntry, ...] = later(())
+    runs_in_application: int = later(1)
+    engine: str = later("")
 
 
 _T = typing.TypeVar("_T")

@@ -38,7 +38,7 @@ LARGEST = 2**63 - 1
 def stated(figure: float) -> int:
     """An estimate as plans state it: whole, and no more than a document may have. Joins of many to
     many can be estimated beyond that; they are too dear either way."""
-    return min(round(figure), LARGEST)
+    return min(round(float(figure)), LARGEST)
 
 
 def later(default: Any) -> Any:
@@ -167,7 +167,8 @@ class Stage:
     which are computed first, in order; stages run in the order given.
     ``parameters`` are those that the text has, which only the user's own has: the engine binds
     them, so that no value is ever put into a text. ``estimated_rows`` of the output are for people:
-    a run says them beside those that it counts."""
+    a run says them beside those that it counts. ``work`` is what its cost is made of: how often
+    each price of :mod:`planner.cost.prices` is charged, by name."""
 
     id: str
     title: str
@@ -178,6 +179,7 @@ class Stage:
     small_sides: tuple[SmallSide, ...] = later(())
     estimated_rows: int = 0
     estimated_cost: int = 0
+    work: tuple[tuple[str, float], ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

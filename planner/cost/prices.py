@@ -31,7 +31,10 @@ WORK = (
     "write_byte",
     "sort_row",
 )
-"""The prices of rows, bytes and groups. The others are starts, bounds and what an engine can."""
+"""The prices of rows, bytes and groups."""
+
+STARTS = ("run_start", "stage_start", "join_start", "member_start")
+"""The prices of what is charged whatever the rows. All others are bounds and what an engine can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

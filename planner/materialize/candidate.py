@@ -14,7 +14,8 @@ class Candidate:
     each opened run with its fixed cost, ``total`` is the weighted sum; candidates are compared by
     ``rank``, and clearly cheaper than what it is compared with if its first number is below
     ``limit``. Without ``extracted`` it is the user's own text in every run that gives the result.
-    ``held`` are the estimated bytes in the store after each of its runs but the last."""
+    ``held`` are the estimated bytes in the store after each of its runs but the last.
+    ``text_plans``: for the user's own text, the plan of each result that it is priced by."""
 
     opened: tuple[int, ...]
     extracted: ExtractedPlan | None
@@ -23,6 +24,7 @@ class Candidate:
     rank: tuple[float, ...]
     held: tuple[int, ...] = ()
     limit: float = 0.0
+    text_plans: tuple[ExtractedPlan, ...] = ()
 
     @property
     def is_text(self) -> bool:
@@ -52,10 +54,10 @@ class Candidate:
 
     def without_tables(self) -> Candidate:
         """Return a copy without DP tables, for a candidate that will not be chosen."""
-        return (
-            self
-            if self.extracted is None
-            else replace(self, extracted=self.extracted.without_tables())
+        return replace(
+            self,
+            extracted=None if self.extracted is None else self.extracted.without_tables(),
+            text_plans=tuple(plan.without_tables() for plan in self.text_plans),
         )
 
 

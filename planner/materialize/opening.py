@@ -173,7 +173,7 @@ class RunOpening:
         its early runs."""
         searches = dict(self._searches)
         prices = self._alternatives.prices.without_starts()
-        free = AlternativeEnumerator(self._space, self._group_sizes, prices=prices)
+        free = self._alternatives.at_prices(prices)
         found = []
         for one in self._candidates(False, None, free):
             search = searches.get(one.opened)
@@ -344,6 +344,7 @@ class RunOpening:
         opened = (*self._comparison.early_results, self._last)
         plans = [self._from_sources(run, rewrites=False) for run in opened]
         batch = self._candidate(opened, None, *(cost for plan in plans for cost in plan.by_run))
+        batch = replace(batch, text_plans=tuple(plans))
         self._compare_with(batch, plans)
         return batch
 
@@ -378,7 +379,7 @@ class RunOpening:
         solver = Solver(
             DpProblem(
                 space=self._space,
-                alternatives=AlternativeEnumerator(self._space, self._group_sizes, prices=prices),
+                alternatives=self._alternatives.at_prices(prices),
                 spans=(Span(0, run),),
                 weights=self._weights,
                 terms=ChainTerms(keeping=False, rewrites=rewrites),

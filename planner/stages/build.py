@@ -34,6 +34,7 @@ from planner.contract.plan_v1 import (
 )
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
+from planner.cost.work import work_of
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows, Stamped
@@ -51,6 +52,13 @@ from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
 HASH = "SHUFFLE_HASH"
 """Spark sorts both sides of a join of two bucketed tables, because a bucket has a file per run.
 Where one side fits in memory for sure, hashing it spares both sorts."""
+
+
+def stated_work(cost: float) -> tuple[tuple[str, float], ...]:
+    """Return the work of a cost as stages state it: by name, in six digits. Nothing is charged a
+    millionth of a time: that is what rounding leaves where counts cancel out."""
+    counts = {name: float(f"{n:.6g}") for name, n in work_of(cost).items() if n > 1e-6}
+    return tuple(sorted(counts.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +101,8 @@ class StageBuilder:
         chosen = self._chosen
         if self._index in chosen.results:
             early = self._index != chosen.results[-1]
+            start = round(self._context.prices.stage_start)
+            cost = chosen.result_costs.get(self._index, 0) + start
             self._sides = SmallSides(self._run, self._hints)
             relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
             stages.append(
@@ -104,10 +114,8 @@ class StageBuilder:
                     small_sides=tuple(self._sides.made),
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
                     estimated_rows=self._rows(chosen.root[0]),
-                    estimated_cost=stated(
-                        chosen.result_costs.get(self._index, 0)
-                        + round(self._context.prices.stage_start)
-                    ),
+                    estimated_cost=stated(cost),
+                    work=stated_work(cost),
                 )
             )
         return tuple(stages)
@@ -145,6 +153,7 @@ class StageBuilder:
         rows = self._relation(place, self._chosen.entry(self._index, place, made=True))
         if slot.weighted and place[0] == slot.whole:
             rows = self._with_weight(rows, slot)
+        cost = self._chosen.partition_costs[kept, self._index]
         return Stage(
             id=f"keep-{number}",
             title=family.title,
@@ -153,7 +162,8 @@ class StageBuilder:
             small_sides=tuple(self._sides.made),
             output=ArtifactOutput(family=family.id),
             estimated_rows=self._rows(place[0]),
-            estimated_cost=stated(self._chosen.partition_costs[kept, self._index]),
+            estimated_cost=stated(cost),
+            work=stated_work(cost),
         )
 
     def _rows(self, group: GroupId) -> int:

@@ -127,6 +127,16 @@ class AlternativeEnumerator:
         other.forced = forced
         return other
 
+    def at_prices(self, prices: Prices) -> AlternativeEnumerator:
+        """Return an enumerator with nothing forced at these prices. It shares the caches of what
+        does not depend on prices, and all of them where the prices are the same."""
+        if prices == self.prices:
+            return self.forcing(frozenset())
+        other = AlternativeEnumerator(self._space, self._group_sizes, prices=prices)
+        other._sizes, other._required = self._sizes, self._required
+        other._keys = self._keys
+        return other
+
     def of(
         self, expression: Expression, key: Key, before: bool, span: Span
     ) -> tuple[PhysicalAlternative, ...]:

@@ -11,11 +11,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows
 from planner.temporal.alternatives import forced_penalty
-from planner.temporal.solution import ChainId, DpEntry, EntryKey, How, Partition, Solution
+from planner.temporal.solution import (
+    ChainCost,
+    ChainId,
+    DpEntry,
+    EntryKey,
+    How,
+    Partition,
+    Solution,
+)
 from planner.temporal.space import Slot, Space
 
 
@@ -80,22 +89,47 @@ def extract_plan(
     root = (space.root, (), False)
     if any(root not in solution.entries[index] for index in results):
         return None
-    chosen = _walked(space, solution, root, results)
+    chosen = counted(space, solution, root, results)
     while appended := chosen.appended:
         # A reader needs the appended delta, so the chain goes on for all its readers.
-        chosen = _walked(space, chosen.solution.with_extended(appended), root, results)
+        chosen = counted(space, chosen.solution.with_extended(appended), root, results)
     chosen.total = chosen.penalized * forced_penalty(weights) + sum(
         weights[span.run] * cost for span, cost in zip(solution.spans, chosen.by_run, strict=True)
     )
     return chosen
 
 
-def _walked(
-    space: Space, solution: Solution, root: EntryKey, results: tuple[int, ...]
+class OwnCosts(Protocol):
+    """Tells what an entry and a partition add to the cost of their run, unweighted."""
+
+    def of_entry(self, index: int, entry: DpEntry, place: EntryKey) -> int: ...
+
+    def of_partition(self, index: int, kept: ChainId, chain_cost: ChainCost) -> int: ...
+
+
+class AsSearched:
+    """The costs that the search has found."""
+
+    def of_entry(self, index: int, entry: DpEntry, place: EntryKey) -> int:
+        """Return what the search charged for the entry."""
+        return entry.own
+
+    def of_partition(self, index: int, kept: ChainId, chain_cost: ChainCost) -> int:
+        """Return what the search charged for writing the partition."""
+        return chain_cost.own
+
+
+def counted(
+    space: Space,
+    solution: Solution,
+    root: EntryKey,
+    results: tuple[int, ...],
+    costs: OwnCosts = AsSearched(),
 ) -> ExtractedPlan:
-    """Walk from the result of each of the runs, and return the plan without its total."""
+    """Walk from the result of each of the runs, and return the plan without its total, with its
+    parts at these costs."""
     chosen = ExtractedPlan(solution, root, results, by_run=[0 for _ in solution.spans])
-    walk = _Walk(space, chosen)
+    walk = _Walk(space, chosen, costs)
     for index in results:
         walk.visit(index, chosen.entry(index, root), root)
     walk.finish()
@@ -133,9 +167,10 @@ class _Walk:
     """Walks a plan and counts its costs. A part that a run needs n times is visited once and
     counted n times, because deep plans can have exponentially many paths to it."""
 
-    def __init__(self, space: Space, chosen: ExtractedPlan) -> None:
+    def __init__(self, space: Space, chosen: ExtractedPlan, costs: OwnCosts) -> None:
         self._space = space
         self._chosen = chosen
+        self._costs = costs
         self._waiting: list[tuple[int, DpEntry, EntryKey, Partition | None]] = []
 
     def visit(
@@ -170,7 +205,7 @@ class _Walk:
         while waiting:
             *_, place, entry = heapq.heappop(waiting)
             count = times.pop((place, id(entry)))
-            self._count(index, count * entry.own, to)
+            self._count(index, count * self._costs.of_entry(index, entry, place), to)
             for below in self._parts_of(index, entry, place, count):
                 need(entry.moved or self._chosen.entry(index, below), below, count)
 
@@ -218,7 +253,7 @@ class _Walk:
         slot = self._space.slots[kept[0]]
         place = source_of(slot, kept, start=chain_cost.start)
         chosen.partitions[kept, index] = place
-        self._count(index, chain_cost.own, (kept, index))
+        self._count(index, self._costs.of_partition(index, kept, chain_cost), (kept, index))
         self.visit(index, chosen.entry(index, place, made=True), place, (kept, index))
 
 

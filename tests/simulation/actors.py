@@ -173,7 +173,7 @@ def do_run(cast: Cast, plan_uri: str) -> Any:
     whole = doors.locate_sim("s3://sim/").store
     attempt = f"a{cast.attempts}"
     engine = TinyEngine(whole, key_of, attempt, buckets=bool(stored.plan.families[0].buckets))
-    meter = SimpleNamespace(cpu_s=0.0, wall_s=0.0)
+    meter = SimpleNamespace(cpu_s=0.0, wall_s=0.0, shared_by=1)
     commit = execute(engine, stored, attempt, _quiet, meter)  # type: ignore[arg-type]
     cast.watch.committed(stored.at, commit)
     return commit

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -90,3 +92,19 @@ def test_the_known_names_are_those_of_the_package() -> None:
     known = set(list_registered_expectation_implementations())
     assert known >= KNOWN
     assert len(known - KNOWN) <= 3  # those that need another table or a query of their own
+
+
+def test_statistics_are_not_imported_before_somebody_looks_into_them() -> None:
+    """In an interpreter of its own: here others may have imported them."""
+    script = """
+import sys
+from spark_jobs.checks import _import_when_needed
+_import_when_needed("scipy.stats")
+import great_expectations
+assert "scipy.stats._stats_py" not in sys.modules
+from scipy import stats
+assert stats.norm.cdf(0.0) == 0.5
+_import_when_needed("scipy.stats")
+assert sys.modules["scipy.stats"] is stats
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -1,0 +1,77 @@
+"""Prices that were fitted to the runs of a store, in the place of those that Forerun comes with.
+
+They decide which plan is chosen and never what is published. So a record that cannot be read is
+passed over with a warning, and the next plan is made with the prices that Forerun comes with.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from include.days.ledger import read_history
+from include.state.layout import HISTORY, PRICES_KEY
+from include.state.records import LedgerEntry, decode, encode
+from include.state.store import MissingKeyError, Store, StoreReader
+from planner.cost.calibration import ExecutedRun, ExecutedStage
+from planner.cost.prices import SPARK, STARTS, WORK, Prices
+from planner.errors import ContractError
+
+_LOG = logging.getLogger(__name__)
+_ENGINE = "spark"
+_ENTRIES = 2000
+"""How many runs of a report are looked at, the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedPrices:
+    """Prices in millionths of a CPU second, by name, when they were fitted and to how many runs."""
+
+    prices: tuple[tuple[str, float], ...]
+    fitted_at: str
+    runs: int
+
+
+def executed_runs(store: StoreReader) -> Iterator[ExecutedRun]:
+    """Yield every run in the ledger of a store that Spark did and that states the work of its
+    stages."""
+    for report in store.folders(HISTORY):
+        for entry in read_history(store, report, _ENTRIES):
+            if entry.stages and entry.engine == _ENGINE:
+                yield _executed(entry)
+
+
+def store_prices(store: Store, prices: Prices, runs: int) -> None:
+    """Let every report of a store be planned with these prices from now on."""
+    named = tuple((name, float(getattr(prices, name))) for name in (*WORK, *STARTS))
+    fitted_at = datetime.now(UTC).isoformat(timespec="seconds")
+    store.put(PRICES_KEY, encode(FittedPrices(prices=named, fitted_at=fitted_at, runs=runs)))
+
+
+def forget_prices(store: Store) -> None:
+    """Go back to the prices that Forerun comes with."""
+    store.delete(PRICES_KEY)
+
+
+def prices_in(store: StoreReader, asked: Prices) -> Prices:
+    """Return the prices to plan with: those fitted in the store, where Spark's are asked for."""
+    if asked != SPARK or store.find(PRICES_KEY) is None:
+        return asked
+    try:
+        fitted = decode(FittedPrices, store.get(PRICES_KEY), PRICES_KEY)
+    except (ContractError, MissingKeyError) as error:
+        _LOG.warning("planning with the prices that Forerun comes with: %s", error.message)
+        return asked
+    known = {name: price for name, price in fitted.prices if name in (*WORK, *STARTS)}
+    return replace(asked, **known)
+
+
+def _executed(entry: LedgerEntry) -> ExecutedRun:
+    return ExecutedRun(
+        entry.report,
+        tuple(ExecutedStage(dict(one.work), one.executor_cpu_s) for one in entry.stages),
+        entry.executor_cpu_s,
+        entry.process_cpu_s if entry.runs_in_application == 1 else None,
+    )

@@ -1,0 +1,202 @@
+"""Prices fitted to what executed runs took.
+
+What a stage was charged for (:mod:`planner.cost.work`) times the prices should be the CPU that it
+took. The fit is in two steps, because two things are measured. Executors say what each stage took:
+that tells the prices of rows, bytes and groups. The process of a run says what the whole took:
+CPU of executors counts there ``outside`` times (the garbage collector and the driver work beside
+them), and the rest are starts.
+
+Days of a few reports do not tell one price from another: what has rows has bytes. So the fit is
+not the best one, but the best of those near the prices that there are: it minimizes the squares of
+relative errors plus ``stiffness`` times the squares by which prices change relative to what they
+were (ridge regression; Hoerl and Kennedy, 1970). No price becomes negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from planner.cost.prices import WORK, Prices
+from planner.cost.work import Work
+
+_LEAST_S = 1.0
+"""Errors of what took less are divided by this: a tenth of a second is noise."""
+_STIFFNESS = 0.03
+"""Chosen by leaving out one report after the other over the days that Spark's prices come from."""
+_SWEEPS = 400
+_MICRO = 1e6
+_OUTSIDE = 1.15
+"""What CPU of executors is taken to count in their process before anything is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedStage:
+    """The work of a stage and the seconds of CPU that executors took for it."""
+
+    work: Work
+    executor_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedRun:
+    """A run of a report by its stages. ``executor_s`` is all CPU of its executors, ``process_s``
+    that of its processes; None if the application was not its own."""
+
+    report: str
+    stages: tuple[ExecutedStage, ...]
+    executor_s: float
+    process_s: float | None
+
+    @property
+    def work(self) -> Work:
+        """All that the run is charged for, with opening it."""
+        total = {"run_start": 1.0}
+        for stage in self.stages:
+            for name, count in stage.work.items():
+                total[name] = total.get(name, 0.0) + count
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How well prices fit runs: errors are shares of what was measured. ``correlation`` is
+    Spearman's, of estimates and measured processes."""
+
+    runs: int
+    median_error: float
+    ninth_decile: float
+    correlation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Fitted prices. ``before`` and ``after`` say how old and new ones fit the same runs; ``unseen``
+    how those fit a report that are fitted to all others, None where there is one report only."""
+
+    prices: Prices
+    before: Fit
+    after: Fit
+    unseen: Fit | None
+
+
+def calibrate(runs: Sequence[ExecutedRun], prices: Prices) -> Calibration:
+    """Fit prices to runs, of which at least one must have had an application of its own. Raises
+    ValueError if none had."""
+    alone = [run for run in runs if run.process_s is not None]
+    if not alone:
+        raise ValueError("no run had an application of its own")
+    fitted = _fitted(runs, prices)
+    reports = sorted({run.report for run in alone})
+    unseen = None
+    if len(reports) > 1:
+        pairs: list[tuple[float, float]] = []
+        for report in reports:
+            others = _fitted([run for run in runs if run.report != report], prices)
+            pairs += _pairs([run for run in alone if run.report == report], others)
+        unseen = _fit(pairs)
+    return Calibration(fitted, _fit(_pairs(alone, prices)), _fit(_pairs(alone, fitted)), unseen)
+
+
+def estimate_s(work: Work, prices: Prices) -> float:
+    """Return what work should take, in seconds of CPU."""
+    return sum(getattr(prices, name) * count for name, count in work.items()) / _MICRO
+
+
+def _fitted(runs: Sequence[ExecutedRun], prices: Prices) -> Prices:
+    of_executors = _executor_prices(runs, prices)
+    outside, starts = _process_prices([run for run in runs if run.process_s is not None], prices)
+    of_rows = {name: outside * price for name, price in of_executors.items()}
+    return replace(prices, **of_rows, **starts)
+
+
+def _executor_prices(runs: Sequence[ExecutedRun], prices: Prices) -> dict[str, float]:
+    """Return what rows, bytes and groups cost executors, in millionths of a second."""
+    stages = [stage for run in runs for stage in run.stages]
+    was = {name: getattr(prices, name) / _OUTSIDE for name in WORK}
+    rows = [
+        ([was[name] * stage.work.get(name, 0.0) / _MICRO for name in WORK], stage.executor_s)
+        for stage in stages
+    ]
+    level = _solved([([sum(row)], took) for row, took in rows], [1.0], 0.0)[0] or 1.0
+    factors = _solved(rows, [level] * len(WORK), _STIFFNESS)
+    return {name: was[name] * factor for name, factor in zip(WORK, factors, strict=True)}
+
+
+def _process_prices(
+    runs: Sequence[ExecutedRun], prices: Prices
+) -> tuple[float, dict[str, float]]:
+    """Return how often CPU of executors counts in a process, and the starts."""
+    starts = ("run_start", "stage_start", "join_start")
+    was = [getattr(prices, name) / _MICRO for name in starts]
+    rows = [
+        (
+            [
+                _OUTSIDE * run.executor_s,
+                *(price * run.work.get(name, 0.0) for name, price in zip(starts, was, strict=True)),
+            ],
+            run.process_s or 0.0,
+        )
+        for run in runs
+    ]
+    outside, *factors = _solved(rows, [1.0] * 4, _STIFFNESS)
+    fitted = zip(starts, was, factors, strict=True)
+    return outside * _OUTSIDE, {name: price * factor * _MICRO for name, price, factor in fitted}
+
+
+def _solved(
+    rows: Iterable[tuple[Sequence[float], float]], near: Sequence[float], stiffness: float
+) -> list[float]:
+    """Return non-negative factors x that minimize the squares of (row . x - took) / took, and of x
+    less ``near`` times the stiffness. That is coordinate descent on the normal equations, which
+    converges because the squares are convex."""
+    count = len(near)
+    square = [[stiffness * (i == k) for i in range(count)] for k in range(count)]
+    toward = [stiffness * target for target in near]
+    for row, took in rows:
+        of = max(took, _LEAST_S)
+        there = [(k, value / of) for k, value in enumerate(row) if value]
+        for k, value in there:
+            toward[k] += value * took / of
+            for i, other in there:
+                square[k][i] += value * other
+    x = list(near)
+    for _ in range(_SWEEPS):
+        for k in range(count):
+            if square[k][k]:
+                slope = toward[k] - sum(a * b for a, b in zip(square[k], x, strict=True))
+                x[k] = max(0.0, x[k] + slope / square[k][k])
+    return x
+
+
+def _pairs(runs: Iterable[ExecutedRun], prices: Prices) -> list[tuple[float, float]]:
+    return [(estimate_s(run.work, prices), run.process_s or 0.0) for run in runs]
+
+
+def _fit(pairs: Sequence[tuple[float, float]]) -> Fit:
+    errors = sorted(abs(estimate - took) / max(took, _LEAST_S) for estimate, took in pairs)
+    return Fit(
+        len(pairs),
+        errors[len(errors) // 2],
+        errors[min(len(errors) - 1, len(errors) * 9 // 10)],
+        rank_correlation(pairs),
+    )
+
+
+def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return Spearman's correlation of pairs: Pearson's of their ranks, equal ones at their mean
+    rank; 1 where there is nothing to tell apart."""
+    one, other = (_ranks([pair[side] for pair in pairs]) for side in (0, 1))
+    mean = (len(pairs) - 1) / 2
+    together = sum((a - mean) * (b - mean) for a, b in zip(one, other, strict=True))
+    spread = math.sqrt(sum((a - mean) ** 2 for a in one) * sum((b - mean) ** 2 for b in other))
+    return together / spread if spread else 1.0
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    places: dict[float, list[int]] = {}
+    for place, value in enumerate(sorted(values)):
+        places.setdefault(value, []).append(place)
+    mean: Mapping[float, float] = {v: sum(of) / len(of) for v, of in places.items()}
+    return [mean[value] for value in values]

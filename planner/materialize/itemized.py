@@ -1,0 +1,44 @@
+"""The chosen plan with costs that know their work, for the stages that are handed out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.cost.prices import Prices
+from planner.cost.work import itemized
+from planner.materialize.candidate import Candidate
+from planner.materialize.own_batch import own_batch_prices
+from planner.materialize.stage_prices import stage_prices
+from planner.request import PlanRequest
+from planner.temporal.alternatives import AlternativeEnumerator
+from planner.temporal.extraction import ExtractedPlan
+from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.itemized import itemized_plan
+from planner.temporal.space import Space
+
+
+def itemized_candidate(
+    candidate: Candidate, request: PlanRequest, space: Space, group_sizes: GroupSizes
+) -> Candidate:
+    """Return a candidate whose plans are itemized. ``space`` and ``group_sizes`` are those that it
+    was found in."""
+    prices = _prices(candidate, request)
+    alternatives = AlternativeEnumerator(space, group_sizes, prices=prices)
+
+    def again(plan: ExtractedPlan) -> ExtractedPlan:
+        return itemized_plan(space, plan, alternatives)
+
+    return replace(
+        candidate,
+        extracted=None if candidate.extracted is None else again(candidate.extracted),
+        text_plans=tuple(again(plan) for plan in candidate.text_plans),
+    )
+
+
+def _prices(candidate: Candidate, request: PlanRequest) -> Prices:
+    """Return the prices that a candidate was found by, as charges."""
+    settings = replace(request.settings, prices=itemized(request.settings.prices))
+    charged = replace(request, settings=settings)
+    if candidate.is_text:
+        return settings.prices
+    return stage_prices(charged) if candidate.keeps else own_batch_prices(charged)

@@ -1,0 +1,86 @@
+"""The work of a plan that was chosen: its costs once more, at prices that remember what they were
+multiplied by (:mod:`planner.cost.work`).
+
+The search costs thousands of alternatives in plain numbers; what a chosen plan is made of are some
+dozens, which are cheap to look at again.
+"""
+
+from __future__ import annotations
+
+from planner.cost import operators
+from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.extraction import ExtractedPlan, counted
+from planner.temporal.solution import ChainCost, ChainId, DpEntry, EntryKey, How
+from planner.temporal.space import Space
+from planner.temporal.store_costs import StoreCosts
+
+
+def itemized_plan(
+    space: Space, chosen: ExtractedPlan, alternatives: AlternativeEnumerator
+) -> ExtractedPlan:
+    """Return a plan with its costs at the prices of ``alternatives``: if they are charges, the
+    costs of its partitions, results and runs know their work. It is the same plan, so its prices
+    must be those that it was chosen by. It has no total."""
+    costs = _CountedAgain(space, chosen, alternatives)
+    return counted(space, chosen.solution, chosen.root, chosen.results, costs)
+
+
+class _CountedAgain:
+    """Costs the entries and partitions of a plan at other prices than those they were found by."""
+
+    def __init__(
+        self, space: Space, chosen: ExtractedPlan, alternatives: AlternativeEnumerator
+    ) -> None:
+        self._space = space
+        self._spans = chosen.solution.spans
+        self._alternatives = alternatives
+        self._store = StoreCosts(alternatives, self._spans)
+
+    def of_entry(self, index: int, entry: DpEntry, place: EntryKey) -> int:
+        """Return what the entry adds to its inputs in its run."""
+        group, _, before = place
+        if entry.how is How.EXPRESSION:
+            return self._computed(index, entry, place)
+        if entry.how is How.MOVED:
+            return self._store.moved(group, index, before)
+        if entry.how is How.SPLIT:
+            return 0
+        if entry.slot is None:
+            raise ValueError(f"{place} reads nothing that is kept")
+        if entry.how is How.ADDED:
+            return dict(self._store.added(entry.slot, group, index))[entry.added]
+        if entry.expression is not None:
+            return self._store.stamped(entry.slot, index)
+        if group in self._space.steps:
+            delta = self._alternatives.size(entry.slot.delta, False, self._spans[index])
+            return round(operators.read(delta, self._alternatives.prices))
+        return self._store.read(entry.slot, group, index, before)[0]
+
+    def of_partition(self, index: int, kept: ChainId, chain_cost: ChainCost) -> int:
+        """Return what writing the partition costs, without what its rows are computed from."""
+        slot = self._space.slots[kept[0]]
+        return self._store.written(slot.snapshot if chain_cost.start else slot.delta, index)
+
+    def _computed(self, index: int, entry: DpEntry, place: EntryKey) -> int:
+        chosen, expression = entry.alternative, entry.expression
+        if chosen is None or expression is None:
+            raise ValueError(f"{place} is computed by no alternative")
+        group, _, before = place
+        again = min(
+            (
+                one
+                for key in self._space.wanted[group]
+                for one in self._alternatives.of(expression, key, before, self._spans[index])
+                if _is_like(one, chosen)
+            ),
+            key=lambda one: abs(one.own - chosen.own),
+        )
+        return again.own - again.hash_gain if entry.hashed else again.own
+
+
+def _is_like(one: PhysicalAlternative, other: PhysicalAlternative) -> bool:
+    return (one.requirements, one.delivers, one.shuffles) == (
+        other.requirements,
+        other.delivers,
+        other.shuffles,
+    )

@@ -1,0 +1,128 @@
+"""Prices fitted to runs: known prices are found again, and what days cannot tell stays as it was."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from planner.cost.calibration import (
+    ExecutedRun,
+    ExecutedStage,
+    calibrate,
+    estimate_s,
+    rank_correlation,
+)
+from planner.cost.prices import SPARK, WORK, Prices
+
+OUTSIDE = 1.2
+TRUE = replace(
+    SPARK,
+    run_start=9e6,
+    stage_start=1.2e6,
+    join_start=1.1e6,
+    scan_row=2 * SPARK.scan_row,
+    scan_byte=2.5 * SPARK.scan_byte,
+    exchange_row=0.6 * SPARK.exchange_row,
+    write_row=2.2 * SPARK.write_row,
+)
+"""What the machine of these runs takes; the planner believes SPARK."""
+
+
+def run(report: str, seed: int, noise: float = 0.0, *, shared: bool = False) -> ExecutedRun:
+    """A run of one to three stages of random work, as that machine would take for it."""
+    rng = random.Random(seed)
+    stages = []
+    for _ in range(rng.randint(1, 3)):
+        rows = 10 ** rng.uniform(5.5, 7.5)
+        charged = {name: rows * rng.uniform(0, 1) for name in rng.sample(WORK, 8)}
+        charged |= {"scan_row": rows, "scan_byte": rows * rng.uniform(8, 60)}
+        seconds = estimate_s(charged, TRUE) / OUTSIDE * rng.uniform(1 - noise, 1 + noise)
+        starts = {"stage_start": 1.0, "join_start": float(rng.randint(0, 3))}
+        stages.append(ExecutedStage({**charged, **starts}, seconds))
+    executor_s = sum(stage.executor_s for stage in stages)
+    started = {"run_start": 1.0}
+    for stage in stages:
+        for name in ("stage_start", "join_start"):
+            started[name] = started.get(name, 0.0) + stage.work[name]
+    process_s = OUTSIDE * executor_s + estimate_s(started, TRUE) * rng.uniform(1 - noise, 1 + noise)
+    return ExecutedRun(report, tuple(stages), executor_s, None if shared else process_s)
+
+
+def runs(count: int, noise: float) -> list[ExecutedRun]:
+    return [run(f"r{seed % 8}", seed, noise) for seed in range(count)]
+
+
+@pytest.mark.parametrize(("noise", "error"), [(0.0, 0.03), (0.15, 0.08)])
+def test_known_prices_are_found_again_from_noisy_runs(noise: float, error: float) -> None:
+    found = calibrate(runs(120, noise), SPARK)
+    assert found.after.median_error < error < found.before.median_error
+    assert found.after.correlation > found.before.correlation
+    assert found.unseen is not None
+    assert found.unseen.median_error < error
+    for name in ("run_start", "scan_byte", "exchange_row", "write_row"):
+        was, true, fitted = (getattr(p, name) for p in (SPARK, TRUE, found.prices))
+        assert abs(fitted - true) < 0.5 * abs(was - true), name
+
+
+def test_what_no_run_was_charged_for_changes_with_the_others_only() -> None:
+    """A price that nothing tells of keeps its proportion to those that something does."""
+    work = {"scan_row": 1e8, "stage_start": 1.0}
+    executor_s = 2 * 1e8 * SPARK.scan_row / 1e6
+    process_s = OUTSIDE * executor_s + (SPARK.run_start + SPARK.stage_start) / 1e6
+    one = ExecutedRun("r", (ExecutedStage(work, executor_s),), executor_s, process_s)
+    found = calibrate([one] * 12, SPARK)
+    level = found.prices.scan_row / SPARK.scan_row
+    assert level == pytest.approx(2 * OUTSIDE, rel=0.1)
+    assert found.prices.sort_row / SPARK.sort_row == pytest.approx(level, rel=0.05)
+
+
+def test_no_price_becomes_negative() -> None:
+    """More rows that take less time: the price of rows goes to nothing, not below."""
+    odd = [
+        ExecutedRun("r", (ExecutedStage({"join_row": n * 1e7, "stage_start": 1.0}, 9 - n),), 9 - n, 30)
+        for n in range(8)
+    ]
+    found = calibrate(odd, SPARK)
+    assert all(getattr(found.prices, name) >= 0 for name in WORK)
+
+
+def test_an_outlier_among_many_runs_moves_prices_little() -> None:
+    plain = runs(80, 0.05)
+    slow = replace(plain[0], process_s=10 * (plain[0].process_s or 0))
+    with_it = calibrate([slow, *plain[1:]], SPARK)
+    assert with_it.after.median_error < 0.12
+
+
+def test_runs_of_shared_applications_tell_of_rows_and_not_of_starts() -> None:
+    alone = runs(30, 0.0)
+    shared = [run("g", seed, shared=True) for seed in range(100, 200)]
+    found = calibrate([*alone, *shared], SPARK)
+    assert found.after.runs == 30
+    assert found.prices.write_row > 1.5 * SPARK.write_row
+    with pytest.raises(ValueError, match="application of its own"):
+        calibrate(shared, SPARK)
+
+
+def test_one_report_says_nothing_of_unseen_ones() -> None:
+    assert calibrate([run("r", seed) for seed in range(20)], SPARK).unseen is None
+
+
+@pytest.mark.parametrize(
+    ("pairs", "correlation"),
+    [
+        ([(1, 10), (2, 20), (3, 30)], 1.0),
+        ([(1, 30), (2, 20), (3, 10)], -1.0),
+        ([(1, 10), (1, 20), (2, 30)], 0.866),
+        ([(5, 5)], 1.0),
+    ],
+)
+def test_rank_correlation(pairs: list[tuple[float, float]], correlation: float) -> None:
+    assert rank_correlation(pairs) == pytest.approx(correlation, abs=1e-3)
+
+
+def test_bounds_and_what_an_engine_can_are_not_fitted() -> None:
+    found: Prices = calibrate(runs(20, 0.0), SPARK).prices
+    for name in ("broadcast_bytes", "counted_bytes", "warm", "member_start", "buckets"):
+        assert getattr(found, name) == getattr(SPARK, name)
