@@ -76,7 +76,7 @@ def _enough(runs: list[ExecutedRun]) -> None:
 def _show(found: Calibration, now: Prices) -> None:
     table = Table("price", "now", "fitted", "factor", title="millionths of a CPU second")
     for name in (*STARTS, *WORK):
-        old, new = getattr(now, name), getattr(found.prices, name)
+        old, new = now.of(name), found.prices.of(name)
         table.add_row(name, f"{old:,.6g}", f"{new:,.6g}", f"{new / old:.2f}" if old else "")
     fits = Table("CPU of processes", "runs", "median error", "9 of 10 below", "rank correlation")
     unseen = () if found.unseen is None else (("of a report not fitted to", found.unseen),)
@@ -98,8 +98,8 @@ def _record(found: Calibration, now: Prices, *, applied: bool) -> dict[str, obje
 
     names = (*STARTS, *WORK)
     return {
-        "now": {name: getattr(now, name) for name in names},
-        "fitted": {name: getattr(found.prices, name) for name in names},
+        "now": {name: now.of(name) for name in names},
+        "fitted": {name: found.prices.of(name) for name in names},
         "before": fit(found.before),
         "after": fit(found.after),
         "unseen": fit(found.unseen),

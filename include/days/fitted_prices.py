@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
 from include.days.ledger import read_history
+from include.machine.wall_clock import utc_now
 from include.state.layout import HISTORY, PRICES_KEY
 from include.state.records import LedgerEntry, decode, encode
 from include.state.store import MissingKeyError, Store, StoreReader
@@ -45,8 +45,8 @@ def executed_runs(store: StoreReader) -> Iterator[ExecutedRun]:
 
 def store_prices(store: Store, prices: Prices, runs: int) -> None:
     """Let every report of a store be planned with these prices from now on."""
-    named = tuple((name, float(getattr(prices, name))) for name in (*WORK, *STARTS))
-    fitted_at = datetime.now(UTC).isoformat(timespec="seconds")
+    named = tuple((name, prices.of(name)) for name in (*WORK, *STARTS))
+    fitted_at = utc_now().isoformat(timespec="seconds")
     store.put(PRICES_KEY, encode(FittedPrices(prices=named, fitted_at=fitted_at, runs=runs)))
 
 
@@ -64,8 +64,7 @@ def prices_in(store: StoreReader, asked: Prices) -> Prices:
     except (ContractError, MissingKeyError) as error:
         _LOG.warning("planning with the prices that Forerun comes with: %s", error.message)
         return asked
-    known = {name: price for name, price in fitted.prices if name in (*WORK, *STARTS)}
-    return replace(asked, **known)
+    return asked.with_prices(dict(fitted.prices))
 
 
 def _executed(entry: LedgerEntry) -> ExecutedRun:

@@ -2,33 +2,45 @@
 
 What a stage was charged for (:mod:`planner.cost.work`) times the prices should be the CPU that it
 took. The fit is in two steps, because two things are measured. Executors say what each stage took:
-that tells the prices of rows, bytes and groups. The process of a run says what the whole took:
-CPU of executors counts there ``outside`` times (the garbage collector and the driver work beside
-them), and the rest are starts.
+that tells the prices of rows, bytes and groups, and of what starts in executors. The process of a
+run says what the whole took: CPU of executors counts there some more (the garbage collector and
+the driver work beside them), and the rest are starts.
 
 Days of a few reports do not tell one price from another: what has rows has bytes. So the fit is
 not the best one, but the best of those near the prices that there are: it minimizes the squares of
 relative errors plus ``stiffness`` times the squares by which prices change relative to what they
-were (ridge regression; Hoerl and Kennedy, 1970). No price becomes negative.
+were (ridge regression; Hoerl and Kennedy, 1970). No price changes by more than a factor of four
+beyond what all do together.
+
+Where a query is estimated to have a hundred times the rows that it has, no price is to blame. So
+the further off a stage is, the less it counts (Cauchy's weights, fitted again until they settle).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planner.cost.prices import WORK, Prices
 from planner.cost.work import Work
 
 _LEAST_S = 1.0
 """Errors of what took less are divided by this: a tenth of a second is noise."""
-_STIFFNESS = 0.03
+_STIFFNESS = 0.1
 """Chosen by leaving out one report after the other over the days that Spark's prices come from."""
-_SWEEPS = 400
+_FURTHEST = 4.0
+"""Prices that days tell little of must not become nothing by what others are blamed for."""
+_CREDIBLE = 0.3
+"""An error that is this share of what was measured counts half."""
+_ROUNDS = 8
+_SWEEPS = 40
 _MICRO = 1e6
 _OUTSIDE = 1.15
 """What CPU of executors is taken to count in their process before anything is known."""
+_COLD = 0.4
+"""The same of what part of starting a stage or a join executors do: code runs cold at first."""
+_IN_EXECUTORS = ("stage_start", "join_start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +84,8 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Fitted prices. ``before`` and ``after`` say how old and new ones fit the same runs; ``unseen``
-    how those fit a report that are fitted to all others, None where there is one report only."""
+    """Fitted prices. ``before`` and ``after`` say how old and new ones fit the same runs, and
+    ``unseen`` how those fit a report that are fitted to all others; None where there is but one."""
 
     prices: Prices
     before: Fit
@@ -101,72 +113,98 @@ def calibrate(runs: Sequence[ExecutedRun], prices: Prices) -> Calibration:
 
 def estimate_s(work: Work, prices: Prices) -> float:
     """Return what work should take, in seconds of CPU."""
-    return sum(getattr(prices, name) * count for name, count in work.items()) / _MICRO
+    return sum(prices.of(name) * count for name, count in work.items()) / _MICRO
 
 
 def _fitted(runs: Sequence[ExecutedRun], prices: Prices) -> Prices:
     of_executors = _executor_prices(runs, prices)
     outside, starts = _process_prices([run for run in runs if run.process_s is not None], prices)
-    of_rows = {name: outside * price for name, price in of_executors.items()}
-    return replace(prices, **of_rows, **starts)
+    for name, price in of_executors.items():
+        starts[name] = starts.get(name, 0.0) + outside * price
+    return prices.with_prices(starts)
 
 
 def _executor_prices(runs: Sequence[ExecutedRun], prices: Prices) -> dict[str, float]:
-    """Return what rows, bytes and groups cost executors, in millionths of a second."""
-    stages = [stage for run in runs for stage in run.stages]
-    was = {name: getattr(prices, name) / _OUTSIDE for name in WORK}
+    """Return what executors take for rows, bytes and groups and to start, in millionths of a
+    second."""
+    was = {name: prices.of(name) / _OUTSIDE for name in WORK}
+    was |= {name: _COLD * prices.of(name) / _OUTSIDE for name in _IN_EXECUTORS}
     rows = [
-        ([was[name] * stage.work.get(name, 0.0) / _MICRO for name in WORK], stage.executor_s)
-        for stage in stages
+        (
+            [price * stage.work.get(name, 0.0) / _MICRO for name, price in was.items()],
+            stage.executor_s,
+        )
+        for run in runs
+        for stage in run.stages
     ]
-    level = _solved([([sum(row)], took) for row, took in rows], [1.0], 0.0)[0] or 1.0
-    factors = _solved(rows, [level] * len(WORK), _STIFFNESS)
-    return {name: was[name] * factor for name, factor in zip(WORK, factors, strict=True)}
+    ratios = sorted(took / sum(row) for row, took in rows if sum(row))
+    level = ratios[len(ratios) // 2]
+    factors = _solved(rows, [level] * len(was))
+    fitted = zip(was.items(), factors, strict=True)
+    return {name: price * factor for (name, price), factor in fitted}
 
 
-def _process_prices(
-    runs: Sequence[ExecutedRun], prices: Prices
-) -> tuple[float, dict[str, float]]:
-    """Return how often CPU of executors counts in a process, and the starts."""
-    starts = ("run_start", "stage_start", "join_start")
-    was = [getattr(prices, name) / _MICRO for name in starts]
+def _process_prices(runs: Sequence[ExecutedRun], prices: Prices) -> tuple[float, dict[str, float]]:
+    """Return how often CPU of executors counts in a process, and what starts beside them."""
+    was = {name: (1 - _COLD) * prices.of(name) for name in _IN_EXECUTORS}
+    was["run_start"] = prices.run_start
     rows = [
         (
             [
                 _OUTSIDE * run.executor_s,
-                *(price * run.work.get(name, 0.0) for name, price in zip(starts, was, strict=True)),
+                *(price * run.work.get(name, 0.0) / _MICRO for name, price in was.items()),
             ],
             run.process_s or 0.0,
         )
         for run in runs
     ]
-    outside, *factors = _solved(rows, [1.0] * 4, _STIFFNESS)
-    fitted = zip(starts, was, factors, strict=True)
-    return outside * _OUTSIDE, {name: price * factor * _MICRO for name, price, factor in fitted}
+    outside, *factors = _solved(rows, [1.0] * (len(was) + 1))
+    fitted = zip(was.items(), factors, strict=True)
+    return outside * _OUTSIDE, {name: price * factor for (name, price), factor in fitted}
 
 
-def _solved(
-    rows: Iterable[tuple[Sequence[float], float]], near: Sequence[float], stiffness: float
+_Rows = Sequence[tuple[Sequence[float], float]]
+"""What each factor is multiplied by, and what the sum should be."""
+
+
+def _solved(rows: _Rows, near: Sequence[float]) -> list[float]:
+    """Return factors x, each near what it was, that minimize the squares of (row . x - took) / took
+    where that is credible."""
+    x = list(near)
+    for _ in range(_ROUNDS):
+        x = _weighted(rows, [_credibility(row, took, x) for row, took in rows], near, x)
+    return x
+
+
+def _credibility(row: Sequence[float], took: float, x: Sequence[float]) -> float:
+    error = sum(a * b for a, b in zip(row, x, strict=True)) / max(took, _LEAST_S) - 1.0
+    return 1.0 / (1.0 + (error / _CREDIBLE) ** 2)
+
+
+def _weighted(
+    rows: _Rows, weights: Sequence[float], near: Sequence[float], start: Sequence[float]
 ) -> list[float]:
-    """Return non-negative factors x that minimize the squares of (row . x - took) / took, and of x
-    less ``near`` times the stiffness. That is coordinate descent on the normal equations, which
-    converges because the squares are convex."""
+    """Solve weighted least squares with the ridge, by coordinate descent on the normal equations,
+    which converges because the squares are convex."""
     count = len(near)
-    square = [[stiffness * (i == k) for i in range(count)] for k in range(count)]
-    toward = [stiffness * target for target in near]
-    for row, took in rows:
+    square = [[_STIFFNESS * (i == k) for i in range(count)] for k in range(count)]
+    toward = [_STIFFNESS * target for target in near]
+    for (row, took), weight in zip(rows, weights, strict=True):
         of = max(took, _LEAST_S)
         there = [(k, value / of) for k, value in enumerate(row) if value]
         for k, value in there:
-            toward[k] += value * took / of
+            toward[k] += weight * value * took / of
             for i, other in there:
-                square[k][i] += value * other
-    x = list(near)
+                square[k][i] += weight * value * other
+    x = list(start)
     for _ in range(_SWEEPS):
         for k in range(count):
-            if square[k][k]:
-                slope = toward[k] - sum(a * b for a, b in zip(square[k], x, strict=True))
-                x[k] = max(0.0, x[k] + slope / square[k][k])
+            best = (
+                toward[k]
+                - sum(a * b for a, b in zip(square[k], x, strict=True))
+                + square[k][k] * x[k]
+            ) / square[k][k]
+            x[k] = min(max(near[k] / _FURTHEST, best), near[k] * _FURTHEST)
     return x
 
 

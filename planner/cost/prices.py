@@ -7,7 +7,9 @@ other ways to count, need no other formulas. What each price means, and where it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from planner.cost import constants as c
 
@@ -85,9 +87,19 @@ class Prices:
     buckets: bool = True
     own_batch: bool = True
 
+    def of(self, name: str) -> float:
+        """Return one of the prices that :data:`WORK` and :data:`STARTS` name."""
+        price: float = getattr(self, name)
+        return price
+
+    def with_prices(self, named: Mapping[str, float]) -> Prices:
+        """Return the same with other prices of what :data:`WORK` and :data:`STARTS` name."""
+        changes: dict[str, Any] = {name: named[name] for name in (*WORK, *STARTS) if name in named}
+        return replace(self, **changes)
+
     def times(self, factor: float) -> Prices:
         """The prices of an engine that takes so many times the CPU for each row and byte."""
-        return replace(self, **{name: factor * getattr(self, name) for name in WORK})
+        return self.with_prices({name: factor * self.of(name) for name in WORK})
 
     def in_group(self) -> Prices:
         """The prices of a report whose runs take part in applications of a report group. What the

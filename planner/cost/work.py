@@ -9,7 +9,6 @@ was charged. Executed work beside the CPU that it took is what prices are fitted
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import SupportsIndex
 
@@ -50,7 +49,9 @@ class Charge(float):
     __rmul__ = __mul__
 
     def __round__(self, digits: SupportsIndex | None = None) -> Charge:  # type: ignore[override]
-        return Charge(round(float(self)) if digits is None else round(float(self), digits), self.work)
+        return Charge(
+            round(float(self)) if digits is None else round(float(self), digits), self.work
+        )
 
 
 def work_of(cost: float) -> Work:
@@ -60,8 +61,9 @@ def work_of(cost: float) -> Work:
 
 def itemized(prices: Prices) -> Prices:
     """Return the same prices as charges that remember how often they are multiplied."""
-    charges = {name: Charge(getattr(prices, name), {name: 1.0}) for name in (*WORK, *STARTS)}
-    return replace(prices, **charges)
+    return prices.with_prices(
+        {name: Charge(prices.of(name), {name: 1.0}) for name in (*WORK, *STARTS)}
+    )
 
 
 def _sum(one: Work, other: Work, sign: float) -> Work:

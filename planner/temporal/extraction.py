@@ -107,27 +107,15 @@ class OwnCosts(Protocol):
     def of_partition(self, index: int, kept: ChainId, chain_cost: ChainCost) -> int: ...
 
 
-class AsSearched:
-    """The costs that the search has found."""
-
-    def of_entry(self, index: int, entry: DpEntry, place: EntryKey) -> int:
-        """Return what the search charged for the entry."""
-        return entry.own
-
-    def of_partition(self, index: int, kept: ChainId, chain_cost: ChainCost) -> int:
-        """Return what the search charged for writing the partition."""
-        return chain_cost.own
-
-
 def counted(
     space: Space,
     solution: Solution,
     root: EntryKey,
     results: tuple[int, ...],
-    costs: OwnCosts = AsSearched(),
+    costs: OwnCosts | None = None,
 ) -> ExtractedPlan:
     """Walk from the result of each of the runs, and return the plan without its total, with its
-    parts at these costs."""
+    parts at these costs; without any, at those that the search has found."""
     chosen = ExtractedPlan(solution, root, results, by_run=[0 for _ in solution.spans])
     walk = _Walk(space, chosen, costs)
     for index in results:
@@ -167,7 +155,7 @@ class _Walk:
     """Walks a plan and counts its costs. A part that a run needs n times is visited once and
     counted n times, because deep plans can have exponentially many paths to it."""
 
-    def __init__(self, space: Space, chosen: ExtractedPlan, costs: OwnCosts) -> None:
+    def __init__(self, space: Space, chosen: ExtractedPlan, costs: OwnCosts | None) -> None:
         self._space = space
         self._chosen = chosen
         self._costs = costs
@@ -205,7 +193,8 @@ class _Walk:
         while waiting:
             *_, place, entry = heapq.heappop(waiting)
             count = times.pop((place, id(entry)))
-            self._count(index, count * self._costs.of_entry(index, entry, place), to)
+            own = entry.own if self._costs is None else self._costs.of_entry(index, entry, place)
+            self._count(index, count * own, to)
             for below in self._parts_of(index, entry, place, count):
                 need(entry.moved or self._chosen.entry(index, below), below, count)
 
@@ -253,7 +242,10 @@ class _Walk:
         slot = self._space.slots[kept[0]]
         place = source_of(slot, kept, start=chain_cost.start)
         chosen.partitions[kept, index] = place
-        self._count(index, self._costs.of_partition(index, kept, chain_cost), (kept, index))
+        own = chain_cost.own
+        if self._costs is not None:
+            own = self._costs.of_partition(index, kept, chain_cost)
+        self._count(index, own, (kept, index))
         self.visit(index, chosen.entry(index, place, made=True), place, (kept, index))
 
 

@@ -51,7 +51,7 @@ def spark_session() -> Any:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.memory": "1g",
-        java: f"{flags} -XX:+UseSerialGC",
+        java: flags,
         "spark.sql.autoBroadcastJoinThreshold": "-1",
     }
     for name, value in options.items():

@@ -29,7 +29,7 @@ _WORKER = "org.apache.spark.deploy.worker.Worker"
 def quick_java() -> str:
     """Options of a JVM that starts with few CPU seconds: shared classes, one compiler, one thread
     that collects garbage. The archive fits a class path without a folder of configuration."""
-    return " ".join([*java_options(driver_files().archive, tiny=True), "-XX:+UseSerialGC"])
+    return " ".join(java_options(driver_files().archive, tiny=True))
 
 
 @dataclass(frozen=True)

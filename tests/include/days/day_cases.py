@@ -16,7 +16,14 @@ from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, Sour
 from include.state import Store, expire, open_store
 from include.state.commits import commit_run, describe_partition
 from include.state.layout import RESULT_FAMILY
-from include.state.records import ArtifactPartition, CheckRecord, Manifest, RunCommit, decode
+from include.state.records import (
+    ArtifactPartition,
+    CheckRecord,
+    Manifest,
+    RunCommit,
+    RunMetrics,
+    decode,
+)
 from planner.contract import ArtifactOutput, ColumnSpec, ResultOutput
 from planner.request import Settings
 
@@ -97,7 +104,11 @@ class DayCase:
         return decode(Manifest, self.store.get(key), key)
 
     def commit(
-        self, prepared: PreparedRun, attempt: str = "a1", checks: tuple[CheckRecord, ...] = ()
+        self,
+        prepared: PreparedRun,
+        attempt: str = "a1",
+        checks: tuple[CheckRecord, ...] = (),
+        metrics: RunMetrics | None = None,
     ) -> RunCommit:
         """Commit a prepared run with one file per artifact of its plan."""
         if prepared.result is None:
@@ -116,6 +127,7 @@ class DayCase:
             artifacts=tuple(part for part in made if part.family != RESULT_FAMILY),
             result=results[0] if results else None,
             checks=checks,
+            metrics=metrics or RunMetrics(),
         )
         return commit_run(self.store, prepared.at, commit)
 

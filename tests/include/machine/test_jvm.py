@@ -29,7 +29,7 @@ def test_without_an_archive_threads_still_get_room_for_long_queries():
 
 def test_only_methods_wait_longer_to_be_compiled_loops_do_not():
     (pair,) = submit_options("/data", files=BARE, environ={})
-    thresholds = dict(re.findall(r"-XX:(Tier\w+)=(\d+)", pair[1]))
+    thresholds = dict(re.findall(r"-XX:(Tier\d\w+)=(\d+)", pair[1]))
     by_default = {name: int(value) for name, value in _jvm_says(*thresholds).items()}
     assert thresholds
     assert all(int(value) > by_default[name] for name, value in thresholds.items())
@@ -38,7 +38,42 @@ def test_only_methods_wait_longer_to_be_compiled_loops_do_not():
 
 def test_tiny_runs_use_the_first_compiler_only():
     (pair,) = submit_options("/data", tiny=True, files=BARE, environ={})
-    assert pair == ("spark.driver.defaultJavaOptions", "-Xss64m -XX:TieredStopAtLevel=1")
+    serial = "-XX:+NeverActAsServerClassMachine"
+    assert pair == ("spark.driver.defaultJavaOptions", f"-Xss64m {serial} -XX:TieredStopAtLevel=1")
+
+
+@pytest.mark.parametrize(
+    ("master", "tiny", "serial"),
+    [
+        ("local", False, True),
+        ("local[2]", False, True),
+        ("local[2,3]", False, True),
+        ("local[3]", False, False),
+        ("local[64]", False, False),
+        ("spark://host:7077", False, False),
+        ("yarn", False, False),
+        ("yarn", True, True),
+    ],
+)
+def test_one_thread_collects_what_two_threads_leave(master: str, tiny: bool, serial: bool):
+    ((_, flags),) = submit_options("/data", tiny, master=master, files=BARE, environ={})
+    assert ("-XX:+NeverActAsServerClassMachine" in flags) == serial
+
+
+@pytest.mark.parametrize(
+    ("named", "collector"), [("", "UseSerialGC"), ("-XX:+UseParallelGC", "UseParallelGC")]
+)
+def test_a_collector_that_the_deployment_names_is_the_one(named: str, collector: str):
+    """And the second compiler stays, though it is not for a machine that is no server."""
+    ((_, flags),) = submit_options("/data", files=BARE, environ={})
+    java = jvm.java_executable()
+    assert java is not None
+    said = subprocess.run(
+        [java, *flags.split(), *named.split(), "-XX:+PrintFlagsFinal", "-version"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert re.findall(r"(Use(?:Serial|Parallel|G1)GC)\s+= true", said) == [collector]
+    assert re.findall(r"CompilationMode\s+= (\w+)", said) == ["default"]
 
 
 def _jvm_says(*names: str) -> dict[str, str]:
