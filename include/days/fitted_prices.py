@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from include.days.ledger import read_history
 from include.machine.wall_clock import utc_now
 from include.state.layout import HISTORY, PRICES_KEY
-from include.state.records import LedgerEntry, decode, encode
+from include.state.ledger_entry import LedgerEntry
+from include.state.records import decode, encode
 from include.state.store import MissingKeyError, Store, StoreReader
 from planner.cost.calibration import ExecutedRun, ExecutedStage
 from planner.cost.prices import SPARK, STARTS, WORK, Prices

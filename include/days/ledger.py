@@ -9,14 +9,8 @@ from include.days.handle import Day
 from include.days.manifests import read_manifest
 from include.sources.delivery import read_pin
 from include.state.layout import history_folder, history_key, history_order
-from include.state.records import (
-    LedgerEntry,
-    RunCommit,
-    RunMetrics,
-    StageEntry,
-    decode,
-    encode,
-)
+from include.state.ledger_entry import LedgerEntry, StageEntry
+from include.state.records import RunCommit, RunMetrics, decode, encode
 from include.state.store import MissingKeyError, StoreReader
 from planner.contract import Run, decode_plan
 from planner.errors import ContractError

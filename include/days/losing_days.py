@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from statistics import median_low
 
-from include.state.records import LedgerEntry
+from include.state.ledger_entry import LedgerEntry
 from planner.materialize.objective import MICRO
 
 _TRY_AGAIN = timedelta(days=14)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.state.records import LedgerEntry
+from include.state.ledger_entry import LedgerEntry
 from planner.request import Observed
 
 

@@ -40,11 +40,11 @@ from include.sources.statistics import forecast, time_points, to_source
 from include.state.backoff import Backoff
 from include.state.fence import closed_through
 from include.state.layout import Generation, day_folder, spec_key
+from include.state.ledger_entry import LedgerEntry
 from include.state.opening import open_store
 from include.state.probe import probe
 from include.state.records import (
     GenerationRecord,
-    LedgerEntry,
     Opening,
     Pin,
     RunCommit,

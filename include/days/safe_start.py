@@ -17,7 +17,7 @@ from include.days.ledger import read_history
 from include.reports.run_policy import Retries, RunPolicy
 from include.reports.spec import ReportSpec
 from include.state.layout import Generation
-from include.state.records import LedgerEntry
+from include.state.ledger_entry import LedgerEntry
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 

@@ -7,7 +7,8 @@ from datetime import datetime
 
 from include.reports.spec import SourceSpec
 from include.sources.changelog import taken_back
-from include.state.records import LedgerEntry, Pin, PinnedFile
+from include.state.ledger_entry import LedgerEntry
+from include.state.records import Pin, PinnedFile
 from planner.algebra.types import DataType, parse_type
 from planner.request import ColumnStats, Source, SourceColumn, TimePoint
 

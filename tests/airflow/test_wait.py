@@ -33,8 +33,9 @@ from include.reports.spec import (
 )
 from include.sources.completeness import find_missing
 from include.state.layout import Generation, history_key
+from include.state.ledger_entry import LedgerEntry
 from include.state.opening import open_store
-from include.state.records import LedgerEntry, encode
+from include.state.records import encode
 from planner.errors import RequestError
 from tests.airflow.reports import sales_report, sales_source
 

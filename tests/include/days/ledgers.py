@@ -9,7 +9,8 @@ from __future__ import annotations
 import datetime as dt
 
 from include.state.layout import Generation, history_key
-from include.state.records import LedgerEntry, encode
+from include.state.ledger_entry import LedgerEntry
+from include.state.records import encode
 from include.state.store import Store
 from tests.include.days.day_cases import DAY
 

@@ -16,7 +16,8 @@ from include.days.ledger import record_history
 from include.engines import ENGINES
 from include.state.commits import read_chain
 from include.state.layout import PRICES_KEY
-from include.state.records import RunMetrics, StageEntry, StageMetrics, encode
+from include.state.ledger_entry import StageEntry
+from include.state.records import RunMetrics, StageMetrics, encode
 from include.state.store import Store
 from planner.contract import decode_plan
 from planner.cost.prices import SPARK

@@ -14,7 +14,7 @@ from include.days.prepare import PreparedRun, prepare_run, publish_result
 from include.reports.fields import SpecError
 from include.reports.spec import RunPolicy, RunTime
 from include.state.layout import Generation, history_key
-from include.state.records import LedgerEntry
+from include.state.ledger_entry import LedgerEntry
 from planner.explain import tree
 from planner.request import Method, Settings, TimePoint
 from tests.include.days.day_cases import DAY, NOW, DayCase

@@ -19,7 +19,7 @@ from include.days.safe_start import (
 )
 from include.reports.run_policy import Retries
 from include.reports.spec import RunPolicy, RunTime
-from include.state.records import LedgerEntry
+from include.state.ledger_entry import LedgerEntry
 from planner.contract import decode_plan
 from tests.airflow.reports import sales_report
 from tests.include.days.day_cases import DayCase

@@ -9,7 +9,8 @@ import pytest
 
 from include.reports.spec import ClockTime, SourceSpec
 from include.sources.statistics import column_stats, forecast, time_points, to_source
-from include.state.records import ColumnFooter, LedgerEntry, Pin, PinnedFile
+from include.state.ledger_entry import LedgerEntry
+from include.state.records import ColumnFooter, Pin, PinnedFile
 from planner.algebra.types import BIGINT, STRING
 from planner.contract import ColumnSpec
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from include.state import pointers, records
+from include.days.fitted_prices import FittedPrices
+from include.state import ledger_entry, pointers, records
 from include.state.records import decode, encode
 from planner.contract import Plan, decode_plan, encode_plan
 
@@ -13,8 +14,9 @@ GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 RECORDS: dict[str, type] = {
     "Claim": records.Claim,
     "Fence": records.Fence,
+    "FittedPrices": FittedPrices,
     "GenerationRecord": records.GenerationRecord,
-    "LedgerEntry": records.LedgerEntry,
+    "LedgerEntry": ledger_entry.LedgerEntry,
     "Manifest": records.Manifest,
     "Offer": records.BorrowableViews,
     "Pin": records.Pin,

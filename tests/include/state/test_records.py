@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.reports.expectations import expect
-from include.state import pointers, records
+from include.state import ledger_entry, pointers, records
 from include.state.records import decode, encode
 from planner.contract.codec import to_json
 from planner.contract.seal import seal, unseal
@@ -20,7 +20,7 @@ from planner.errors import ContractError
 
 KINDS = [
     records.Pin, records.GenerationRecord, records.Manifest, records.StageRecord,
-    records.RunCommit, pointers.Pointer, pointers.Unpublished, records.LedgerEntry,
+    records.RunCommit, pointers.Pointer, pointers.Unpublished, ledger_entry.LedgerEntry,
 ]  # fmt: skip
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
