@@ -4,7 +4,8 @@
 staggered in a random order and tightened from 1.0D to 0.1D; with minimum batches of a slack of 50
 and 100 %, and without; at the expected rate and at four others. The paper shows one order; here
 each case is run in many, and what is counted is in how many of them *all* deadlines were met.
-Nothing is executed: see ``paper_queries`` for where the costs come from.
+Nothing is executed: see ``paper_queries`` for where the costs come from. Then nights of many
+reports under one ceiling (``night_sweep``).
 
     python -m tests.benchmarks.schedule
     python -m tests.benchmarks.schedule --orders 3 --no-page
@@ -25,6 +26,8 @@ from planner.schedule.minimum_batch import minimum_batch
 from planner.schedule.queries import Query, run_queries
 from planner.schedule.single import Feasible, schedule_single
 from planner.schedule.strategies import Strategy
+from tests.benchmarks.night_sweep import large_night_s, run_warehouse
+from tests.benchmarks.night_sweep import section as night_section
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES, PaperQuery
 from tests.benchmarks.schedule_plot import Panel, svg
@@ -36,6 +39,9 @@ FRACTIONS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 TIGHT = (0.2, 0.1)
 SLACKS: tuple[float | None, ...] = (0.5, 1.0, None)
 """The slack of minimum batches; None for no minimum."""
+
+REPORTS = 200
+"""Of a generated warehouse."""
 
 BASE = sum(query.single for query in QUERIES)
 
@@ -230,16 +236,23 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--orders", type=int, default=20, help="random orders of each case")
+    parser.add_argument("--warehouses", type=int, default=5, help="each of 200 reports")
+    parser.add_argument("--nights", type=int, default=20, help="nights of each warehouse")
     parser.add_argument("--no-page", action="store_true", help="leave docs/ as it is")
     given = parser.parse_args()
     wanted = list(cases())
     with console.progress() as bars:
         tracked = bars.track(wanted, description="cases")
         found = [run_case(case, given.orders) for case in tracked]
+        seeds = bars.track(range(given.warehouses), description="warehouses")
+        nights = [run_warehouse(seed, REPORTS, given.nights) for seed in seeds]
     lines = section(found, given.orders)
-    print("\n".join(lines))
+    night_lines = list(night_section(nights, REPORTS, large_night_s())) if nights else []
+    print("\n".join([*lines, "", *night_lines]))
     if not given.no_page:
         write_section("bench-schedule", lines, PAGE)
+        if night_lines:
+            write_section("bench-nights", night_lines, PAGE)
         PLOT.write_text(plot(found), encoding="utf-8")
         write_csv(found, CSV)
         print(f"wrote {PAGE.relative_to(ROOT)}, and {PLOT.stem} as .svg and .csv", file=sys.stderr)

@@ -1,0 +1,226 @@
+"""A night as it turns out: a plan, and arrivals, times and failures that are not those of the plan.
+
+An event loop over a virtual clock. Whenever something ends, arrives or opens, the runs that may
+start are looked at, the least lax first, and last those that are late whatever happens: each starts
+where its cores are free now, and else keeps the first place where they will be, so that nothing
+that is less urgent can delay it (conservative backfilling). A run is never stopped.
+
+What a report's next run is follows the day, not only the plan: an early run starts at its time with
+the rows that are there; once the source is complete the final run is next, whatever was planned
+before it; and it starts at its planned time, or earlier if what arrived makes it longer than
+planned, so that its reserve is kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from planner.schedule.arrivals import ArrivalCurve
+from planner.schedule.cluster import Cluster, FreeCores, peak
+from planner.schedule.night import ReportPlan
+from planner.schedule.piecewise import TICK
+
+_OVERDUE_S = 60.0
+"""A run that takes longer than it should is expected to end this much later, again and again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turnout:
+    """How a report's day turns out: its ``arrivals``, by what factor its runs are ``slower``, which
+    of its tries fail, counted from 1, and at which its machine is ``lost``: of these nobody hears,
+    and their cores stay taken until the lease ends, ``lease`` seconds after the start."""
+
+    arrivals: ArrivalCurve
+    slower: float = 1.0
+    failed: frozenset[int] = frozenset()
+    lost: frozenset[int] = frozenset()
+    lease: float = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One attempt at a run: when its cores were taken and given back, over how many rows, and
+    whether it counts."""
+
+    start: float
+    end: float
+    rows: int
+    final: bool
+    outcome: str = "done"
+
+
+@dataclass(slots=True)
+class ReportCourse:
+    """How a report went: its tries in order, and the instant of its result."""
+
+    plan: ReportPlan
+    turnout: Turnout
+    tries: list[Attempt] = field(default_factory=list)
+    done: int = 0
+    committed: int = 0
+    busy_until: float = -math.inf
+    expected_end: float = -math.inf
+    finished: float = math.inf
+
+    @property
+    def name(self) -> str:
+        return self.plan.report.name
+
+    @property
+    def missing(self) -> float:
+        """Seconds by which the deadline was missed, 0 if it was met."""
+        late = self.finished - self.plan.report.deadline
+        return late if late > TICK else 0.0
+
+    def cost(self, cluster: Cluster) -> float:
+        """What all tries paid, in core seconds."""
+        integral = cluster.prices.integral
+        return self.plan.report.cores * sum(integral(one.start, one.end) for one in self.tries)
+
+
+@dataclass(frozen=True, slots=True)
+class NightCourse:
+    """How a night went."""
+
+    reports: tuple[ReportCourse, ...]
+    cluster: Cluster
+
+    @property
+    def missed(self) -> tuple[ReportCourse, ...]:
+        return tuple(one for one in self.reports if one.missing)
+
+    @property
+    def cost(self) -> float:
+        """What all tries paid, in core seconds."""
+        return sum(one.cost(self.cluster) for one in self.reports)
+
+    @property
+    def peak(self) -> float:
+        """The most cores that were taken at once."""
+        return peak(
+            (t.start, t.end, one.plan.report.cores) for one in self.reports for t in one.tries
+        )
+
+
+def run_night(
+    plans: Sequence[ReportPlan], cluster: Cluster, turnouts: Mapping[str, Turnout]
+) -> NightCourse:
+    """Run a night to its end. A report without a turnout is as it was forecast."""
+    courses = tuple(
+        ReportCourse(plan, turnouts.get(plan.report.name, Turnout(arrivals=plan.report.arrivals)))
+        for plan in plans
+    )
+    events = _first_events(courses, cluster)
+    while events and any(course.finished == math.inf for course in courses):
+        now = heapq.heappop(events)
+        while events and events[0] <= now + TICK:
+            heapq.heappop(events)
+        for at in _dispatch(courses, cluster, now):
+            heapq.heappush(events, at)
+    return NightCourse(courses, cluster)
+
+
+def _first_events(courses: Sequence[ReportCourse], cluster: Cluster) -> list[float]:
+    """What is known beforehand to happen: planned starts, complete sources, hours that open."""
+    events = [*cluster.ceiling.starts, *(one.end for one in cluster.blackouts)]
+    for course in courses:
+        events += [max(run.start, cluster.start) for run in course.plan.runs]
+        complete = course.turnout.arrivals.complete_at
+        events += [max(complete, cluster.start), max(_final_from(course), complete)]
+    heapq.heapify(events)
+    return events
+
+
+# -- what may start ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """The next run of a report: its rows, how long it should take, and how long it can wait."""
+
+    course: ReportCourse
+    rows: int
+    seconds: float
+    final: bool
+    laxity: float
+
+
+def _next(course: ReportCourse, now: float) -> _Next | None:
+    """The run that a report would start now, None if there is none."""
+    if course.finished < math.inf or course.busy_until > now + TICK:
+        return None
+    report, arrivals = course.plan.report, course.turnout.arrivals
+    there = arrivals.rows_at(now) - course.done
+    complete = arrivals.rows_at(now) == arrivals.total
+    left = arrivals.total if complete else max(report.arrivals.total, arrivals.rows_at(now))
+    rest = report.cost.cost(max(left - course.done, 1))
+    laxity = report.deadline - now - rest - report.cost.final_aggregation(course.committed + 1)
+    if complete:
+        if now < _final_from(course) - TICK:
+            return None
+        return _Next(course, there, _final_seconds(course), True, laxity)
+    planned = course.plan.runs[:-1]
+    if course.committed >= len(planned) or now < planned[course.committed].start - TICK:
+        return None
+    return _Next(course, there, report.cost.cost(there), False, laxity) if there > 0 else None
+
+
+def _final_seconds(course: ReportCourse) -> float:
+    cost = course.plan.report.cost
+    rows = course.turnout.arrivals.total - course.done
+    return cost.cost(rows) + cost.final_aggregation(course.committed + 1)
+
+
+def _final_from(course: ReportCourse) -> float:
+    """From when on the final run may start: as planned, or as early as its reserve asks for. One
+    that is planned to be late has given its place to others, and keeps to its time."""
+    report = course.plan.report
+    if course.plan.missing:
+        return course.plan.runs[-1].start
+    reserved = report.deadline - report.reserve - _final_seconds(course)
+    return min(course.plan.runs[-1].start, reserved)
+
+
+def _dispatch(courses: Sequence[ReportCourse], cluster: Cluster, now: float) -> list[float]:
+    """Start what can start now; the instants at which there is something to look at again. What
+    has to wait does so for a run to end, or for an hour that opens, and these are events anyway."""
+    ready = [one for course in courses if (one := _next(course, now)) is not None]
+    if not ready:
+        return []
+    free = FreeCores(cluster)
+    for course in courses:
+        if course.busy_until > now + TICK:
+            expected = max(course.expected_end, now + _OVERDUE_S)
+            free.take(now, expected - now, course.plan.report.cores)
+    events = []
+    # What is late whatever happens takes no other deadline along with its own.
+    for one in sorted(ready, key=lambda one: (one.laxity < 0, one.laxity, one.course.name)):
+        cores = one.course.plan.report.cores
+        start = free.earliest(now, one.seconds, cores)
+        free.take(start, one.seconds, cores)
+        if start <= now + TICK:
+            _start(one, now)
+            events += [one.course.busy_until, max(now, _final_from(one.course))]
+    return events
+
+
+def _start(one: _Next, now: float) -> None:
+    """Take the cores of a run, and write down how it will end."""
+    course, turnout = one.course, one.course.turnout
+    number = len(course.tries) + 1
+    end = now + one.seconds * turnout.slower
+    outcome = "failed" if number in turnout.failed else "done"
+    if number in turnout.lost:
+        end, outcome = now + turnout.lease, "lost"
+    course.busy_until, course.expected_end = end, now + one.seconds
+    course.tries.append(
+        Attempt(start=now, end=end, rows=one.rows, final=one.final, outcome=outcome)
+    )
+    if outcome == "done":
+        course.done += one.rows
+        course.committed += 1
+        if one.final:
+            course.finished = end

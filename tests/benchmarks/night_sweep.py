@@ -1,0 +1,200 @@
+"""Nights of 200 reports under one ceiling, simulated with surprises: the second part of
+``make bench-schedule``.
+
+Warehouses are generated (``nights``), and each is run for some nights that turn out otherwise
+than forecast. The same nights are run with every report at midnight, and at 14:00, 19:00 and 24:00;
+these start by least laxity under the same ceiling, too. What is best in hindsight is, for each
+report, the one of some fixed sets of times that paid least over all nights, if it never had to wait
+for cores.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from planner.schedule.cluster import Cluster, peak
+from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from planner.schedule.night import NightReport, ReportPlan
+from planner.schedule.night_course import NightCourse, Turnout, run_night
+from planner.schedule.step_curve import Piece, StepCurve
+from tests.benchmarks.nights import HOUR, MIDNIGHT, GeneratedNight, as_it_was, generate_night
+
+Missed = Callable[[Sequence[NightReport], Cluster], Sequence[ReportPlan]]
+THREE = (14 * HOUR, 19 * HOUR, MIDNIGHT)
+FIXED_SETS = (
+    (MIDNIGHT,), (12 * HOUR, MIDNIGHT), (14 * HOUR, MIDNIGHT), (18 * HOUR, MIDNIGHT),
+    (22 * HOUR, MIDNIGHT), THREE, (12 * HOUR, 18 * HOUR, MIDNIGHT),
+    (12 * HOUR, 22 * HOUR, MIDNIGHT),
+)  # fmt: skip
+_CEILING_STEPS = 7
+"""Halvings by which the least ceiling is found."""
+
+
+@dataclass(frozen=True, slots=True)
+class NightFigures:
+    """A night, as it was by plan, with all at midnight, and at three times: deadlines missed and
+    core seconds paid; ``lost``: deadlines that the plan missed and midnight met; ``hindsight``:
+    core seconds of the best fixed times of each report."""
+
+    missed: tuple[int, int, int]
+    paid: tuple[float, float, float]
+    lost: int
+    hindsight: float
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseFigures:
+    """A warehouse: its nights; the peak that all at midnight wants and that the plan has; the least
+    ceiling, as part of the generated one, at which plan and midnight are forecast to meet all;
+    CPU seconds of planning."""
+
+    nights: tuple[NightFigures, ...]
+    peaks: tuple[float, float]
+    least: tuple[float, float]
+    planning_s: float
+
+
+def turnouts(draw: random.Random, night: GeneratedNight) -> dict[str, Turnout]:
+    """How the day of each report turns out; one in fifty has a run that fails."""
+    found = {}
+    for report in night.reports:
+        arrivals, slower = as_it_was(draw, report)
+        failed = frozenset({1}) if draw.random() < 0.02 else frozenset()
+        found[report.name] = Turnout(arrivals=arrivals, slower=slower, failed=failed)
+    return found
+
+
+def run_warehouse(seed: int, reports: int, nights: int) -> WarehouseFigures:
+    """One warehouse over so many nights."""
+    night = generate_night(seed, reports)
+    started = time.process_time()
+    planned = plan_night(night.reports, night.cluster)
+    planning_s = time.process_time() - started
+    midnight = at_fixed_times(night.reports, night.cluster, (MIDNIGHT,))
+    three = at_fixed_times(night.reports, night.cluster, THREE)
+    days = [turnouts(random.Random(f"{seed}/{n}"), night) for n in range(nights)]
+    hindsight = _hindsight(night, days)
+    found = []
+    for day, best in zip(days, hindsight, strict=True):
+        ours, plain, early = (
+            run_night(plans, night.cluster, day) for plans in (planned.plans, midnight, three)
+        )
+        found.append(_figures(ours, plain, early, best))
+    wanted = peak((r.start, r.end, p.report.cores) for p in midnight for r in p.runs)
+    return WarehouseFigures(
+        nights=tuple(found),
+        peaks=(wanted, planned.peak),
+        least=(_least_ceiling(night, _planned), _least_ceiling(night, _all_at_midnight)),
+        planning_s=planning_s,
+    )
+
+
+def _figures(
+    ours: NightCourse, plain: NightCourse, early: NightCourse, hindsight: float
+) -> NightFigures:
+    late, late_plain, late_early = (
+        {course.name for course in one.missed} for one in (ours, plain, early)
+    )
+    return NightFigures(
+        missed=(len(late), len(late_plain), len(late_early)),
+        paid=(ours.cost, plain.cost, early.cost),
+        lost=len(late - late_plain),
+        hindsight=hindsight,
+    )
+
+
+def _hindsight(night: GeneratedNight, days: Sequence[dict[str, Turnout]]) -> list[float]:
+    """What the best fixed times of each report paid, by night."""
+    sums = [0.0] * len(days)
+    for report in night.reports:
+        by_set = [
+            [_paid(report, day[report.name], times, night.cluster) for day in days]
+            for times in FIXED_SETS
+        ]
+        for n, paid in enumerate(min(by_set, key=sum)):
+            sums[n] += paid
+    return sums
+
+
+def _paid(report: NightReport, turnout: Turnout, times: Sequence[float], cluster: Cluster) -> float:
+    as_it_was_ = replace(report, arrivals=turnout.arrivals)
+    (plan,) = at_fixed_times((as_it_was_,), cluster, times)
+    return sum(
+        report.cores * cluster.prices.integral(run.start, run.start + turnout.slower * run.seconds)
+        for run in plan.runs
+    )
+
+
+# -- the least ceiling ---------------------------------------------------------------------------
+
+
+def _planned(reports: Sequence[NightReport], cluster: Cluster) -> Sequence[ReportPlan]:
+    return plan_night(reports, cluster).missed
+
+
+def _all_at_midnight(reports: Sequence[NightReport], cluster: Cluster) -> Sequence[ReportPlan]:
+    placed: NightPlan = place_all(at_fixed_times(reports, cluster, (MIDNIGHT,)), cluster)
+    return placed.missed
+
+
+def _least_ceiling(night: GeneratedNight, missed: Missed) -> float:
+    """The smallest part, up to 4 times, of the generated ceiling at which nothing is missed."""
+    low, high = 0.0, 4.0
+    for _ in range(_CEILING_STEPS):
+        middle = (low + high) / 2
+        fits = middle > 0 and not missed(night.reports, _part(night, middle))
+        low, high = (low, middle) if fits else (middle, high)
+    return high
+
+
+def _part(night: GeneratedNight, part: float) -> Cluster:
+    widest = max(report.cores for report in night.reports)
+    pieces = [
+        Piece(p.start, p.end, max(widest, p.value * part)) for p in night.cluster.ceiling.pieces
+    ]
+    return replace(night.cluster, ceiling=StepCurve(pieces, "the ceiling"))
+
+
+# -- the page ------------------------------------------------------------------------------------
+
+
+def section(found: Sequence[WarehouseFigures], reports: int, large_s: float) -> Iterator[str]:
+    """The lines of docs/schedule.md."""
+    nights = [night for one in found for night in one.nights]
+    yield f"{len(found)} warehouses of {reports} reports, {len(nights)} nights in all."
+    yield ""
+    yield "| | planned | all at midnight | 14:00, 19:00, 24:00 |"
+    yield "| --- | ---: | ---: | ---: |"
+    missed = [sum(night.missed[i] for night in nights) for i in range(3)]
+    yield f"| deadlines missed | {' | '.join(f'{n:,}' for n in missed)} |"
+    without = [sum(night.missed[i] == 0 for night in nights) for i in range(3)]
+    yield f"| nights without a missed deadline | {' | '.join(map(str, without))} |"
+    ours = sum(night.paid[0] for night in nights)
+    ratios = [sum(night.paid[i] for night in nights) / ours for i in range(3)]
+    yield f"| core seconds by price, planned = 1 | {' | '.join(f'{r:.2f}' for r in ratios)} |"
+    yield ""
+    lost = sum(night.lost for night in nights)
+    yield f"Deadlines that all at midnight met and the plan missed: {lost}."
+    worst = max(night.paid[0] / night.paid[1] for night in nights)
+    yield f"What the plan paid, as a part of all at midnight, at worst: {worst:.2f}; of"
+    hindsight = ours / sum(night.hindsight for night in nights)
+    yield f"the best fixed times of each report in hindsight, in sum: {hindsight:.2f}."
+    least = [sum(one.least[i] for one in found) / len(found) for i in range(2)]
+    yield "The least ceiling at which every deadline is forecast to be met is, in the mean,"
+    yield f"{least[0]:.2f} of the given one with the plan and {least[1]:.2f} with all at midnight:"
+    yield f"{1 - least[0] / least[1]:.0%} lower."
+    peaks = [sum(one.peaks[i] for one in found) / len(found) for i in range(2)]
+    yield f"Without a ceiling all at midnight would want {peaks[0]:,.0f} cores at once; the plan's"
+    yield f"peak is {peaks[1]:,.0f}. A night of 1,000 reports is planned in {large_s:.1f} CPU s on"
+    yield "one core."
+
+
+def large_night_s() -> float:
+    """CPU seconds to plan 1,000 reports."""
+    night = generate_night(0, 1_000)
+    started = time.process_time()
+    plan_night(night.reports, night.cluster)
+    return time.process_time() - started

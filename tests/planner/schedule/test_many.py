@@ -1,0 +1,143 @@
+"""Many reports under one ceiling: it is never exceeded, and deadlines come before prices."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from planner.errors import ScheduleError
+from planner.schedule.cluster import Cluster
+from planner.schedule.congestion import CELL_S, Congestion
+from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from planner.schedule.night import NightReport
+from planner.schedule.run_times import RunTimes
+from planner.schedule.step_curve import Piece, StepCurve
+from tests.benchmarks.nights import MIDNIGHT, generate_night
+from tests.planner.schedule.nights import H, cluster, report
+
+
+def _assert_holds(night: NightPlan, on: Cluster) -> None:
+    """Every run where rows, ceiling and blackouts let it be."""
+    edges = {run.start for plan in night.plans for run in plan.runs} | set(on.ceiling.starts)
+    for at in edges:
+        busy = sum(
+            plan.report.cores
+            for plan in night.plans
+            for run in plan.runs
+            if run.start <= at + 1e-6 and at + 1e-5 < run.end
+        )
+        assert busy <= on.ceiling.at(at) + 1e-6
+    for plan in night.plans:
+        done, free = 0, on.start
+        for run in plan.runs:
+            assert run.start >= free - 1e-6
+            assert on.is_open(run.start, run.end)
+            done, free = done + run.rows, run.end
+            assert plan.report.arrivals.rows_at(run.start) >= done
+        assert done == plan.report.arrivals.total
+
+
+def test_two_that_want_the_same_hour_share_it():
+    reports = [report("a"), report("b"), report("c", deadline=26.5 * H)]
+    found = plan_night(reports, cluster(cores=4.0))
+    _assert_holds(found, cluster(cores=4.0))
+    assert not found.missed
+    assert found.peak == 4
+    assert not place_all(at_fixed_times(reports, cluster(cores=4.0), [24 * H]), cluster()).missed
+
+
+def test_where_batches_queue_too_long_early_work_makes_room():
+    """Five hours of batches, and three until the deadline."""
+    reports = [report(f"r{i}") for i in range(5)]
+    on = cluster(cores=4.0)
+    batch = place_all(at_fixed_times(reports, on, [24 * H]), on)
+    assert len(batch.missed) == 2
+    found = plan_night(reports, on)
+    _assert_holds(found, on)
+    assert not found.missed
+
+
+def test_what_cannot_be_is_said_in_seconds_and_takes_nothing_along():
+    reports = [report("late", deadline=24 * H + 60), *(report(f"r{i}") for i in range(3))]
+    found = plan_night(reports, cluster(cores=4.0))
+    assert [plan.report.name for plan in found.missed] == ["late"]
+    assert found.missed[0].missing > 0
+    _assert_holds(found, cluster(cores=4.0))
+
+
+def test_the_same_night_gives_the_same_plan_in_any_order():
+    night = generate_night(1, 40)
+    first = plan_night(night.reports, night.cluster)
+    assert plan_night(night.reports, night.cluster) == first
+    turned = plan_night(night.reports[::-1], night.cluster)
+    assert sum(len(p.runs) for p in turned.plans) > 0
+    assert [p.report.name for p in turned.plans] == [r.name for r in night.reports[::-1]]
+
+
+def test_every_report_is_counted_while_planning():
+    seen = []
+    plan_night([report("a"), report("b")], cluster(), on_report=lambda: seen.append(1))
+    assert len(seen) == 2
+
+
+def test_names_are_told_apart():
+    with pytest.raises(ScheduleError, match="two reports r"):
+        plan_night([report(), report()], cluster())
+
+
+def test_a_night_without_reports():
+    found = plan_night([], cluster())
+    assert (found.plans, found.cost, found.peak) == ((), 0, 0)
+
+
+def test_fixed_times_are_as_they_say():
+    (plan,) = at_fixed_times([report()], cluster(), [14 * H, 19 * H, 24 * H])
+    assert [run.start / H for run in plan.runs] == [14, 19, 24]
+    assert [run.rows for run in plan.runs] == [1400, 500, 500]
+
+
+def test_congestion_is_dearer_where_more_is_planned_than_the_ceiling():
+    on = cluster(cores=4.0)
+    congestion = Congestion(on)
+    plan = RunTimes(report(), on).best(on.prices)
+    congestion.add(plan)
+    assert not congestion.is_over(plan)
+    congestion.add(plan)
+    assert congestion.is_over(plan)
+    assert congestion.over() == pytest.approx(4 * plan.runs[0].seconds)
+    run = plan.runs[0]
+    seen, plain = congestion.tariff(4.0), on.prices
+    assert seen.integral(run.start, run.end) > plain.integral(run.start, run.end)
+    elsewhere = run.end + CELL_S
+    assert seen.integral(elsewhere, elsewhere + 600) == pytest.approx(600)
+    congestion.add(plan, -1.0)
+    congestion.add(plan, -1.0)
+    assert congestion.over() == 0
+
+
+def _tightened(night_seed: int, reports: int) -> tuple[tuple[NightReport, ...], Cluster]:
+    """A generated night with part of its ceiling."""
+    night = generate_night(night_seed, reports)
+    part = random.Random(night_seed).uniform(0.4, 1.0)
+    pieces = [
+        Piece(p.start, p.end, max(16.0, p.value * part)) for p in night.cluster.ceiling.pieces
+    ]
+    on = Cluster(
+        ceiling=StepCurve(pieces), prices=night.cluster.prices, blackouts=night.cluster.blackouts
+    )
+    return night.reports, on
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_night_has_more_missed_deadlines_than_all_at_midnight(seed):
+    reports, on = _tightened(seed, 100)
+    found = plan_night(reports, on)
+    _assert_holds(found, on)
+    batch = place_all(at_fixed_times(reports, on, [MIDNIGHT]), on)
+    assert len(found.missed) <= len(batch.missed)
+    if not found.missed:
+        return
+    # Where not all can be met, what is missed for others is more than made up for.
+    lost = {p.report.name for p in found.missed} - {p.report.name for p in batch.missed}
+    assert len(lost) <= len(batch.missed) - len(found.missed)
