@@ -17,6 +17,7 @@ from forerun.doctor import doctor_command
 from forerun.expire import expire_command
 from forerun.options import Day, takes_day
 from forerun.result import result_command
+from forerun.schedule_command import schedule_app
 from include.engines import ENGINES
 from planner.errors import ForerunError, RequestError
 from planner.request import Method, PlanRequest
@@ -271,6 +272,7 @@ app.command(
 app.command("doctor")(doctor_command)
 app.command("expire")(expire_command)
 app.command("result")(result_command)
+app.add_typer(schedule_app, name="schedule")
 
 
 def main() -> None:

@@ -1,0 +1,178 @@
+"""``forerun schedule``: plan a night of reports under one ceiling, or simulate it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from forerun import console, shown_night
+from forerun.night_file import Night, read_night
+from forerun.night_picture import course_picture, page, plan_picture
+from forerun.simulated_night import Surprises
+from forerun.what_if import FORMS, apply_all
+from planner.errors import ScheduleError
+from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from planner.schedule.night_course import run_night
+
+_MANY = 100
+"""From so many reports on, planning shows a progress bar."""
+
+
+class _PlansByDefault(TyperGroup):
+    """``forerun schedule NIGHT`` is ``forerun schedule plan NIGHT``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, "--help"}:
+            args = ["plan", *args]
+        return super().parse_args(ctx, args)
+
+
+schedule_app = typer.Typer(
+    cls=_PlansByDefault,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="When the reports of a night run, under one ceiling. `forerun schedule NIGHT` plans, "
+    "`forerun schedule simulate NIGHT` runs it with a virtual clock.",
+)
+
+NightFile = Annotated[
+    Path, typer.Argument(metavar="NIGHT", help="The night: a .toml, .json or .yaml file.")
+]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of it.")]
+Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write its picture.")]
+AsJson = Annotated[bool, typer.Option("--json", help="All figures as JSON.")]
+WhatIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--what-if", metavar="CHANGE", help=f"Something else in it: {FORMS}. As often as wanted."
+    ),
+]
+
+
+@schedule_app.command(
+    "plan",
+    epilog="**Examples**\n\n"
+    "`forerun schedule night.toml`\n\n"
+    "`forerun schedule night.toml --html night.html`\n\n"
+    "`forerun schedule night.toml --what-if ceiling=0.5x --what-if late=orders:+01:00`\n\n"
+    "`forerun schedule night.toml --what-if price=01:00-05:00:0.3 --json`",
+)
+def plan_command(
+    night: NightFile,
+    what_if: WhatIf = None,
+    html: Html = None,
+    svg: Svg = None,
+    as_json: AsJson = False,
+) -> int:
+    """Plan a night: how many early runs each report makes, when, and in which order.
+
+    Exit code 1 where a deadline is missed.
+    """
+    given = read_night(night)
+    changed = apply_all(given, what_if or ())
+    plan, plain = _planned(changed), _plain(changed)
+    picture = plan_picture(changed, plan)
+    _write(svg, picture)
+    record = shown_night.plan_record(changed, plan, plain)
+    _write(html, page(changed, picture, record, shown_night.plan_lines(changed, plan)))
+    if as_json:
+        if what_if:
+            record["as_it_is"] = shown_night.plan_record(given, _planned(given), _plain(given))
+        console.say_json(record)
+        return int(bool(plan.missed))
+    shown_night.show_plan(changed, plan, plain)
+    if what_if:
+        shown_night.show_change(given, _planned(given), plan)
+    return int(bool(plan.missed))
+
+
+@schedule_app.command(
+    "simulate",
+    epilog="**Examples**\n\n"
+    "`forerun schedule simulate night.toml`\n\n"
+    "`forerun schedule simulate night.toml --late orders=+01:00 --slow stock=1.5`\n\n"
+    "`forerun schedule simulate night.toml --failed orders=1 --lost stock=2 --html night.html`\n\n"
+    "`forerun schedule simulate night.toml --surprises 7`",
+)
+def simulate_command(  # noqa: PLR0913 - the options of the command
+    night: NightFile,
+    late: Annotated[
+        list[str] | None,
+        typer.Option("--late", metavar="NAME=+HH:MM", help="Its source is late by so much."),
+    ] = None,
+    slow: Annotated[
+        list[str] | None,
+        typer.Option("--slow", metavar="NAME=FACTOR", help="Its runs take so many times as long."),
+    ] = None,
+    failed: Annotated[
+        list[str] | None,
+        typer.Option("--failed", metavar="NAME=TRY", help="A try fails, counted from 1."),
+    ] = None,
+    lost: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lost", metavar="NAME=TRY", help="Nobody hears of a try; its cores wait for a lease."
+        ),
+    ] = None,
+    surprises: Annotated[
+        int | None,
+        typer.Option("--surprises", metavar="SEED", help="Every report a little otherwise, too."),
+    ] = None,
+    html: Html = None,
+    svg: Svg = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run a night with a virtual clock, with faults, and compare with one batch of each report.
+
+    Exit code 1 where a deadline is missed.
+    """
+    given = read_night(night)
+    turnouts = Surprises(
+        late=tuple(late or ()),
+        slow=tuple(slow or ()),
+        failed=tuple(failed or ()),
+        lost=tuple(lost or ()),
+        seed=surprises,
+    ).turnouts(given)
+    course = run_night(_planned(given).plans, given.cluster, turnouts)
+    plain = run_night(
+        at_fixed_times(given.reports, given.cluster, (given.cluster.start,)),
+        given.cluster,
+        turnouts,
+    )
+    record = shown_night.course_record(given, course, plain)
+    picture = course_picture(given, course)
+    _write(svg, picture)
+    _write(html, page(given, picture, record, shown_night.course_lines(given, course)))
+    if as_json:
+        console.say_json(record)
+    else:
+        shown_night.show_course(given, course, plain)
+    return int(bool(course.missed))
+
+
+def _planned(night: Night) -> NightPlan:
+    if len(night.reports) < _MANY:
+        return plan_night(night.reports, night.cluster)
+    with console.progress() as bars:
+        task = bars.add_task("reports", total=len(night.reports))
+        return plan_night(night.reports, night.cluster, on_report=lambda: bars.advance(task))
+
+
+def _plain(night: Night) -> NightPlan:
+    """One batch of each report as soon as it is complete, under the same ceiling."""
+    earliest: Sequence[float] = (night.cluster.start,)
+    return place_all(at_fixed_times(night.reports, night.cluster, earliest), night.cluster)
+
+
+def _write(file: Path | None, text: str) -> None:
+    if file is None:
+        return
+    if not file.parent.is_dir():
+        raise ScheduleError(f"{file.parent} is not a folder", hint="Make it, or choose another.")
+    file.write_text(text, encoding="utf-8")
+    console.notes().print(f"wrote {file}")
