@@ -45,7 +45,7 @@ from include.state.opening import open_store
 from include.state.probe import probe
 from include.state.records import (
     GenerationRecord,
-    Opening,
+    OpenedBy,
     Pin,
     RunCommit,
     encode,
@@ -113,22 +113,22 @@ def open_generation(
     *,
     trigger: str,
     now: datetime,
-    opening: Opening | None = None,
+    opened_by: OpenedBy | None = None,
 ) -> Day:
     """Open a generation of a day, or find the one that ``trigger`` has opened.
 
     ``trigger`` is equal for all tasks and retries of one attempt at the day and new after a clear.
-    ``opening`` says which DAG run opens it, None for somebody who makes no claim to the report's
+    ``opened_by`` says which DAG run opens it, None for somebody who makes no claim to the report's
     name. At the first use of a store this proves that its conditional puts hold.
 
     Raises :class:`include.days.generations.NameTakenError` if another DAG has the report's name.
     """
     store = open_store(store_uri)
     probe(store)
-    if opening:
-        claim_name(store, spec.name, opening.dag_id, now)
+    if opened_by:
+        claim_name(store, spec.name, opened_by.dag_id, now)
         store.put_if_absent(spec_key(spec.name, spec.digest), encode_report(spec))
-    return _open(store, spec, day, trigger=trigger, now=now, opening=opening)
+    return _open(store, spec, day, trigger=trigger, now=now, opened_by=opened_by)
 
 
 def imagine_generation(store_uri: str, spec: ReportSpec, day: date, *, now: datetime) -> Day:
@@ -144,7 +144,7 @@ def _open(
     *,
     trigger: str,
     now: datetime,
-    opening: Opening | None = None,
+    opened_by: OpenedBy | None = None,
 ) -> Day:
     backoff = Backoff(day_folder(spec.name, day.isoformat()))
     while True:
@@ -162,7 +162,7 @@ def _open(
             trigger=trigger,
             started_at=now.astimezone(UTC).isoformat(),
             spec=spec.digest,
-            opening=opening,
+            opened_by=opened_by,
         )
         opened = Day(store, spec, Generation(spec.name, day.isoformat(), str(number)))
         if store.put_if_absent(opened.at.record, encode(record)) and not opened.is_closed():

@@ -112,9 +112,11 @@ class FileStore:
     def folders(self, prefix: str) -> tuple[str, ...]:
         base = self._folder / check_key(prefix.rstrip("/"))
         with _explained("list", prefix):
-            if not base.is_dir():
+            try:
+                with os.scandir(base) as entries:
+                    return tuple(sorted(entry.name for entry in entries if entry.is_dir()))
+            except (FileNotFoundError, NotADirectoryError):
                 return ()
-            return tuple(sorted(p.name for p in base.iterdir() if p.is_dir()))
 
     def checksum(self, key: str) -> str:
         """CRC-32 of the content: 2.6 GB/s, and the page cache then serves Spark's own read."""

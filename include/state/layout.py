@@ -87,14 +87,19 @@ def numbers(keys: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(sorted(int(m[1]) for key in keys if (m := _NUMBERED.search(key))))
 
 
+def report_folder(report: str) -> str:
+    """Return the folder that has a folder for each day of a report."""
+    return f"reports/{part(report, 'report')}"
+
+
 def day_folder(report: str, day: str) -> str:
-    return f"reports/{part(report, 'report')}/{part(day, 'day')}"
+    return f"{report_folder(report)}/{part(day, 'day')}"
 
 
 def claim_key(report: str) -> str:
     """Return the key of the record that says who may use the report's name in this store. Clean-up
     leaves it."""
-    return f"reports/{part(report, 'report')}/claim.json"
+    return f"{report_folder(report)}/claim.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class OpenedBy:
     """The DAG run that opened a generation, and how: the mode that it chose, the report group that
     the report runs in (empty for none), and how the task of the final run is tried again."""
 
@@ -103,14 +103,14 @@ class Opening:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRecord:
     """Why a generation was started. ``trigger`` is equal for all tasks of one attempt at a day.
-    ``spec`` is the digest of the report as it was; ``opening`` is None where no DAG run opened it,
-    and in records of older versions."""
+    ``spec`` is the digest of the report as it was; ``opened_by`` is None where no DAG run opened
+    it, and in records of older versions."""
 
     number: int
     trigger: str
     started_at: str
     spec: str = ""
-    opening: Opening | None = later(None)  # noqa: RUF009 - a field, as above
+    opened_by: OpenedBy | None = later(None)  # noqa: RUF009 - a field, as above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,25 +1,47 @@
-"""Links on tasks. Airflow computes them on the worker, right after the task has run."""
+"""Links from the tasks of a report to Forerun's pages.
+
+They are registered by the plugin for our operators. So the API server makes them when a task is
+looked at, whatever state it is in: a task that waits for sources has them, too.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import quote, urlencode, urlsplit
 
+from airflow.configuration import conf
 from airflow.sdk import BaseOperatorLink
 
+from forerun_airflow.pages import PREFIX
 
-class PlanLink(BaseOperatorLink):
-    """To the plan that the run follows."""
 
-    name = "Plan"
+class DayLink(BaseOperatorLink):
+    """To the day that the task's DAG run is about."""
+
+    name = "Forerun: day"
+    page: ClassVar[str] = "day"
+
+    @property
+    def operators(self) -> list[type]:
+        """The operators of reports; imported by the API server alone, which asks for them."""
+        from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
+        from forerun_airflow.publish import CheckResult, PublishReport
+        from forerun_airflow.submit import SubmitRun
+        from forerun_airflow.tasks import OpenDay, PlanRun
+        from forerun_airflow.wait import WaitForRun
+
+        of_report = [OpenDay, WaitForRun, PlanRun, SubmitRun, CheckResult, PublishReport]
+        return [*of_report, WaitForPoint, PlanPoint, SubmitPoint]
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature
-        return str(getattr(operator, "plan_uri", ""))
+        root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
+        place = f"{quote(ti_key.dag_id, safe='')}/{quote(ti_key.run_id, safe='')}"
+        asked = urlencode({"task": ti_key.task_id, "page": self.page})
+        return f"{root}{PREFIX}/runs/{place}?{asked}"
 
 
-class ResultLink(BaseOperatorLink):
-    """To the published version."""
+class PlanLink(DayLink):
+    """To the plan of that day."""
 
-    name = "Result"
-
-    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature
-        return str(getattr(operator, "result_uri", ""))
+    name = "Forerun: plan"
+    page: ClassVar[str] = "plan"

@@ -96,7 +96,7 @@ class OpenDay(RepeatableOperator):
 
     def _opened(self, context: Any, day: date, now: datetime, mode: str) -> Day:
         from include.days.prepare import open_generation
-        from include.state.records import Opening
+        from include.state.records import OpenedBy
 
         run = context["dag_run"]
         return open_generation(
@@ -105,7 +105,7 @@ class OpenDay(RepeatableOperator):
             day,
             trigger=trigger_of(context),
             now=now,
-            opening=Opening(
+            opened_by=OpenedBy(
                 dag_id=run.dag_id,
                 run_id=run.run_id,
                 mode=mode,

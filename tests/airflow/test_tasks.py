@@ -25,7 +25,7 @@ from include.reports.run_policy import Retries
 from include.reports.spec import SpecError, decode_report
 from include.state.layout import Generation, spec_key
 from include.state.opening import open_store
-from include.state.records import GenerationRecord, Manifest, Opening, decode
+from include.state.records import GenerationRecord, Manifest, OpenedBy, decode
 from include.state.store import StoreDeniedError, StoreDownError
 from tests.airflow.reports import sales_report
 
@@ -85,7 +85,7 @@ def test_an_opened_day_says_who_opened_it_and_what_the_report_was(place):
     opening(spec)
     store, at = open_store(spec.store), Generation("revenue", DAY, "1")
     record = decode(GenerationRecord, store.get(at.record), at.record)
-    assert record.opening == Opening(
+    assert record.opened_by == OpenedBy(
         dag_id="d", run_id="r", mode="single", group="", retries=Retries(count=2, pauses_s=60.0)
     )
     assert decode_report(store.get(spec_key("revenue", record.spec))) == spec

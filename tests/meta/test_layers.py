@@ -61,7 +61,7 @@ ROOMS = {
         "tvr", "stats", "search", "rules", "sql", "sampling", "gc_pause", "temporal",
         "materialize", "checks", "stages", "result", "api", "report_group", "schedule", "explain",
     ),
-    "include": ("reports", "machine", "state", "sources", "days", "verify", "engines"),
+    "include": ("reports", "machine", "state", "sources", "days", "oncall", "verify", "engines"),
 }  # fmt: skip
 
 

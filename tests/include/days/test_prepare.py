@@ -15,7 +15,7 @@ from include.sources.files import SourcePathError
 from include.state.commits import read_chain
 from include.state.layout import Generation, claim_key
 from include.state.opening import split_uri
-from include.state.records import Opening
+from include.state.records import OpenedBy
 from include.state.store import StoreError
 from planner.contract import decode_plan
 from planner.errors import RequestError
@@ -286,10 +286,12 @@ def test_a_report_name_belongs_to_the_dag_that_first_runs_it(tmp_path, store_uri
     case = DayCase(tmp_path, store_uri)
 
     def opened(dag_id: str, spec=case.spec, trigger: str = "t") -> str:
-        opening = Opening(
+        opened_by = OpenedBy(
             dag_id=dag_id, run_id="r", mode="auto", group="", retries=Retries(count=0, pauses_s=0.0)
         )
-        day = open_generation(case.store_uri, spec, DAY, trigger=trigger, now=NOW, opening=opening)
+        day = open_generation(
+            case.store_uri, spec, DAY, trigger=trigger, now=NOW, opened_by=opened_by
+        )
         return day.at.generation
 
     assert opened("first") == "1"

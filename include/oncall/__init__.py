@@ -1,0 +1,1 @@
+"""What the person on call is shown, as values read from the store: nights, days, plans."""

@@ -1,0 +1,71 @@
+"""Which reports there are, and what they were when a day was opened: the store itself knows.
+
+A DAG run that opens a day leaves the report's spec in the store and claims the report's name for
+its DAG. So the reports of a store are those with a spec, and the DAG that has the name is the one
+whose rights decide who may see the report. A report that no DAG has run yet is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from include.days.generations import claiming_dag, generations
+from include.reports.clock import TimeError, parse_day
+from include.reports.spec import ReportSpec, decode_report
+from include.state.layout import SPECS_FOLDER, report_folder, spec_key
+from include.state.store import StoreReader
+
+
+@dataclass(frozen=True, slots=True)
+class KnownReport:
+    """A report of the store, and the id of the DAG that has its name."""
+
+    name: str
+    dag_id: str
+
+
+def known_reports(store: StoreReader) -> tuple[KnownReport, ...]:
+    """The reports of a store that a DAG runs, by name."""
+    names = store.folders(SPECS_FOLDER)
+    found = (KnownReport(name, claiming_dag(store, name)) for name in names)
+    return tuple(report for report in found if report.dag_id)
+
+
+def find_report(store: StoreReader, report: str) -> KnownReport | None:
+    """A report of the store by its name, None if no DAG runs one of that name. Raises
+    :class:`include.state.layout.KeyNameError` for what cannot be a name."""
+    dag_id = claiming_dag(store, report)
+    return KnownReport(report, dag_id) if dag_id else None
+
+
+def read_spec(store: StoreReader, report: str, digest: str) -> ReportSpec:
+    """A report as it was when its digest was ``digest``. Raises
+    :class:`include.state.store.MissingKeyError` for one that no DAG run has used."""
+    return decode_report(store.get(spec_key(report, digest)))
+
+
+def days_of(store: StoreReader, report: str) -> Iterator[str]:
+    """The days of a report that were ever opened, newest first."""
+    return filter(_is_day, reversed(store.folders(report_folder(report))))
+
+
+def days_opened_by(
+    store: StoreReader, dag_id: str, run_id: str, reports: tuple[KnownReport, ...]
+) -> Iterator[tuple[str, str]]:
+    """The reports, each with its day, of which a DAG run has opened the newest generation. Days are
+    looked through from the newest one on."""
+    for report in reports:
+        for day in days_of(store, report.name) if report.dag_id == dag_id else ():
+            known = generations(store, report.name, parse_day(day))
+            openings = [record.opened_by for _, record in known]
+            if any(opened_by and opened_by.run_id == run_id for opened_by in openings):
+                yield report.name, day
+                break
+
+
+def _is_day(name: str) -> bool:
+    try:
+        return parse_day(name).isoformat() == name
+    except TimeError:
+        return False

@@ -1,0 +1,130 @@
+"""The night: a row for each report and day, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from include.oncall.catalogue import KnownReport
+from include.oncall.day_records import DayRecords
+from include.oncall.standing import SEVERITIES, Severity, Standing, plan_sentence, standing
+from planner.materialize.objective import MICRO
+
+_ORDER = tuple(SEVERITIES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a day costs, in CPU seconds times weights. ``estimated_s`` of the newest plan beside
+    ``batch_s``, which is an estimate too; ``spent_s`` by whole processes, as it was measured of the
+    ``measured`` runs that are committed."""
+
+    estimated_s: float
+    batch_s: float
+    spent_s: float
+    measured: int
+
+    @property
+    def share(self) -> float | None:
+        """The estimate as a share of batch, None without a plan."""
+        return self.estimated_s / self.batch_s if self.batch_s else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightRow:
+    """A report on a day, as a line of the night. ``missing`` says what its sources lack,
+    ``looked_at`` when they were looked at; None where that was not needed. ``broken`` says why the
+    day cannot be read; then nothing else is known of it."""
+
+    report: KnownReport
+    day: str
+    group: str
+    records: DayRecords | None
+    standing: Standing | None
+    missing: tuple[str, ...] = ()
+    looked_at: datetime | None = None
+    broken: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """What the day asks of who is on call; a day that cannot be read asks to act."""
+        return self.standing.severity if self.standing else "bad"
+
+    @property
+    def plan_sentence(self) -> str:
+        return plan_sentence(self.records.plan) if self.records else ""
+
+    @property
+    def cost(self) -> Cost | None:
+        return cost_of(self.records) if self.records else None
+
+    @property
+    def failed_checks(self) -> tuple[int, int]:
+        """How many critical expectations, and how many warnings, did not hold."""
+        chain = self.records.chain if self.records else ()
+        checks = [check for commit in chain for check in commit.checks]
+        return sum(c.critical for c in checks), sum(c.warnings for c in checks)
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """The place in the night: the worst state first, then the least margin."""
+        if self.standing is None:
+            return (-1, 0.0)
+        finish = self.standing.finish
+        margin = finish.margin_s if finish and self.standing.deadline_counts else float("inf")
+        return _ORDER.index(self.standing.state), margin
+
+
+@dataclass(frozen=True, slots=True)
+class NightGroup:
+    """The rows of a report group on a day; of a report that is in none, its row alone."""
+
+    name: str
+    day: str
+    rows: tuple[NightRow, ...]
+
+
+def make_row(
+    report: KnownReport,
+    records: DayRecords,
+    now: datetime,
+    missing: Sequence[str] = (),
+    looked_at: datetime | None = None,
+) -> NightRow:
+    """The row of a day that could be read."""
+    opened_by = records.record.opened_by
+    return NightRow(
+        report=report,
+        day=records.at.day,
+        group=opened_by.group if opened_by else "",
+        records=records,
+        standing=standing(records, now, missing),
+        missing=tuple(missing),
+        looked_at=looked_at,
+    )
+
+
+def grouped(rows: Iterable[NightRow]) -> tuple[NightGroup, ...]:
+    """The rows by report group and day, each group where its worst row belongs."""
+    found: dict[tuple[str, str, str], list[NightRow]] = {}
+    for row in sorted(rows, key=lambda row: (row.rank, row.report.name, row.day)):
+        own = "" if row.group else row.report.name
+        found.setdefault((row.group, own, row.day), []).append(row)
+    return tuple(NightGroup(name, day, tuple(rows)) for (name, _, day), rows in found.items())
+
+
+def cost_of(records: DayRecords) -> Cost:
+    """What a day was estimated to cost, beside batch, and what it has cost so far."""
+    plan, weights = records.plan, records.spec.weights
+    spent = [
+        weights[min(commit.run, len(weights)) - 1]  # the day may have been edited meanwhile
+        * max(commit.metrics.process_cpu_s, commit.metrics.executor_cpu_s)
+        for commit in records.chain
+    ]
+    return Cost(
+        estimated_s=plan.estimated_cost / MICRO if plan else 0.0,
+        batch_s=plan.batch_cost / MICRO if plan else 0.0,
+        spent_s=sum(spent),
+        measured=len(spent),
+    )

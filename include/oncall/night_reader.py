@@ -1,0 +1,187 @@
+"""Reads the night for pages that are asked for all the time, and must not wait for the store.
+
+What was read of a day is kept as long as nothing of the day changes. A night that is a few seconds
+old is handed out while the next one is read; a store that does not answer in time is an error, and
+the reading that hangs holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TookTooLong
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TypeVar
+
+from include.machine.wall_clock import utc_now
+from include.oncall.catalogue import KnownReport, days_of, known_reports
+from include.oncall.day_records import DayRecords, day_mark, read_day_records
+from include.oncall.night import NightRow, make_row
+from include.sources.completeness import find_missing
+from include.state.store import StoreDownError, StoreReader
+from planner.errors import ForerunError
+
+_T = TypeVar("_T")
+
+PATIENCE_S = 8.0
+"""A page does not wait for the store any longer."""
+
+_AT_ONCE = 16
+"""So many days are read at the same time: on S3 each takes a dozen round trips."""
+_NEWEST_DAYS = 2
+_LOOK_AGAIN = timedelta(seconds=30)
+"""Sources are looked at no more often than the tasks of a report do it by default."""
+_SHOWN_AFTER = timedelta(hours=12)
+"""A day that is well and is not a report's newest one is shown so long after its deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """The rows of all reports, as they were at an instant."""
+
+    rows: tuple[NightRow, ...]
+    read_at: datetime
+
+    def of(self, dag_ids: Iterable[str]) -> tuple[NightRow, ...]:
+        """The rows of the reports that these DAGs run."""
+        wanted = frozenset(dag_ids)
+        return tuple(row for row in self.rows if row.report.dag_id in wanted)
+
+
+class NightReader:
+    """The night of one store. ``fresh_s``: how old the night may be before it is read anew,
+    ``stale_s`` how old it may be when it is handed out at all. Safe for threads."""
+
+    def __init__(
+        self,
+        store: StoreReader,
+        *,
+        fresh_s: float = 5.0,
+        stale_s: float = 60.0,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.store = store
+        self._fresh, self._stale = timedelta(seconds=fresh_s), timedelta(seconds=stale_s)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._night: Night | None = None
+        self._reading: Future[Night] | None = None
+        self._days: dict[tuple[str, str], tuple[object, DayRecords | None]] = {}
+        self._looks: dict[tuple[str, str], tuple[datetime, tuple[str, ...]]] = {}
+        self._readers = ThreadPoolExecutor(_AT_ONCE, "forerun-days")
+        self._nights = ThreadPoolExecutor(1, "forerun-night")
+        self._asked = ThreadPoolExecutor(_AT_ONCE, "forerun-pages")
+
+    def night(self) -> Night:
+        """The night of the newest days. Raises what reading the store raises."""
+        now = self._clock()
+        with self._lock:
+            night, reading = self._night, self._reading
+            age = now - night.read_at if night else None
+            if reading is None or (reading.done() and (age is None or age >= self._fresh)):
+                reading = self._reading = self._nights.submit(self._read_night)
+        if night is not None and age is not None and age < self._stale:
+            return night
+        return _in_time(reading)
+
+    def ask(self, read: Callable[[], _T]) -> _T:
+        """Read something else of the store, in time. Raises what ``read`` raises, and
+        :class:`StoreDownError` if that takes too long."""
+        return _in_time(self._asked.submit(read))
+
+    def day(self, report: KnownReport, day: str) -> NightRow | None:
+        """The row of any day; None if the report has none of that date."""
+        return self._row(report, day, self._clock())
+
+    def _read_night(self) -> Night:
+        try:
+            night = self._all_rows(self._clock())
+        except ForerunError:
+            with self._lock:
+                self._night = None
+            raise
+        with self._lock:
+            self._night = night
+        return night
+
+    def _all_rows(self, now: datetime) -> Night:
+        reports = known_reports(self.store)
+        found = self._readers.map(lambda report: self._rows(report, now), reports)
+        by_report = list(found)
+        read = {(row.report.name, row.day) for rows in by_report for row in rows}
+        for memory in (self._days, self._looks):
+            for key in set(memory) - read:
+                memory.pop(key, None)
+        return Night(tuple(row for rows in by_report for row in _shown(rows, now)), now)
+
+    def _rows(self, report: KnownReport, now: datetime) -> list[NightRow]:
+        """The rows of a report's newest days."""
+        days = islice(days_of(self.store, report.name), _NEWEST_DAYS)
+        return [row for day in days if (row := self._row(report, day, now)) is not None]
+
+    def _row(self, report: KnownReport, day: str, now: datetime) -> NightRow | None:
+        """A row; one that says what is wrong where what the store holds cannot be read."""
+        try:
+            records = self._records(report.name, day)
+            if records is None:
+                return None
+            missing, looked_at = self._look(records, now)
+            return make_row(report, records, now, missing, looked_at)
+        except StoreDownError:
+            raise
+        except ForerunError as error:
+            return NightRow(
+                report=report, day=day, group="", records=None, standing=None, broken=str(error)
+            )
+
+    def _records(self, report: str, day: str) -> DayRecords | None:
+        mark = day_mark(self.store, report, day)
+        known = self._days.get((report, day))
+        if known is None or known[0] != mark:
+            known = (mark, read_day_records(self.store, report, day))
+            self._days[report, day] = known
+        return known[1]
+
+    def _look(self, records: DayRecords, now: datetime) -> tuple[tuple[str, ...], datetime | None]:
+        """What the sources of a day lack that is still to be computed. Sources that wait for an
+        asset of Airflow are not looked at: the store does not know of its events."""
+        if records.final is not None:
+            return (), None
+        key = (records.at.report, records.at.day)
+        known = self._looks.get(key)
+        if known is None or now - known[0] >= _LOOK_AGAIN:
+            known = self._looks[key] = (now, _missing(records, now))
+        return known[1], known[0]
+
+
+def _missing(records: DayRecords, now: datetime) -> tuple[str, ...]:
+    try:
+        missing = find_missing(records.spec, records.date, now)
+    except ForerunError as error:
+        return (f"the sources cannot be looked at: {error.message}",)
+    return tuple(each.text for each in missing)
+
+
+def _shown(rows: Sequence[NightRow], now: datetime) -> Iterator[NightRow]:
+    """Of a report its newest day, and the one before while that may matter."""
+    yield from rows[:1]
+    yield from (row for row in rows[1:] if _matters(row, now))
+
+
+def _matters(row: NightRow, now: datetime) -> bool:
+    if row.records is None or row.standing is None or row.standing.severity != "good":
+        return True
+    return now - row.records.deadline < _SHOWN_AFTER
+
+
+def _in_time(reading: Future[_T]) -> _T:
+    try:
+        return reading.result(PATIENCE_S)
+    except TookTooLong:
+        raise StoreDownError(
+            f"the store has not answered within {PATIENCE_S:.0f} seconds",
+            hint="Is its server up, and can the API server reach it? The page asks again.",
+        ) from None

@@ -1,0 +1,195 @@
+"""Where a day stands at an instant: what is done, when it will be, and whether that is in time.
+
+Pure: what was read and the time are arguments. A run that is planned and not committed may be at
+work or have failed; the store cannot tell, Airflow can, so pages name the DAG run beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from include.days.safe_start import AROUND_S
+from include.oncall.day_records import DayRecords
+from planner.contract import Plan
+
+State = Literal[
+    "missed",
+    "blocked",
+    "at risk",
+    "late",
+    "incomplete",
+    "waits",
+    "overdue",
+    "working",
+    "early result",
+    "ahead",
+    "published",
+]
+Severity = Literal["bad", "warn", "calm", "good"]
+
+SEVERITIES: dict[State, Severity] = {
+    "missed": "bad",
+    "blocked": "bad",
+    "at risk": "bad",
+    "late": "warn",
+    "incomplete": "warn",
+    "waits": "warn",
+    "overdue": "warn",
+    "working": "calm",
+    "early result": "calm",
+    "ahead": "calm",
+    "published": "good",
+}
+"""What a state asks of who is on call: ``bad`` to act, ``warn`` to look, the others nothing."""
+
+_SOON = timedelta(minutes=15)
+"""A final run that is due and complete is planned within this time, if Airflow is alive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """When the day is published: by forecast, or in fact (``done``). ``why`` is what that rests on,
+    ``margin_s`` the seconds that are left to the deadline then, negative when it is missed."""
+
+    at: datetime
+    done: bool
+    margin_s: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A day at an instant. ``what`` says the state in a sentence. ``finish`` is None where nothing
+    forecasts it, or somebody has to act first. ``deadline_counts`` is false for a day that was
+    opened after its deadline: a replay or a backfill is not late."""
+
+    state: State
+    what: str
+    finish: Finish | None
+    deadline_counts: bool
+
+    @property
+    def severity(self) -> Severity:
+        return SEVERITIES[self.state]
+
+
+def standing(day: DayRecords, now: datetime, missing: Sequence[str] = ()) -> Standing:
+    """Where a day stands at ``now``; ``missing`` says what its sources lack, a sentence each."""
+    counts = day.started_at < day.deadline
+    finish = _finish(day, now, missing)
+    state, what = _state(day, now, finish if counts else None, missing)
+    return Standing(state=state, what=what, finish=finish, deadline_counts=counts)
+
+
+def _state(
+    day: DayRecords, now: datetime, finish: Finish | None, missing: Sequence[str]
+) -> tuple[State, str]:
+    published, final = day.published, day.final
+    whole = published is not None and not published.early
+    if published is not None and whole and published.generation == day.at.number:
+        return _published(finish, len(published.incomplete))
+    if critical := _critical(day):
+        plural = "" if critical == 1 else "s"
+        return "blocked", f"{critical} critical expectation{plural} did not hold: not published"
+    if finish is not None and now > day.deadline:
+        return "missed", f"the deadline has passed; {_doing(day, now, missing)}"
+    if finish is not None and finish.margin_s < 0:
+        return "at risk", f"forecast {_hours(-finish.margin_s)} after the deadline"
+    if final is None and missing and now >= day.points[-1]:
+        return "waits", f"waits for {_sources(len(missing))}"
+    if _working(day) or final is not None:
+        return "working", _doing(day, now, missing)
+    if now >= day.points[-1] + _SOON:
+        since = _hours((now - day.points[-1]).total_seconds())
+        return "overdue", f"the final run is due for {since}, and nothing has planned it"
+    if published is not None and published.early:
+        return "early result", f"early result of run {published.run}; {_doing(day, now, missing)}"
+    return "ahead", _doing(day, now, missing)
+
+
+def _published(finish: Finish | None, incomplete: int) -> tuple[State, str]:
+    if incomplete:
+        return "incomplete", f"published with {_sources(incomplete)} not complete"
+    if finish is not None and finish.margin_s < 0:
+        return "late", f"published {_hours(-finish.margin_s)} after the deadline"
+    return "published", "published"
+
+
+def _critical(day: DayRecords) -> int:
+    """How many critical expectations did not hold: then nothing is published."""
+    return sum(check.critical for commit in day.chain for check in commit.checks)
+
+
+def _working(day: DayRecords) -> int:
+    """The run that is planned with work to do and not committed; 0 if there is none."""
+    planned, done = day.plan, day.chain[-1].run if day.chain else 0
+    has_work = planned is not None and planned.run.opened and bool(planned.run.stages)
+    return planned.current if planned is not None and has_work and planned.current > done else 0
+
+
+def _doing(day: DayRecords, now: datetime, missing: Sequence[str]) -> str:
+    """What the day is doing, as far as the store can tell."""
+    if day.final is not None:
+        return "the final run is committed, its result is checked and published"
+    if run := _working(day):
+        return f"run {run} is planned, and not committed yet"
+    ahead = [i for i, point in enumerate(day.points, start=1) if point > now]
+    if ahead:
+        name = "the final run" if ahead[0] == day.spec.runs else f"run {ahead[0]}"
+        return f"next is {name}"
+    return "waits for its sources" if missing else "the final run is due"
+
+
+def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | None:
+    """When the day is published. By forecast: when its final run can start, plus its wall time."""
+    deadline, published = day.deadline, day.published
+    if published and not published.early and published.generation == day.at.number:
+        at = datetime.fromisoformat(published.published_at)
+        margin = (deadline - at).total_seconds()
+        return Finish(at=at, done=True, margin_s=margin, why="published")
+    if _critical(day):
+        return None
+    safe, around = day.safe, timedelta(seconds=AROUND_S)
+    if day.final is not None:
+        at, why = now + around, "committed: what is left is to check and publish"
+    elif not safe.wall_s:
+        return None
+    else:
+        planned = [one.stored_at for one in day.plans if one.run == day.spec.runs]
+        start = planned[-1] if planned else max(now, day.points[-1])
+        at = max(now, start + timedelta(seconds=safe.wall_s)) + around
+        late = bool(missing) and not planned and now >= day.points[-1]
+        why = f"if all were complete now: {safe.why}" if late else safe.why
+    return Finish(at=at, done=False, margin_s=(deadline - at).total_seconds(), why=why)
+
+
+def plan_sentence(plan: Plan | None) -> str:
+    """What a plan does, in a sentence."""
+    if plan is None:
+        return "Nothing is planned yet."
+    share = plan.estimated_cost / plan.batch_cost if plan.batch_cost else 1.0
+    opened = [run.index for run in plan.runs if run.opened]
+    early = [str(index) for index in opened if index != len(plan.runs)]
+    if plan.method == "own-batch":
+        return f"One run at the end, in stages of our own: {share:.2f} of the text as written."
+    if plan.method == "batch" or not early:
+        why = f": {plan.batch_because}" if plan.batch_because else ""
+        return f"One run at the end with the report's own text{why}."
+    runs = f"run{'' if len(early) == 1 else 's'} {', '.join(early)}"
+    kept = f"{len(plan.families)} table{'' if len(plan.families) == 1 else 's'}"
+    return f"Early work in {runs} keeps {kept} for the final run: {share:.2f} of batch."
+
+
+def _sources(count: int) -> str:
+    return f"{count} source{'' if count == 1 else 's'}"
+
+
+def _hours(seconds: float) -> str:
+    """A length of time as a person says it."""
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes / 60:.0f} h" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"

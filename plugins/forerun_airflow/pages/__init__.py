@@ -1,0 +1,27 @@
+"""Forerun's pages in Airflow's UI: the night, a day, a plan. They only read.
+
+What they show is read by :mod:`include.oncall`; here it is asked who may see it, and drawn. The
+pages have no script, and need nothing from the net.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+PREFIX = "/forerun"
+"""Where the pages lie below Airflow's own address."""
+
+
+class Pages:
+    """The pages as an ASGI application, made when it is first asked: every component of Airflow
+    imports the plugin, and only the API server serves pages."""
+
+    def __init__(self) -> None:
+        self._app: Any = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._app is None:
+            from forerun_airflow.pages.app import make_app
+
+            self._app = make_app()
+        await self._app(scope, receive, send)

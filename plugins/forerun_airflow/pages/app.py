@@ -1,0 +1,210 @@
+"""The pages as a FastAPI application: what each address answers, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import Depends, FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from forerun_airflow.pages.access import readable_dags, to_login
+from forerun_airflow.pages.render import Where, render
+from include.machine.wall_clock import utc_now
+from include.oncall.catalogue import days_opened_by, find_report, known_reports
+from include.oncall.day_view import read_day_view
+from include.oncall.night import NightRow, grouped
+from include.oncall.night_reader import NightReader
+from include.oncall.plan_graph import read_plan_graph
+from include.reports.clock import parse_day
+from include.state.opening import default_store, open_store
+from include.state.store import StoreError
+from planner.contract import decode_plan
+from planner.errors import ForerunError
+
+_HERE = Path(__file__).parent
+_ASSETS = {"style.css": "text/css", "icon.svg": "image/svg+xml", "icon-dark.svg": "image/svg+xml"}
+_HEADERS = {
+    # No script at all, and nothing from elsewhere; Airflow's own UI shows the pages in a frame.
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+DAGS = Depends(readable_dags)
+
+
+class UnknownError(Exception):
+    """There is no such page, or whoever asks may not know that there is."""
+
+
+def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = utc_now) -> FastAPI:
+    """The application over the deployment's store, or over what ``reader`` reads."""
+    app = FastAPI(title="Forerun", docs_url=None, redoc_url=None, openapi_url=None)
+    pages = _Pages(reader, clock)
+
+    @app.middleware("http")
+    async def add_headers(request: Request, answer: Any) -> Response:
+        response: Response = await answer(request)
+        response.headers.update(_HEADERS)
+        return response
+
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(UnknownError, _unknown)
+    app.add_exception_handler(ForerunError, _failed)
+    page: dict[str, Any] = {"response_class": HTMLResponse}
+    app.get("/", **page)(pages.night)
+    app.get("/days/{report}/{day}", **page)(pages.day)
+    app.get("/days/{report}/{day}/plan", **page)(pages.plan)
+    app.get("/runs/{dag_id}/{run_id}")(pages.dag_run)
+    app.get("/assets/{name}")(pages.asset)
+    app.get("/{rest:path}")(pages.nothing)
+    return app
+
+
+class _Pages:
+    """The answers. They wait for the store, so they are no coroutines: each has a thread."""
+
+    def __init__(self, reader: NightReader | None, clock: Callable[[], datetime]) -> None:
+        self._given = reader
+        self._clock = clock
+
+    @property
+    def _reader(self) -> NightReader:
+        return self._given or _reader_of(default_store())
+
+    def night(self, request: Request, show: str = "", dags: frozenset[str] = DAGS) -> str:
+        """A line per report and day, of all that whoever asks may see."""
+        night = self._reader.night()
+        rows = night.of(dags)
+        shown = [row for row in rows if show in ("", row.severity)]
+        return render(
+            "night.html", _where(request), night=night, rows=rows, groups=grouped(shown), show=show
+        )
+
+    def day(self, request: Request, report: str, day: str, dags: frozenset[str] = DAGS) -> str:
+        """A day in full."""
+        row = self._row(report, day, dags)
+        if row.records is None:
+            return render("broken.html", _where(request), row=row)
+        records = row.records
+        view = self._reader.ask(lambda: read_day_view(self._reader.store, records))
+        return render("day.html", _where(request), row=row, view=view, now=self._clock())
+
+    def plan(
+        self,
+        request: Request,
+        report: str,
+        day: str,
+        version: str = "",
+        dags: frozenset[str] = DAGS,
+    ) -> str:
+        """A plan of a day, the newest one unless ``version`` names another by its attempt."""
+        row = self._row(report, day, dags)
+        if row.records is None:
+            return render("broken.html", _where(request), row=row)
+        records, store = row.records, self._reader.store
+        wanted = [one for one in records.plans if version in ("", one.attempt)]
+        if version and not wanted:
+            raise UnknownError
+        file = wanted[-1] if wanted else None
+        plan = self._reader.ask(lambda: decode_plan(store.get(file.key))) if file else None
+        graph = self._reader.ask(lambda: read_plan_graph(store, records, plan)) if plan else None
+        return render("plan.html", _where(request), row=row, file=file, plan=plan, graph=graph)
+
+    def dag_run(
+        self,
+        request: Request,
+        dag_id: str,
+        run_id: str,
+        task: str = "",
+        page: str = "",
+        dags: frozenset[str] = DAGS,
+    ) -> Response:
+        """Where a DAG run of Airflow leads: to the day of its report, or of the report that a task
+        belongs to; to all of its days where it has several. ``page`` ``plan``: to the plan."""
+        if dag_id not in dags:
+            raise UnknownError
+        store, reader = self._reader.store, self._reader
+        found = reader.ask(
+            lambda: list(days_opened_by(store, dag_id, run_id, known_reports(store)))
+        )
+        own = [(name, day) for name, day in found if name in task.split(".")[:-1]]
+        days = own or found
+        if len(days) == 1:
+            name, day = days[0]
+            rest = "/plan" if page == "plan" else ""
+            base = _where(request).base
+            return RedirectResponse(f"{base}/days/{name}/{day}{rest}", status_code=303)
+        rows = [self._row(name, day, dags) for name, day in days]
+        known = {"dag_id": dag_id, "run_id": run_id, "now": self._clock()}
+        return HTMLResponse(render("run.html", _where(request), groups=grouped(rows), **known))
+
+    def asset(self, name: str, dags: frozenset[str] = DAGS) -> Response:  # noqa: ARG002 - login
+        """The style sheet and the icons."""
+        if name not in _ASSETS:
+            raise UnknownError
+        return FileResponse(_HERE / name, media_type=_ASSETS[name])
+
+    def nothing(self, rest: str, dags: frozenset[str] = DAGS) -> Response:  # noqa: ARG002 - login
+        """Any other address."""
+        raise UnknownError
+
+    def _row(self, report: str, day: str, dags: frozenset[str]) -> NightRow:
+        """The line of a day. What may not be seen is answered like what is not there."""
+        if parse_day(day).isoformat() != day:
+            raise UnknownError
+        reader = self._reader
+        known = reader.ask(lambda: find_report(reader.store, report))
+        if known is None or known.dag_id not in dags:
+            raise UnknownError
+        row = reader.ask(lambda: reader.day(known, day))
+        if row is None:
+            raise UnknownError
+        return row
+
+
+@cache
+def _reader_of(store: str) -> NightReader:
+    return NightReader(open_store(store))
+
+
+def _where(request: Request) -> Where:
+    framed = request.headers.get("sec-fetch-dest") == "iframe"
+    return Where(base=request.scope.get("root_path", ""), framed=framed)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """A browser that is not logged in is led to the login, everything else is told."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 401 and "text/html" in request.headers.get("accept", ""):
+        return to_login(request)
+    said = "You are not logged in." if status == 401 else "That is not possible."
+    return _problem(request, status, said, "Log in to Airflow, and ask again.")
+
+
+def _unknown(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the signature
+    hint = "It may have been mistyped, or it belongs to a DAG that you may not read."
+    return _problem(request, 404, "There is no such page.", hint)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """A store that cannot be read is said so; Airflow itself has no part in it. A name that cannot
+    be one, or no date, names no page."""
+    if isinstance(error, ForerunError) and error.code in ("name", "time"):
+        return _unknown(request, error)
+    if isinstance(error, StoreError):
+        return _problem(request, 503, "The store cannot be read.", str(error))
+    return _problem(request, 500, "What the store holds cannot be shown.", str(error))
+
+
+def _problem(request: Request, status: int, said: str, hint: str) -> Response:
+    page = render("problem.html", _where(request), said=said, hint=hint, status=status)
+    return HTMLResponse(page, status_code=status)

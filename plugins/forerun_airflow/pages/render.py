@@ -1,0 +1,69 @@
+"""Fills in the templates. Whatever a store holds is escaped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from forerun_airflow.pages import PREFIX, figures
+from forerun_airflow.pages.plan_drawing import plan_drawing
+from forerun_airflow.pages.timeline import day_timelines, strip
+from planner.explain.reasons import reason_text
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a page is asked for: ``base`` is the path of the pages, ``framed`` whether it is shown
+    inside of Airflow's UI. From there no link leads out: the frame of the UI forbids it."""
+
+    base: str
+    framed: bool
+
+    @property
+    def airflow(self) -> str:
+        """The path of Airflow's own UI."""
+        return self.base.removesuffix(PREFIX)
+
+
+def render(template: str, where: Where, **values: object) -> str:
+    """A page."""
+    return _environment().get_template(template).render(where=where, **values)
+
+
+def _breakable(text: str) -> Markup:
+    """A name or path that may be broken where a person would: after ``_``, before ``/``."""
+    escaped = str(escape(text))
+    return Markup(escaped.replace("_", "_<wbr>").replace("/", "<wbr>/"))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        duration=figures.duration,
+        margin=figures.margin,
+        cpu=figures.cpu,
+        size=figures.size,
+        rows=figures.rows,
+        share=figures.share,
+        reason=reason_text,
+        breakable=_breakable,
+        parsed=datetime.fromisoformat,
+    )
+    environment.globals.update(
+        clock=figures.clock, timelines=day_timelines, strip=strip, plan_drawing=plan_drawing
+    )
+    return environment

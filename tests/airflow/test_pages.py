@@ -1,0 +1,244 @@
+"""The pages inside Airflow's own API server: who sees what, and that links of tasks lead there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from include.days.prepare import open_generation
+from include.reports.run_policy import Retries
+from include.state.records import OpenedBy
+from tests.airflow.conftest import ROOT
+from tests.airflow.test_days import Days
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+DAY = "2026-03-01"
+SETTINGS = {
+    "AIRFLOW__CORE__AUTH_MANAGER": "tests.airflow.one_dag_less.OneDagLess",
+    "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,guest:viewer",
+    "AIRFLOW__API__BASE_URL": "http://testserver/",
+}
+
+
+class Visitor:
+    """Somebody who is logged in, or nobody."""
+
+    def __init__(self, client, token=""):
+        self.client = client
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def get(self, path, **headers):
+        return self.client.get(path, headers=self.headers | headers, follow_redirects=False)
+
+
+class Place:
+    """Airflow's API server, and a store with two reports, one of them published."""
+
+    def __init__(self, home, root):
+        from airflow.api_fastapi.app import create_app
+        from airflow.dag_processing.dagbag import DagBag
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from starlette.testclient import TestClient
+
+        self.root = root
+        bag = DagBag(str(home / "dags" / "pages.py"))
+        assert not bag.import_errors
+        self.states = Days(root, bag).test("shown")
+        self._open_hidden(bag.get_dag("hidden").get_task("open_day").spec)
+        self.client = TestClient(create_app(apps="core"), raise_server_exceptions=False)
+        users = json.loads((home / "simple_auth_manager_passwords.json.generated").read_text())
+        self.admin, self.guest = (self._login(name, users[name]) for name in ("admin", "guest"))
+        self.nobody = Visitor(self.client)
+
+    def _open_hidden(self, spec):
+        opened_by = OpenedBy(
+            dag_id="hidden",
+            run_id="r",
+            mode="auto",
+            group="",
+            retries=Retries(count=2, pauses_s=60.0),
+        )
+        day, now = date.fromisoformat(DAY), datetime(2026, 3, 1, tzinfo=UTC)
+        open_generation(spec.store, spec, day, trigger="t", now=now, opened_by=opened_by)
+
+    def _login(self, name, password):
+        asked = {"username": name, "password": password}
+        answer = self.client.post("/auth/token", json=asked)
+        return Visitor(self.client, answer.json()["access_token"])
+
+
+@pytest.fixture(scope="module")
+def place(airflow_home, tmp_path_factory):
+    from airflow.api_fastapi.app import purge_cached_app
+
+    root = tmp_path_factory.mktemp("pages")
+    folder = root / "data" / "sales" / DAY
+    folder.mkdir(parents=True)
+    table = pa.table({"item": ["a", "b"], "amount": pa.array([1, 2], pa.int64())})
+    pq.write_table(table, folder / "part.parquet")
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in SETTINGS.items():
+            patched.setenv(name, value)
+        patched.setenv("FORERUN_TEST_ROOT", str(root))
+        patched.setenv("FORERUN_STORE", (root / "store").as_uri())
+        file = airflow_home / "dags" / "pages.py"
+        shutil.copy(ROOT / "tests" / "airflow" / "dag_files" / "pages.py", file)
+        yield Place(airflow_home, root)
+        file.unlink()
+    purge_cached_app()
+
+
+def run_id(place):
+    runs = place.admin.get("/api/v2/dags/shown/dagRuns").json()["dag_runs"]
+    return runs[0]["dag_run_id"]
+
+
+def test_who_is_not_logged_in_sees_nothing(place):
+    paths = ("/", "/days/shown/2026-03-01", "/runs/shown/x", "/assets/style.css", "/whatever")
+    for path in paths:
+        answer = place.nobody.get(f"/forerun{path}")
+        assert answer.status_code == 401, path
+        assert "shown" not in answer.text
+    browser = place.nobody.get("/forerun/", accept="text/html")
+    assert browser.status_code == 303
+    assert browser.headers["location"].startswith("/auth/login?next=")
+    forged = Visitor(place.client, "abc").get("/forerun/")
+    assert forged.status_code == 403
+
+
+def test_everybody_sees_the_reports_whose_dag_they_may_read(place):
+    assert place.states["dag"] == "success"
+    night = place.admin.get("/forerun/")
+    assert night.status_code == 200
+    assert all(f"/forerun/days/{name}/{DAY}" in night.text for name in ("shown", "hidden"))
+    night = place.guest.get("/forerun/")
+    assert f"/forerun/days/shown/{DAY}" in night.text
+    assert "hidden/" not in night.text
+    for rest in ("", "/plan"):
+        assert place.admin.get(f"/forerun/days/hidden/{DAY}{rest}").status_code == 200
+        refused = place.guest.get(f"/forerun/days/hidden/{DAY}{rest}")
+        unknown = place.guest.get(f"/forerun/days/nothing/{DAY}{rest}")
+        assert refused.status_code == unknown.status_code == 404
+        assert refused.text == unknown.text, "not even that it is there"
+    assert place.guest.get("/forerun/runs/hidden/x").status_code == 404
+
+
+def test_a_day_and_its_plan_are_shown(place):
+    day = place.guest.get(f"/forerun/days/shown/{DAY}").text
+    assert "published" in day
+    assert "The day as it is planned" in day
+    assert "1-3-" in day, "the version"
+    plan = place.guest.get(f"/forerun/days/shown/{DAY}/plan").text
+    assert "GROUP BY item" in plan
+    assert 'href="#run-3-' in plan
+
+
+def test_pages_run_no_script_and_load_nothing_from_elsewhere(place):
+    for path in ("", f"days/shown/{DAY}", f"days/shown/{DAY}/plan", "days/x/y"):
+        answer = place.admin.get(f"/forerun/{path}")
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'self'" in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "<script" not in answer.text
+        assert "style=" not in answer.text
+        assert "http://" not in answer.text.replace("http://testserver", "")
+    style = place.admin.get("/forerun/assets/style.css")
+    assert style.headers["content-type"].startswith("text/css")
+    assert "url(" not in style.text
+    assert place.admin.get("/forerun/assets/app.py").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "days/shown/2026-02-30",
+        "days/shown/2031-01-01",
+        "days/shown/yesterday",
+        "days/../2026-03-01",
+        "days/%2e%2e%2f/2026-03-01",
+        "days/shown%20x/2026-03-01",
+        f"days/shown/{DAY}/plan?version=nothing",
+        f"days/{'x' * 300}/{DAY}",
+        "days/shown",
+        "runs/nothing/x",
+        "whatever",
+    ],
+)
+def test_nonsense_is_no_page_and_says_so(place, path):
+    answer = place.admin.get(f"/forerun/{path}")
+    assert answer.status_code == 404
+    assert "There is no such page." in answer.text
+
+
+def test_the_pages_only_read(place):
+    assert place.client.post("/forerun/", headers=place.admin.headers).status_code == 405
+
+
+def test_tasks_and_dag_runs_lead_to_their_day(place):
+    run = run_id(place)
+    at = f"/api/v2/dags/shown/dagRuns/{run}/taskInstances"
+    for task in ("open_day", "run_1.wait", "run_3.plan", "run_3.run", "publish"):
+        links = place.guest.get(f"{at}/{task}/links").json()["extra_links"]
+        assert sorted(links) == ["Forerun: day", "Forerun: plan"], task
+        day = place.guest.get(links["Forerun: day"])
+        assert (day.status_code, day.headers["location"]) == (303, f"/forerun/days/shown/{DAY}")
+        plan = place.guest.get(links["Forerun: plan"])
+        assert plan.headers["location"] == f"/forerun/days/shown/{DAY}/plan"
+    nothing = place.guest.get("/forerun/runs/shown/manual__1")
+    assert nothing.status_code == 200
+    assert "Nothing of this DAG run is in the store" in nothing.text
+
+
+def test_airflow_knows_the_pages_and_nothing_failed_to_load(place):
+    assert place.admin.get("/api/v2/plugins/importErrors").json()["total_entries"] == 0
+    plugins = place.admin.get("/api/v2/plugins").json()["plugins"]
+    (own,) = [plugin for plugin in plugins if plugin["name"] == "forerun"]
+    views = {view["destination"]: view["href"] for view in own["external_views"]}
+    assert views == {"nav": "forerun/", "dag_run": "forerun/runs/{DAG_ID}/{RUN_ID}"}
+    assert place.guest.get("/" + views["nav"]).status_code == 200
+
+
+def test_a_store_that_is_down_is_said_so_and_airflow_stays_up(place, monkeypatch):
+    monkeypatch.setenv("FORERUN_STORE", "s3://nowhere/store")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    monkeypatch.setenv("FORERUN_S3_TIMEOUT", "1")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "us-east-1")
+    for path in ("", f"days/shown/{DAY}"):
+        answer = place.admin.get(f"/forerun/{path}")
+        assert answer.status_code == 503
+        assert "The store cannot be read." in answer.text
+    assert place.admin.get("/api/v2/monitor/health").status_code == 200
+    monkeypatch.setenv("FORERUN_STORE", (place.root / "store").as_uri())
+    assert place.admin.get("/forerun/").status_code == 200
+
+
+def test_a_link_is_below_the_address_of_airflow():
+    from types import SimpleNamespace
+
+    from forerun_airflow.links import DayLink
+
+    key = SimpleNamespace(dag_id="a b", run_id="scheduled__2026-03-01T00:00:00+00:00", task_id="t")
+    os.environ["AIRFLOW__API__BASE_URL"], before = (
+        "https://air.example/flow/",
+        os.environ.get("AIRFLOW__API__BASE_URL", ""),
+    )
+    try:
+        link = DayLink().get_link(None, ti_key=key)
+    finally:
+        os.environ["AIRFLOW__API__BASE_URL"] = before
+    assert link == (
+        "/flow/forerun/runs/a%20b/scheduled__2026-03-01T00%3A00%3A00%2B00%3A00?task=t&page=day"
+    )
