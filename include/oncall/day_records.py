@@ -14,8 +14,9 @@ from include.reports.run_policy import Retries
 from include.reports.spec import ReportSpec
 from include.state.commits import read_chain
 from include.state.layout import Generation, day_folder, pointer_key
+from include.state.ledger_entry import LedgerEntry
 from include.state.pointers import Pointer, read_published
-from include.state.records import GenerationRecord, LedgerEntry, RunCommit
+from include.state.records import GenerationRecord, RunCommit
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 

@@ -15,7 +15,8 @@ from include.reports.clock import parse_time
 from include.sources.delivery import read_pin
 from include.sources.statistics import forecast
 from include.state.layout import numbers
-from include.state.records import LedgerEntry, Manifest, RunCommit
+from include.state.ledger_entry import LedgerEntry
+from include.state.records import Manifest, RunCommit
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 from planner.contract.plan_v1 import Run

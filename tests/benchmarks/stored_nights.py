@@ -1,8 +1,8 @@
 """A store as many reports leave it after many nights: real plans, and records that the real code
 encodes. Only what runs measured is made up, from their estimates.
 
-``python -m tests.benchmarks.stored_nights FOLDER --reports 200 --days 90`` makes one and says how long the
-pages take over it.
+``python -m tests.benchmarks.stored_nights FOLDER --reports 200 --days 90`` makes one and says how
+long the pages take over it.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from include.reports.spec import MarkerFile, ReportSpec, SourceSpec
 from include.state import file_store
 from include.state.file_store import FileStore
 from include.state.layout import history_key, pin_key, pointer_key, source_id
+from include.state.ledger_entry import LedgerEntry
 from include.state.opening import open_store
 from include.state.pointers import Pointer
 from include.state.records import (
     ArtifactFile,
     ArtifactPartition,
     CheckRecord,
-    LedgerEntry,
     Manifest,
     ManifestSource,
     OpenedBy,
