@@ -262,7 +262,7 @@ def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_t
     plan.parent.mkdir(parents=True)
     plan.write_bytes(b"{")
     task = submitting()
-    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: None)
+    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
 
     def fail(_self, _context, _plans, *_options):
         raise AirflowException("spark-submit failed")
