@@ -79,6 +79,8 @@ class DayRecords:
         opened_by = self.record.opened_by
         retries = opened_by.retries if opened_by else _NO_RETRIES
         done = self.chain[-1].run if self.chain else 0
+        if self.final is not None:  # what it was before the final run
+            done = self.final.base
         cost = None if self.plan is None else remaining_cost(self.plan, done)
         return safe_start(self.spec, self.date, cost, self.history, retries)
 

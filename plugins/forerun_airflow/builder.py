@@ -127,10 +127,14 @@ def _tasks_of_run(
 
 
 def finishing(
-    spec: ReportSpec, opened: BaseOperator, *, submitting: Mapping[str, Any], poll: float
+    spec: ReportSpec,
+    opened: BaseOperator,
+    group: TaskGroup,
+    *,
+    submitting: Mapping[str, Any],
+    poll: float,
 ) -> list[BaseOperator]:
-    """The tasks of a report's final run, in order, in the group of the task that opens its day."""
-    group = group_of(opened)
+    """The tasks of a report's final run, in order, in the task group of the report."""
     with group, TaskGroup(group_id=f"run_{spec.runs}"):
         steps = _tasks_of_run(
             spec,
@@ -141,14 +145,6 @@ def finishing(
         )
     with group:
         return [*steps, *publishing(spec, spec.runs, opened)]
-
-
-def group_of(task: BaseOperator) -> TaskGroup:
-    """The task group that a task is in; the DAG's own if it is in no other."""
-    group = task.task_group
-    if group is None:
-        raise ValueError(f"{task.task_id} is in no group")
-    return group
 
 
 def publishing(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MODES = ("auto", "replay", "progressive", "batch")
 OPEN_DAY = "open_day"
-"""The name of the task that opens a report's day, in the report's group."""
+"""The name of the task that opens a report's day, after the name of the report's task group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: dat
 
 def final_task_of(day_task: str, spec: ReportSpec) -> str:
     """The id of the task that submits the final run of a report, by that of the one that opens its
-    day: they lie in one group."""
+    day: both begin with the report's task group."""
     return f"{day_task.removesuffix(OPEN_DAY)}run_{spec.runs}.run"
 
 

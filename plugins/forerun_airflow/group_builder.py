@@ -19,7 +19,6 @@ from airflow.sdk import (
 from forerun_airflow.assets import awaited_assets
 from forerun_airflow.builder import (
     finishing,
-    group_of,
     of_the_dag,
     publishing,
     read_sql,
@@ -46,15 +45,19 @@ def add_group_tasks(
 ) -> None:
     """Add the tasks of a group to the DAG that is open.
 
-    They are, for each report in a task group of its name, ``open_day``; per time point ``wait``,
-    ``plan`` and ``run`` for all reports; and for each report again its final ``wait``, ``plan`` and
-    ``run``, which do what the group has not done for it, then ``check`` and ``publish``. An early
-    result has a ``check`` and a ``publish``, too. The options are those of
-    :func:`forerun_airflow.builder.add_report_tasks`; ``before_point`` makes a task that comes
-    before the wait of a time point.
+    They are an ``open_day`` for each report; per time point ``wait``,
+    ``plan`` and ``run`` for all reports; and for each report, in a task group of its name, its
+    final ``wait``, ``plan`` and ``run``, which do what the group has not done for it, then
+    ``check`` and ``publish``. An early result has a ``check`` and a ``publish``, too. The options
+    are those of :func:`forerun_airflow.builder.add_report_tasks`; ``before_point`` makes a task
+    that comes before the wait of a time point.
     """
     submitting = {"conn_id": conn_id, "engine": engine, "spark_conf": spark_conf}
-    days = {one.spec.name: _open_day(one, group.name) for one in group.members}
+    # Apart from what else is the report's: task groups must not depend on each other in a circle,
+    # or Airflow's UI cannot show the DAG.
+    with TaskGroup(group_id="open_days", prefix_group_id=False):
+        days = {one.spec.name: _open_day(one, group.name) for one in group.members}
+    own = {one.spec.name: TaskGroup(group_id=one.spec.name) for one in group.members}
     day_tasks = {name: task.task_id for name, task in days.items()}
     before: list[BaseOperator] = list(days.values())
     for point in range(1, len(group.times) + 1):
@@ -67,17 +70,17 @@ def add_group_tasks(
         chain(*steps)
         before = [steps[-1]]
         for member in group.members:
-            _of_report(member, point, steps[-1], days[member.spec.name], submitting, poll)
+            name = member.spec.name
+            _of_report(member, point, steps[-1], days[name], own[name], submitting, poll)
 
 
 def _open_day(member: GroupMember, group: str) -> BaseOperator:
-    with TaskGroup(group_id=member.spec.name):
-        opened = OpenDay(
-            task_id=OPEN_DAY,
-            spec=member.spec,
-            group=group,
-            trigger_rule=TriggerRule.ALL_SUCCESS,
-        )
+    opened = OpenDay(
+        task_id=f"{member.spec.name}.{OPEN_DAY}",
+        spec=member.spec,
+        group=group,
+        trigger_rule=TriggerRule.ALL_SUCCESS,
+    )
     refuse_defaults(opened)
     return opened
 
@@ -130,15 +133,16 @@ def _of_report(
     point: int,
     done: BaseOperator,
     opened: BaseOperator,
+    own: TaskGroup,
     submitting: Mapping[str, Any],
     poll: float,
 ) -> None:
     """Add what a report does after a time point: publish its result, if it has one by then."""
     run = member.run_at(point)
     if point == member.last:
-        chain(done, *finishing(member.spec, opened, submitting=submitting, poll=poll))
+        chain(done, *finishing(member.spec, opened, own, submitting=submitting, poll=poll))
     elif run in member.spec.policy.early_results:
-        with group_of(opened), TaskGroup(group_id=f"run_{run}"):
+        with own, TaskGroup(group_id=f"run_{run}"):
             steps = publishing(member.spec, run, opened, trigger_rule=TriggerRule.ALL_DONE)
         chain(done, *steps)
 

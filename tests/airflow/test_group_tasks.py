@@ -214,3 +214,13 @@ def test_options_that_would_break_the_night_are_refused(tmp_path):
         group_dag(group, start_date=at(0), trigger_rule="one_success")
     with pytest.raises(SpecError, match="before_run"):
         group_dag(group, start_date=at(0), before_run=print)
+
+
+def test_airflow_can_show_a_group_in_its_grid(dag):
+    """Its UI orders task groups by who depends on whom, and fails where that is a circle."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    shown = DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).task_group
+    order = [node.node_id for node in shown.topological_sort()]
+    assert order[0] == "open_days"
+    assert {"one", "two"} < set(order)

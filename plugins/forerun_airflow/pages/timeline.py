@@ -40,7 +40,7 @@ def day_timelines(view: DayView, row: NightRow, now: datetime) -> list[Drawing]:
     done = _done_scale(records, now)
     return [
         _draw(view, row, planned, now, "The day as it is planned"),
-        _draw(view, row, done, now, "The day as it was made up later"),
+        _draw(view, row, done, now, "The same day as it was run, later"),
     ]
 
 
@@ -66,10 +66,11 @@ def _done_scale(records: DayRecords, now: datetime) -> Scale:
 
 def _draw(view: DayView, row: NightRow, scale: Scale, now: datetime, title: str) -> Drawing:
     sheet = Drawing(title, _WIDTH)
-    lanes = len(view.arrivals)
+    shown = [one for one in view.arrivals if _is_in(one, scale)]
+    lanes = len(shown)
     bottom = _TOP + (lanes + 1) * (_LANE + _GAP)
     _hours(sheet, view.records, scale, bottom)
-    for number, arrivals in enumerate(view.arrivals):
+    for number, arrivals in enumerate(shown):
         _arrivals(sheet, arrivals, scale, _TOP + number * (_LANE + _GAP), view.records)
     _runs(sheet, view, scale, _TOP + lanes * (_LANE + _GAP))
     _marks(sheet, row, scale, now, bottom)
@@ -91,6 +92,12 @@ def _hours(sheet: Drawing, records: DayRecords, scale: Scale, bottom: float) -> 
         x = scale.x(moment)
         sheet.line("midnight" if new_day else "tick", x, _TOP - 6, x, bottom)
         sheet.text("soft", x, bottom + 16, f"{local:%-d %b}" if new_day else form, "middle")
+
+
+def _is_in(arrivals: Arrivals, scale: Scale) -> bool:
+    """Whether there is anything of a source to draw."""
+    known = (*arrivals.seen, *arrivals.expected)
+    return not known or any(scale.shows(at) for at, _ in known)
 
 
 def _arrivals(
