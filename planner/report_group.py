@@ -141,7 +141,18 @@ def _cheapest(options: Sequence[_Options], needed: frozenset[int]) -> frozenset[
     sets = _sets(sorted(wanted - needed, key=lambda point: (prices[point], point)))
     costs = {needed | extra: _cost(options, needed | extra) for extra in sets}
     best = min(costs, key=lambda points: (costs[points], sorted(points)))
-    return best if costs[best] < CLEARLY * costs[needed] else needed
+    return best if _is_clearly_cheaper(options, best, needed) else needed
+
+
+def _is_clearly_cheaper(
+    options: Sequence[_Options], points: frozenset[int], needed: frozenset[int]
+) -> bool:
+    """Whether what more time points save is a clear part of what the reports cost that do
+    something else with them. What the others cost, however much, says nothing of it."""
+    otherwise = [one for one in options if one.best(points) is not one.best(needed)]
+    before = sum(one.best(needed).total for one in otherwise)
+    after = sum(one.best(points).total for one in otherwise)
+    return after + _starts(options, points - needed) < CLEARLY * before
 
 
 def _sets(free: Sequence[int]) -> Iterator[frozenset[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from planner.algebra.relational import Join
+from planner.algebra.relational import Join, JoinKind
 from planner.algebra.scalar import (
     COMPARISONS,
     TRUE,
@@ -16,7 +16,7 @@ from planner.algebra.scalar import (
     conjunction,
     conjuncts,
 )
-from planner.algebra.types import Column, ColumnId
+from planner.algebra.types import BOOLEAN, Column, ColumnId
 
 STRICT = (COMPARISONS - {"<=>"}) | frozenset({
     "+", "-", "*", "/", "%", "||", "neg", "cast", "try_cast", "not", "like", "abs", "year", "month",
@@ -70,6 +70,19 @@ def split_condition(join: Join) -> Condition:
                 continue
         residual.append(given)
     return Condition(tuple(pairs), conjunction(tuple(residual)))
+
+
+def null_aware_pair(join: Join) -> tuple[Column, Column] | None:
+    """The two columns of an anti join whose whole condition is that of ``NOT IN`` over one column:
+    equal, or unknown whether they are. Spark hashes the right side of such a join; any other
+    condition without an equality compares all rows with all."""
+    condition = join.condition
+    if join.kind is not JoinKind.ANTI or not isinstance(condition, Call) or condition.name != "or":
+        return None
+    equal, unknown = condition.args
+    if unknown != Call("isnull", (equal,), BOOLEAN):
+        return None
+    return equality(equal)
 
 
 def certainly(part: Scalar) -> Scalar | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from planner.algebra.aggregate_functions import function
 from planner.algebra.dispatch import operator_pass
-from planner.algebra.predicates import split_condition
+from planner.algebra.predicates import null_aware_pair, split_condition
 from planner.algebra.relational import (
     Aggregate,
     AggregateCall,
@@ -169,6 +169,8 @@ def _aggregate(node: Aggregate, inputs: Sizes, output: Size, prices: Prices) -> 
 @plain.register(Join)
 def _join(node: Join, inputs: Sizes, output: Size, prices: Prices) -> float:
     pairs, _ = split_condition(node)
+    if not pairs and null_aware_pair(node) is not None:
+        return joined(inputs[0], inputs[1], output.rows, broadcast=True, prices=prices)
     if not pairs:
         return inputs[0].rows * max(1.0, inputs[1].rows) * prices.output_row
     broadcast = broadcast_side(node, inputs[0], inputs[1], prices) is not None

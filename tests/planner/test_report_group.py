@@ -57,9 +57,19 @@ def test_an_early_application_that_one_report_does_not_repay_is_repaid_by_severa
 
 def test_early_applications_have_to_be_clearly_cheaper(monkeypatch):
     requests = [request(SUMS, f"r{i}") for i in range(4)]
-    share = planned(*requests).cost / planned(*requests).batch
+    final = DEAR_STARTS.application  # which there is either way
+    share = (planned(*requests).cost - final) / (planned(*requests).batch - final)
     monkeypatch.setattr(report_group, "CLEARLY", share * 0.99)
     assert planned(*requests).opened == (2,)
+
+
+def test_what_is_clear_is_measured_by_those_that_do_something_else():
+    """A report that is batch either way, and a thousand times as dear, hides nothing."""
+    requests = [request(SUMS, f"r{i}") for i in range(4)]
+    dear = request(MEDIANS, "m", rows=20_000_000_000)
+    together = planned(*requests, dear)
+    assert together.opened == planned(*requests).opened == (1, 2)
+    assert together.cost > 0.99 * together.batch
 
 
 def test_a_report_does_early_only_what_pays_for_it():
