@@ -18,13 +18,18 @@ CHEAP_RUNS = replace(
     condition_row=0.03,
     decimal_row=0.03,
     narrow_decimal_row=0.03,
+    pattern_row=0.6,
+    aggregate_row=0.15,
+    group=0.5,
     join_row=0.15,
+    probe_row=0.06,
     build_row=0.2,
     output_row=0.05,
     exchange_row=0.15,
     exchange_byte=0.002,
     write_row=0.13,
     write_byte=0.0035,
+    sort_row=0.6,
 )
 """Runs cost something and are repaid by a few seconds of work."""
 
