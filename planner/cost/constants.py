@@ -17,13 +17,13 @@ of 30 M rows into 11.7 M groups (105 s).
 
 from __future__ import annotations
 
-RUN_START = 9_600_000.0
+RUN_START = 7_200_000.0
 """Open a run: start an application, its JVM and its session, and end it. Days."""
 
-STAGE_START = 1_300_000.0
+STAGE_START = 1_900_000.0
 """Plan a stage, generate and compile its code, start its jobs, commit its files. Days."""
 
-JOIN_START = 740_000.0
+JOIN_START = 850_000.0
 """The same of each join: code to generate and run cold, tasks to start. Days."""
 
 MEMBER_START = 1_500_000.0
@@ -35,63 +35,63 @@ WARM = 0.6
 """What the starts of stages and joins cost in an application that several reports share, as a part
 of what they cost alone: the JVM has compiled much of what they need for the report before."""
 
-SCAN_ROW = 0.071
+SCAN_ROW = 0.035
 """Decode a row of Parquet, besides its bytes. Days."""
 
-SCAN_BYTE = 0.0021
+SCAN_BYTE = 0.0013
 """Decode a byte of a column that is read. Days."""
 
-EXPRESSION_ROW = 0.018
+EXPRESSION_ROW = 0.015
 """Evaluate one scalar call on one row, generated code. Days."""
 
-CONDITION_ROW = 0.0038
+CONDITION_ROW = 0.003
 """Compare, or combine what was compared: most rows are through after the first comparison. Days,
 Q6."""
 
-DECIMAL_ROW = 0.063
+DECIMAL_ROW = 0.035
 """Multiply or add up DECIMALs as the user wrote them. Days, Q1 as batch."""
 
-NARROW_DECIMAL_ROW = 0.0035
+NARROW_DECIMAL_ROW = 0.003
 """The same in the digits that bounds allow, once for the factors of a group. Days, Q1's runs."""
 
-PATTERN_ROW = 0.81
+PATTERN_ROW = 0.6
 """Match a LIKE or regular expression on one row. TPC-H 10, Q13."""
 
-AGGREGATE_ROW = 0.18
+AGGREGATE_ROW = 0.15
 """Find the group of a row and update its state, besides expressions. TPC-H 10, Q1."""
 
-GROUP = 0.37
+GROUP = 0.5
 """Create, spill and emit a group. The group-by of 30 M rows."""
 
-JOIN_ROW = 0.19
+JOIN_ROW = 0.18
 """Sort or hash a row of a partitioned join and match it. Days."""
 
-PROBE_ROW = 0.039
+PROBE_ROW = 0.06
 """Look a row up in a broadcast table. TPC-H 10, Q3."""
 
-BUILD_ROW = 0.19
+BUILD_ROW = 0.24
 """Put a row into a hash table of a shuffled hash join. A guess."""
 
 HASH_SIDE_BYTES = 256 << 20
 """A side of a join up to this size fits in memory even if one bucket gets all of it, so hashing it
 is safe whatever the skew."""
 
-OUTPUT_ROW = 0.018
+OUTPUT_ROW = 0.06
 """Emit a joined row. A guess."""
 
-EXCHANGE_ROW = 0.38
+EXCHANGE_ROW = 0.3
 """Serialize, hash, write and read back one row of a shuffle. Days."""
 
-EXCHANGE_BYTE = 0.0058
+EXCHANGE_BYTE = 0.004
 """The same per byte. Days."""
 
-WRITE_ROW = 0.056
+WRITE_ROW = 0.1
 """Encode a row of Parquet. Days."""
 
-WRITE_BYTE = 0.003
+WRITE_BYTE = 0.0027
 """Encode and compress a byte. Days."""
 
-SORT_ROW = 0.85
+SORT_ROW = 0.6
 """Sort a row globally. A guess."""
 
 PARTIAL_TASKS = 8

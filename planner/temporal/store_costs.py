@@ -91,13 +91,16 @@ class StoreCosts:
 
     def _stored(self, slot: Slot, until: int) -> Size:
         """Return the size of a chain up to a run: the sum of its partitions. That is more than the
-        snapshot where several runs wrote states of one group."""
+        snapshot where several runs wrote states of one group. Of what was there before the first of
+        these runs, be it of this chain or not, the snapshot of then is taken."""
         if (slot.index, until) not in self._sizes:
             self._sizes[slot.index, until] = self._sum(slot, until)
         return self._sizes[slot.index, until]
 
     def _sum(self, slot: Slot, until: int) -> Size:
-        rows, width, before = 0.0, 8.0, 0
+        first = self._spans[0]
+        there = self._alternatives.size(slot.snapshot, True, first) if first.base else Size(0.0, 8.0)
+        rows, width, before = there.rows, there.width, first.base
         for span in self._spans:
             if span.run > until:
                 break
