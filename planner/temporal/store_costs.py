@@ -99,7 +99,9 @@ class StoreCosts:
 
     def _sum(self, slot: Slot, until: int) -> Size:
         first = self._spans[0]
-        there = self._alternatives.size(slot.snapshot, True, first) if first.base else Size(0.0, 8.0)
+        there = (
+            self._alternatives.size(slot.snapshot, True, first) if first.base else Size(0.0, 8.0)
+        )
         rows, width, before = there.rows, there.width, first.base
         for span in self._spans:
             if span.run > until:

@@ -11,7 +11,7 @@ import pytest
 from planner import api
 from planner.algebra.types import BIGINT
 from planner.api import PlanResult
-from planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput, SourceInput
+from planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput
 from planner.materialize.objective import WEIGHT_STEPS
 from planner.memo.memo import Expression
 from planner.request import (

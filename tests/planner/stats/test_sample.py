@@ -14,12 +14,13 @@ from planner.algebra.scalar import TRUE, Ref, conjuncts
 from planner.algebra.types import BIGINT, DATE, DOUBLE, STRING
 from planner.api import plan
 from planner.errors import RequestError
-from planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
+from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.sampling import filtered_columns
 from planner.sql.frontend import read_query
 from planner.stats.estimate import Estimator
 from planner.stats.sample import Sample
 from tests.planner.scalars import call, literal
+from tests.planner.starts import CHEAP_RUNS
 
 ROWS = 1000
 RANDOM = random.Random(7)
@@ -143,6 +144,7 @@ def request(*sources: Source) -> PlanRequest:
         sql="SELECT n, count(*) AS c FROM sales WHERE note LIKE '%special%' GROUP BY n",
         sources=tuple(replace(source, rows=100_000_000) for source in sources),
         points=(TimePoint(weight=0.25, arrived=0.6), TimePoint(weight=1.0)),
+        settings=Settings(prices=CHEAP_RUNS),
     )
 
 

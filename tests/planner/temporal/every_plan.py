@@ -223,13 +223,15 @@ class EveryPlan:
         return round(operators.write(size, self._prices))
 
     def _stored(self, slot: Slot, until: int) -> Size:
-        """The rows of a chain: those of its partitions, and no fewer than the snapshot has if it
-        was begun before the runs that are planned."""
+        """The rows of a chain: those of its partitions, of which there are as many before the runs
+        that are planned as the snapshot had then."""
         spans = [span for span in self._spans if span.run <= until]
         sizes = [
             self._alternatives.size(slot.delta if span.base else slot.snapshot, False, span)
             for span in spans
         ]
+        if spans and spans[0].base:
+            sizes.append(self._alternatives.size(slot.snapshot, True, spans[0]))
         rows = sum(size.rows for size in sizes)
         if not rows or spans[-1].run < until:
             return Size(
