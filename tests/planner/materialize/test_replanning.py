@@ -122,8 +122,8 @@ def test_what_a_run_has_kept_is_read_and_nothing_of_its_delivery(
 
 
 def test_what_earlier_runs_have_kept_is_not_read_for_nothing() -> None:
-    """All rows are kept shuffled, and the final run reads them all, also if the day is planned again
-    when they are there: its join is over what it appends to."""
+    """All rows are kept shuffled, and the final run reads them all, also if the day is planned
+    again when they are there: its join is over what it appends to."""
     whole = "SELECT count(*) AS n FROM sales s LEFT JOIN returns r ON s.o = r.o"
     first = day(0.5, 0.75, 1.0, sql=whole, method="progressive")
     kept = [Committed(index=run, families=kept_by(first, run)) for run in (1, 2)]
