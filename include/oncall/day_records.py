@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -39,8 +40,9 @@ class PlanFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayRecords:
     """The newest generation of a day. ``chain`` has its commits, ``plans`` all plans, both oldest
-    first; ``plan`` is the newest one. ``history``: the newest final runs of the ledger before this
-    day. ``older``: how many generations came before."""
+    first; ``plan`` is the newest one. ``points`` are the instants of its runs, ``safe`` is the
+    latest safe start as the tasks of the day work it out; once the final run is committed, as it
+    was before. ``older``: how many generations came before."""
 
     at: Generation
     record: GenerationRecord
@@ -49,20 +51,14 @@ class DayRecords:
     plans: tuple[PlanFile, ...]
     plan: Plan | None
     published: Pointer | None
-    history: tuple[LedgerEntry, ...]
+    points: tuple[datetime, ...]
+    deadline: datetime
+    safe: SafeStart
     older: int
 
     @property
     def date(self) -> date:
         return date.fromisoformat(self.at.day)
-
-    @property
-    def points(self) -> tuple[datetime, ...]:
-        return self.spec.points(self.date)
-
-    @property
-    def deadline(self) -> datetime:
-        return self.spec.deadline_on(self.date)
 
     @property
     def started_at(self) -> datetime:
@@ -71,18 +67,12 @@ class DayRecords:
     @property
     def final(self) -> RunCommit | None:
         """The commit of the final run, None before there is one."""
-        return next((one for one in self.chain if one.run == self.spec.runs), None)
+        return final_of(self.spec, self.chain)
 
-    @property
-    def safe(self) -> SafeStart:
-        """The latest safe start, as the tasks of the day work it out."""
-        opened_by = self.record.opened_by
-        retries = opened_by.retries if opened_by else _NO_RETRIES
-        done = self.chain[-1].run if self.chain else 0
-        if self.final is not None:  # what it was before the final run
-            done = self.final.base
-        cost = None if self.plan is None else remaining_cost(self.plan, done)
-        return safe_start(self.spec, self.date, cost, self.history, retries)
+
+def final_of(spec: ReportSpec, chain: Sequence[RunCommit]) -> RunCommit | None:
+    """The commit of a report's final run, None before there is one."""
+    return next((one for one in chain if one.run == spec.runs), None)
 
 
 def day_mark(store: StoreReader, report: str, day: str) -> tuple[object, ...]:
@@ -104,24 +94,45 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
 
     Raises :class:`include.state.store.StoreError` and :class:`planner.errors.ContractError`.
     """
-    known = generations(store, report, date.fromisoformat(day))
+    at_day = date.fromisoformat(day)
+    known = generations(store, report, at_day)
     if not known:
         return None
     at, record = known[0]
     spec = read_spec(store, report, record.spec)
     plans = _plans(store, at)
+    plan = decode_plan(store.get(plans[-1].key)) if plans else None
+    chain = tuple(read_chain(store, at))
     history = read_history(store, report, _NEWEST + 1, run=spec.runs)
+    before = [entry for entry in history if entry.day < day]
     return DayRecords(
         at=at,
         record=record,
         spec=spec,
-        chain=tuple(read_chain(store, at)),
+        chain=chain,
         plans=plans,
-        plan=decode_plan(store.get(plans[-1].key)) if plans else None,
+        plan=plan,
         published=read_published(store, report, day).pointer,
-        history=tuple(entry for entry in history if entry.day < day),
+        points=spec.points(at_day),
+        deadline=spec.deadline_on(at_day),
+        safe=_safe_start(spec, at_day, record, plan, chain, before),
         older=len(known) - 1,
     )
+
+
+def _safe_start(
+    spec: ReportSpec,
+    day: date,
+    record: GenerationRecord,
+    plan: Plan | None,
+    chain: Sequence[RunCommit],
+    history: Sequence[LedgerEntry],
+) -> SafeStart:
+    final, opened_by = final_of(spec, chain), record.opened_by
+    done = final.base if final else chain[-1].run if chain else 0
+    cost = None if plan is None else remaining_cost(plan, done)
+    retries = opened_by.retries if opened_by else _NO_RETRIES
+    return safe_start(spec, day, cost, history, retries)
 
 
 def _plans(store: StoreReader, at: Generation) -> tuple[PlanFile, ...]:

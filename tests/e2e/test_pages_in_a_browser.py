@@ -119,6 +119,8 @@ def test_the_pages_are_inside_of_airflow_s_ui(night, browser):
     browser.wait_for(f"{inside}?.length >= 3")
     browser.go(f"{server.url}/dags/demo_night/runs/{quote(run)}/plugin/forerun-run")
     browser.wait_for(f"{inside}?.length >= 3")
+    browser.wait_for("document.body.innerText.includes('open_days')")
+    assert browser.complaints == [], "Airflow's grid beside it shows the group's DAG"
 
 
 def test_no_field_of_the_trigger_form_is_required(night, browser):
