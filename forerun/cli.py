@@ -1,4 +1,5 @@
-"""The command line. Exit codes: 0 fine, 1 results differ or a check failed, 2 cannot do it."""
+"""The command line. Exit codes: 0 fine, 1 results differ, a check failed or a deadline is missed, 2
+cannot do it."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Daily reports, computed early, published exact: plan them, try them, check the set-up.",
-    epilog="Exit codes: 0 fine, 1 results differ or a check failed, 2 cannot do it.",
+    epilog="Exit codes: 0 fine, 1 results differ, a check failed or a deadline is missed, 2 cannot "
+    "do it.",
 )
 
 

@@ -7,9 +7,11 @@ clock, from 00:00 to 24:00, and hold on each day of the night.
 
 from __future__ import annotations
 
+import functools
 import json
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +27,7 @@ from planner.schedule.batch_cost import BatchCost, FittedCost, linear_cost
 from planner.schedule.cluster import Blackout, Cluster
 from planner.schedule.forecast import ArrivalForecast, PastDay
 from planner.schedule.night import NightReport
-from planner.schedule.past_runs import PastRun, fit_cost
+from planner.schedule.past_runs import CostFit, PastRun, fit_cost
 from planner.schedule.piecewise import PiecewiseLinear
 from planner.schedule.step_curve import StepCurve
 
@@ -114,12 +116,14 @@ class NightText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """A night that can be planned, in seconds of the UNIX epoch."""
+    """A night that can be planned, in seconds of the UNIX epoch. ``fits``: the cost models that
+    were fitted, by report."""
 
     day: date
     zone: ZoneInfo
     cluster: Cluster
     reports: tuple[NightReport, ...]
+    fits: Mapping[str, CostFit] = field(default_factory=dict)
 
 
 def read_night(path: Path) -> Night:
@@ -193,6 +197,7 @@ def night_of(given: NightText) -> Night:
         zone=zone,
         cluster=_cluster(given.cluster, day, zone),
         reports=tuple(_report(one, day, zone) for one in given.reports),
+        fits={one.name: _fit(one.history) for one in given.reports if one.history},
     )
 
 
@@ -241,7 +246,7 @@ def _cost(given: ReportText) -> BatchCost:
             "what it costs is needed once", hint="Give either cost or history, not both."
         )
     if given.cost is None:
-        return fit_cost(_past_run(run) for run in given.history).cost
+        return _fit(given.history).cost
     cost = given.cost
     if not cost.points:
         per_row = cost.per_million_rows / _MILLION
@@ -253,6 +258,11 @@ def _cost(given: ReportText) -> BatchCost:
     beyond = max(((d - b) / (c - a) for (a, b), (c, d) in last if c > a), default=0.0)
     merge = linear_cost(0.0, 0.0, cost.merge, cost.per_batch).merge
     return FittedCost(PiecewiseLinear(xs, ys, beyond), merge)
+
+
+@functools.cache
+def _fit(history: tuple[tuple[float, ...], ...]) -> CostFit:
+    return fit_cost(_past_run(run) for run in history)
 
 
 def _past_run(run: tuple[float, ...]) -> PastRun:

@@ -183,6 +183,9 @@ def _totals(plan: NightPlan, plain: NightPlan, night: Night) -> Iterator[str]:
         f"paid {plan.cost / 3600:,.1f} core hours by price; one batch of each report as soon as it "
         f"is complete: {plain.cost / 3600:,.1f}, and {len(plain.missed)} missed"
     )
+    for name, fit in night.fits.items():
+        merge = "" if fit.merge_error is None else f", final runs by {fit.merge_error:.0%}"
+        yield f"{name}: its cost is fitted, and misses runs left out by {fit.error:.0%}{merge}"
 
 
 # -- JSON ----------------------------------------------------------------------------------------
@@ -201,6 +204,10 @@ def plan_record(night: Night, plan: NightPlan, plain: NightPlan) -> dict[str, ob
         "one_batch_each": {
             "missed": [one.report.name for one in plain.missed],
             "paid": plain.cost,
+        },
+        "fits": {
+            name: {"error": fit.error, "merge_error": fit.merge_error}
+            for name, fit in night.fits.items()
         },
         "reports": [_plan_record(one, night, clock) for one in _by_deadline(plan.plans)],
     }

@@ -31,7 +31,10 @@ _BOUND = 4.0
 
 _FOLDS = 5
 _LEAST = 3
-_DEVIATIONS_ROUNDS, _BISQUARE_ROUNDS = 8, 6
+_ROUNDS, _SEARCH_ROUNDS = (8, 6), (3, 1)
+"""Rounds of reweighting: by absolute deviations, then by the bisquare; fewer where breakpoints are
+only compared."""
+
 _BISQUARE = 4.685
 """The usual constant of the bisquare: 95 % as good as least squares on clean measurements."""
 
@@ -107,7 +110,8 @@ def _places(points: Sequence[Point]) -> list[float]:
 
 
 def _fit_errors(points: Sequence[Point], breaks: tuple[float, ...]) -> list[float]:
-    return _errors(_function(points, _robust_weights(points, breaks), breaks), points)
+    weights = _robust_weights(points, breaks, _SEARCH_ROUNDS)
+    return _errors(_function(points, weights, breaks), points)
 
 
 def _left_out_errors(points: Sequence[Point], breaks: tuple[float, ...]) -> list[float]:
@@ -138,15 +142,18 @@ def _errors(function: PiecewiseLinear, points: Sequence[Point]) -> list[float]:
 # -- weighted least squares ----------------------------------------------------------------------
 
 
-def _robust_weights(points: Sequence[Point], breaks: tuple[float, ...]) -> list[float]:
-    """What each measurement counts in the end; 0 for one that is far from the others."""
+def _robust_weights(
+    points: Sequence[Point], breaks: tuple[float, ...], rounds: tuple[int, int] = _ROUNDS
+) -> list[float]:
+    """What each measurement counts in the end; 0 for one that is far from the others. ``rounds``:
+    of absolute deviations, and of the bisquare."""
     scale = _scales(points)
     weights = [1.0] * len(points)
-    for _ in range(_DEVIATIONS_ROUNDS):
+    for _ in range(rounds[0]):
         residuals = _residuals(points, weights, breaks, scale)
         least = max(median(residuals) / 10, _FLOOR)
         weights = [1 / max(residual, least) for residual in residuals]
-    for _ in range(_BISQUARE_ROUNDS):
+    for _ in range(rounds[1]):
         residuals = _residuals(points, weights, breaks, scale)
         reach = _BISQUARE * max(1.4826 * median(residuals), _FLOOR)
         weights = [max(0.0, 1 - (residual / reach) ** 2) ** 2 for residual in residuals]

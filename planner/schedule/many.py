@@ -8,18 +8,15 @@ free. Where a deadline is missed that way, the report is tried as soon as its so
 it is still missed, the report waits until the others have their places, goes before all of them the
 next time, and everything is placed again, a counted number of times. The best placement is kept.
 
-One run of each report as soon as its source is complete is placed, too. Where a placement misses a
-deadline that is met there, the reports that meet theirs there keep those runs, and all others are
-placed around them. The plan with the fewest missed deadlines is handed out, and of those that miss
-as many, the one with the fewest that would have been met so. So none of these is missed unless that
-saves others: where all that is due cannot be done.
+One run of each report as soon as its source is complete is placed, too. The plan with the fewest
+missed deadlines is handed out, so never one that misses more than that; and of those that miss as
+many, the one that misses the fewest which would have been met so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from planner.errors import ScheduleError
 from planner.schedule.cluster import Cluster, FreeCores, peak
@@ -164,10 +161,7 @@ def _repaired(
         first += late
         last = _placed(wanted, cluster, first)
         best = min(best, last, key=lambda plans: _lateness(plans, batch))
-    if _late_by_choice(best, batch):
-        met = {plan.report.name: plan for plan in batch if not plan.missing}
-        around = _placed(wanted, cluster, (), met)
-        best = min(best, around, key=lambda plans: _lateness(plans, batch))
+    best = min(best, list(batch), key=lambda plans: _lateness(plans, batch))
     return best, repairs
 
 
@@ -183,27 +177,15 @@ def _lateness(plans: Sequence[ReportPlan], batch: Sequence[ReportPlan]) -> tuple
 
 
 def _placed(
-    wanted: Sequence[ReportPlan],
-    cluster: Cluster,
-    first: Sequence[str],
-    fixed: Mapping[str, ReportPlan] = MappingProxyType({}),
+    wanted: Sequence[ReportPlan], cluster: Cluster, first: Sequence[str]
 ) -> list[ReportPlan]:
-    """Every plan where its cores are free: around those that are ``fixed``, those that are named
-    ``first`` before the others. What would be late waits until the others have their places: it
-    takes no deadline along with its own."""
+    """Every plan where its cores are free, those that are named ``first`` before the others. What
+    would be late waits until the others have their places: it takes no deadline along with its
+    own."""
     free = FreeCores(cluster)
     found: dict[int, ReportPlan] = {}
-
-    def keep(i: int, plan: ReportPlan) -> None:
-        found[i] = plan
-        for run in plan.runs:
-            free.take(run.start, run.seconds, plan.report.cores)
-
-    for i, plan in enumerate(wanted):
-        if plan.report.name in fixed:
-            keep(i, fixed[plan.report.name])
     order = sorted(
-        (i for i in range(len(wanted)) if i not in found),
+        range(len(wanted)),
         key=lambda i: (
             wanted[i].report.name not in first,
             wanted[i].safe_start(cluster) - wanted[i].report.reserve,
@@ -215,7 +197,9 @@ def _placed(
             if i not in found:
                 plan = _place(wanted[i], cluster, free)
                 if late_too or not plan.missing:
-                    keep(i, plan)
+                    found[i] = plan
+                    for run in plan.runs:
+                        free.take(run.start, run.seconds, plan.report.cores)
     return [found[i] for i in range(len(wanted))]
 
 

@@ -5,10 +5,12 @@ start are looked at, the least lax first, and last those that are late whatever 
 where its cores are free now, and else keeps the first place where they will be, so that nothing
 that is less urgent can delay it (conservative backfilling). A run is never stopped.
 
-What a report's next run is follows the day, not only the plan: an early run starts at its time with
-the rows that are there; once the source is complete the final run is next, whatever was planned
+What a report's next run is follows the day, not only the plan: an early run starts at its time, or
+when its cores are free, with the rows that are there, and is skipped if the time of the next one
+has come meanwhile; once the source is complete the final run is next, whatever was planned
 before it; and it starts at its planned time, or earlier if what arrived makes it longer than
-planned, so that its reserve is kept.
+planned, so that its reserve is kept. If a source is so late that the final run could no longer
+leave the reserve, what is there is done in one more early run.
 """
 
 from __future__ import annotations
@@ -54,13 +56,16 @@ class Attempt:
 
 @dataclass(slots=True)
 class ReportCourse:
-    """How a report went: its tries in order, and the instant of its result."""
+    """How a report went: its tries in order, the rows that it has ``done`` in so many ``committed``
+    runs, the last of them begun at ``last_commit``, and the instant of its result. Its cores are
+    ``busy_until`` an instant, and expected to be until ``expected_end``."""
 
     plan: ReportPlan
     turnout: Turnout
     tries: list[Attempt] = field(default_factory=list)
     done: int = 0
     committed: int = 0
+    last_commit: float = -math.inf
     busy_until: float = -math.inf
     expected_end: float = -math.inf
     finished: float = math.inf
@@ -130,6 +135,7 @@ def _first_events(courses: Sequence[ReportCourse], cluster: Cluster) -> list[flo
         events += [max(run.start, cluster.start) for run in course.plan.runs]
         complete = course.turnout.arrivals.complete_at
         events += [max(complete, cluster.start), max(_final_from(course), complete)]
+        events.append(max(_tight_from(course), cluster.start))
     heapq.heapify(events)
     return events
 
@@ -162,10 +168,31 @@ def _next(course: ReportCourse, now: float) -> _Next | None:
         if now < _final_from(course) - TICK:
             return None
         return _Next(course, there, _final_seconds(course), True, laxity)
-    planned = course.plan.runs[:-1]
-    if course.committed >= len(planned) or now < planned[course.committed].start - TICK:
+    if there == 0 or not (_is_due(course, now) or _is_tight(course, now, laxity)):
         return None
-    return _Next(course, there, report.cost.cost(there), False, laxity) if there > 0 else None
+    return _Next(course, there, report.cost.cost(there), False, laxity)
+
+
+def _is_due(course: ReportCourse, now: float) -> bool:
+    """Whether the time of a planned early run has come, and nothing was done since."""
+    begun = [run.start for run in course.plan.runs[:-1] if run.start <= now + TICK]
+    return bool(begun) and course.last_commit < begun[-1] - TICK
+
+
+def _is_tight(course: ReportCourse, now: float, laxity: float) -> bool:
+    """Whether the source is late, and a final run over all that is left would not leave the reserve
+    even if it started now: then what is there is done first (section 4.4)."""
+    report = course.plan.report
+    is_late = now >= course.plan.runs[-1].start - TICK
+    return is_late and laxity <= report.reserve + TICK and course.committed + 1 < report.at_most
+
+
+def _tight_from(course: ReportCourse) -> float:
+    """The instant from which on a source that is still not complete makes its report tight."""
+    report = course.plan.report
+    left = max(report.arrivals.total - course.done, 1)
+    rest = report.cost.cost(left) + report.cost.final_aggregation(course.committed + 1)
+    return max(course.plan.runs[-1].start, report.deadline - report.reserve - rest)
 
 
 def _final_seconds(course: ReportCourse) -> float:
@@ -203,7 +230,8 @@ def _dispatch(courses: Sequence[ReportCourse], cluster: Cluster, now: float) -> 
         free.take(start, one.seconds, cores)
         if start <= now + TICK:
             _start(one, now)
-            events += [one.course.busy_until, max(now, _final_from(one.course))]
+            later = (_final_from(one.course), _tight_from(one.course))
+            events += [one.course.busy_until, *(max(now, at) for at in later)]
     return events
 
 
@@ -222,5 +250,6 @@ def _start(one: _Next, now: float) -> None:
     if outcome == "done":
         course.done += one.rows
         course.committed += 1
+        course.last_commit = now
         if one.final:
             course.finished = end

@@ -35,7 +35,7 @@ class Tariff(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _EarlyRuns:
-    """The best way to so many early runs, the last of them at a candidate."""
+    """The cheapest way to so many early runs, the last of them at a candidate."""
 
     cost: float
     runs: tuple[PlannedRun, ...]
@@ -133,13 +133,12 @@ class RunTimes:
         """The batches that meet the deadline in the fewest runs, as far as the cluster is open, and
         one batch as early as possible: there is always a plan."""
         yield self.earliest_batch(tariff)
-        if not isinstance(self._latest, Feasible):
+        batches = self._latest.batches if isinstance(self._latest, Feasible) else ()
+        if not 0 < len(batches) <= self.report.at_most or batches[0].start < self._cluster.start:
             return
-        batches, way = self._latest.batches, _EarlyRuns(0.0, (), 0)
+        way = _EarlyRuns(0.0, (), 0)
         for batch in batches[:-1]:
-            if not self._cluster.is_open(batch.start, batch.end) or batch.start < (
-                self._cluster.start
-            ):
+            if not self._cluster.is_open(batch.start, batch.end):
                 return
             run = PlannedRun(start=batch.start, rows=batch.rows, seconds=batch.seconds)
             cost = self.report.cores * tariff.integral(batch.start, batch.end)

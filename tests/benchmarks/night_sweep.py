@@ -74,22 +74,35 @@ def run_warehouse(seed: int, reports: int, nights: int) -> WarehouseFigures:
     planned = plan_night(night.reports, night.cluster)
     planning_s = time.process_time() - started
     midnight = at_fixed_times(night.reports, night.cluster, (MIDNIGHT,))
-    three = at_fixed_times(night.reports, night.cluster, THREE)
-    days = [turnouts(random.Random(f"{seed}/{n}"), night) for n in range(nights)]
-    hindsight = _hindsight(night, days)
-    found = []
-    for day, best in zip(days, hindsight, strict=True):
-        ours, plain, early = (
-            run_night(plans, night.cluster, day) for plans in (planned.plans, midnight, three)
-        )
-        found.append(_figures(ours, plain, early, best))
     wanted = peak((r.start, r.end, p.report.cores) for p in midnight for r in p.runs)
     return WarehouseFigures(
-        nights=tuple(found),
+        nights=tuple(_nights(seed, night, planned.plans, nights)),
         peaks=(wanted, planned.peak),
         least=(_least_ceiling(night, _planned), _least_ceiling(night, _all_at_midnight)),
         planning_s=planning_s,
     )
+
+
+def run_overloaded(seed: int, nights: int) -> tuple[NightFigures, ...]:
+    """A warehouse of 400 reports with two fifths of its ceiling: no plan can meet all deadlines."""
+    generated = generate_night(1_000 + seed, 400)
+    night = GeneratedNight(generated.reports, _part(generated, 0.4))
+    planned = plan_night(night.reports, night.cluster)
+    return tuple(_nights(seed, night, planned.plans, nights))
+
+
+def _nights(
+    seed: int, night: GeneratedNight, planned: Sequence[ReportPlan], nights: int
+) -> Iterator[NightFigures]:
+    """The same nights by plan, with all at midnight, and at three times."""
+    midnight = at_fixed_times(night.reports, night.cluster, (MIDNIGHT,))
+    three = at_fixed_times(night.reports, night.cluster, THREE)
+    days = [turnouts(random.Random(f"{seed}/{n}"), night) for n in range(nights)]
+    for day, best in zip(days, _hindsight(night, days), strict=True):
+        ours, plain, early = (
+            run_night(plans, night.cluster, day) for plans in (planned, midnight, three)
+        )
+        yield _figures(ours, plain, early, best)
 
 
 def _figures(
@@ -161,7 +174,12 @@ def _part(night: GeneratedNight, part: float) -> Cluster:
 # -- the page ------------------------------------------------------------------------------------
 
 
-def section(found: Sequence[WarehouseFigures], reports: int, large_s: float) -> Iterator[str]:
+def section(
+    found: Sequence[WarehouseFigures],
+    overloaded: Sequence[NightFigures],
+    reports: int,
+    large_s: float,
+) -> Iterator[str]:
     """The lines of docs/schedule.md."""
     nights = [night for one in found for night in one.nights]
     yield f"{len(found)} warehouses of {reports} reports, {len(nights)} nights in all."
@@ -190,6 +208,13 @@ def section(found: Sequence[WarehouseFigures], reports: int, large_s: float) -> 
     yield f"Without a ceiling all at midnight would want {peaks[0]:,.0f} cores at once; the plan's"
     yield f"peak is {peaks[1]:,.0f}. A night of 1,000 reports is planned in {large_s:.1f} CPU s on"
     yield "one core."
+    if overloaded:
+        sums = [sum(night.missed[i] for night in overloaded) for i in range(3)]
+        yield ""
+        yield f"Overloaded, 400 reports and two fifths of the ceiling, {len(overloaded)} nights:"
+        yield f"the plan missed {sums[0]:,} deadlines, all at midnight {sums[1]:,}, three times"
+        yield f"{sums[2]:,}; of those that the plan missed, midnight would have met"
+        yield f"{sum(night.lost for night in overloaded):,}."
 
 
 def large_night_s() -> float:

@@ -26,7 +26,7 @@ from planner.schedule.minimum_batch import minimum_batch
 from planner.schedule.queries import Query, run_queries
 from planner.schedule.single import Feasible, schedule_single
 from planner.schedule.strategies import Strategy
-from tests.benchmarks.night_sweep import large_night_s, run_warehouse
+from tests.benchmarks.night_sweep import large_night_s, run_overloaded, run_warehouse
 from tests.benchmarks.night_sweep import section as night_section
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES, PaperQuery
@@ -246,8 +246,12 @@ def main() -> int:
         found = [run_case(case, given.orders) for case in tracked]
         seeds = bars.track(range(given.warehouses), description="warehouses")
         nights = [run_warehouse(seed, REPORTS, given.nights) for seed in seeds]
+        seeds = bars.track(range(given.warehouses), description="overloaded")
+        overloaded = [n for seed in seeds for n in run_overloaded(seed, max(1, given.nights // 7))]
     lines = section(found, given.orders)
-    night_lines = list(night_section(nights, REPORTS, large_night_s())) if nights else []
+    night_lines = (
+        list(night_section(nights, overloaded, REPORTS, large_night_s())) if nights else []
+    )
     print("\n".join([*lines, "", *night_lines]))
     if not given.no_page:
         write_section("bench-schedule", lines, PAGE)

@@ -15,7 +15,7 @@ def test_a_warehouse_of_some_reports():
         assert 0.9 < night.paid[0] / night.hindsight < 1.1
     assert found.peaks[1] < found.peaks[0]
     assert found.least[0] < found.least[1]
-    text = "\n".join(section([found], 150, 0.5))
+    text = "\n".join(section([found], found.nights, 150, 0.5))
     assert "1 warehouses of 150 reports, 1 nights in all." in text
     assert "met and the plan missed: 0." in text
 

@@ -99,6 +99,8 @@ def test_a_night_as_json(tmp_path, capsys):
     assert sum(r["rows"] for r in by_name["orders"]["runs"]) == 40_000_000
     assert [r["final"] for r in by_name["customers"]["runs"]][-1] is True
     assert len(by_name["customers"]["runs"]) <= 2
+    assert list(record["fits"]) == ["customers"]
+    assert record["fits"]["customers"]["error"] < 0.05
 
 
 def test_every_format_is_the_same_night(tmp_path, capsys):

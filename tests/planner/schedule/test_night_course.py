@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from planner.schedule.arrivals import steady
+from planner.schedule.arrivals import arrival_curve, steady
 from planner.schedule.cluster import Cluster
 from planner.schedule.many import at_fixed_times, plan_night
-from planner.schedule.night import NightReport
+from planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from planner.schedule.night_course import NightCourse, Turnout, run_night
 from planner.schedule.run_times import RunTimes
 from tests.benchmarks.nights import MIDNIGHT, as_it_was, generate_night
@@ -135,3 +135,40 @@ def test_surprises_cost_no_deadline_that_all_at_midnight_would_have_met(seed):
         at_fixed_times(night.reports, night.cluster, [MIDNIGHT]), night.cluster, turnouts
     )
     assert {c.name for c in found.missed} <= {c.name for c in batch.missed}
+
+
+def test_an_early_run_whose_time_has_gone_is_skipped():
+    """The first try holds its cores past the time of the second early run: one run does both."""
+    asked = report(arrivals=steady(0, 24 * H, 2400))
+    early = (
+        PlannedRun(start=10 * H, rows=1000, seconds=asked.cost.cost(1000)),
+        PlannedRun(start=11 * H, rows=100, seconds=asked.cost.cost(100)),
+        PlannedRun(start=20 * H, rows=900, seconds=asked.cost.cost(900)),
+    )
+    last = PlannedRun(start=24 * H, rows=400, seconds=asked.cost.cost(400) + 120)
+    plan = ReportPlan(report=asked, runs=(*early, last), cost=0.0)
+    lost = Turnout(arrivals=asked.arrivals, lost=frozenset({1}), lease=2 * H)
+    (course,) = run_night([plan], cluster(), {"r": lost}).reports
+    assert [(one.start / H, one.rows) for one in course.tries] == [
+        (10, 1000),
+        (12, 1200),
+        (20, 800),
+        (24, 400),
+    ]
+
+
+@pytest.mark.parametrize(("at_most", "missed"), [(4, False), (1, True)])
+def test_a_source_that_is_very_late_gets_one_more_early_run(at_most, missed):
+    """All but some rows are there at 23:00, the last ones at 02:20; a final run over everything
+    would then end an hour later, and the report is due at 03:00."""
+    asked = report(reserve=0.5 * H, at_most=at_most)
+    on = cluster()
+    plan = RunTimes(asked, on).best(on.prices)
+    assert len(plan.runs) == 1
+    arrivals = arrival_curve([(0, 0), (23 * H, 2300), (26.3 * H, 2300), (26.34 * H, 2400)])
+    (course,) = run_night([plan], on, {"r": Turnout(arrivals=arrivals)}).reports
+    assert bool(course.missing) is missed
+    if not missed:
+        first = 27 * H - asked.reserve - asked.cost.cost(2400)
+        then = first + asked.cost.cost(2300)
+        assert [(t.start, t.rows) for t in course.tries] == [(first, 2300), (then, 100)]

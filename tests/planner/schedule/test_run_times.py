@@ -14,6 +14,7 @@ from planner.schedule.batch_cost import linear_cost
 from planner.schedule.cluster import Cluster
 from planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from planner.schedule.run_times import RunTimes
+from planner.schedule.single import Feasible, schedule_single
 from tests.benchmarks.nights import generate_night
 from tests.planner.schedule.nights import H, cluster, report
 
@@ -146,3 +147,20 @@ def test_whatever_the_prices_a_plan_holds_and_is_no_dearer_than_batch(seed):
     found = _best(asked, on)
     batch = RunTimes(asked, on).earliest_batch(on.prices)
     assert found.rank <= batch.rank
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_deadline_that_one_report_alone_can_meet_is_met(seed):
+    """By the batches of section 3.1, if no candidates do it and there are not too many of them."""
+    draw = random.Random(seed)
+    asked = report(
+        arrivals=steady(0, 24 * H, 5000),
+        cost=linear_cost(draw.uniform(5, 300), draw.uniform(0.5, 4), per_batch=draw.uniform(0, 20)),
+        deadline=24 * H + draw.uniform(400, 3600),
+        at_most=6,
+    )
+    alone = schedule_single(asked.cost, asked.arrivals, asked.deadline)
+    found = _best(asked, cluster())
+    assert len(found.runs) <= 6
+    if isinstance(alone, Feasible) and len(alone.batches) <= 6:
+        assert found.missing == 0
