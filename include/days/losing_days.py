@@ -93,17 +93,10 @@ def why_batch(
     ``opening_s`` is what estimates have for opening a run of one stage.
     """
     before = [entry for entry in history if entry.day < day.isoformat()]
-    generations = list(_whole_generations(before, runs))
-    worked = {
-        found[-1].day: found
-        for found in generations
-        if len(found) > 1 or found[-1].method == "own-batch"
-    }
-    newest = [worked[name] for name in sorted(worked)][-losses:]
+    worked, measured = _days(before, runs)
+    newest = worked[-losses:]
     if not losses or len(newest) < losses:
         return ""
-    batch = {found[-1].day: found[-1] for found in generations if found[-1].method == "batch"}
-    measured = [batch[name] for name in sorted(batch)][-_BATCH_RUNS:]
     prices = _prices(measured or [run for found in newest for run in found], opening_s)
     if prices is None:
         return ""
@@ -113,6 +106,34 @@ def why_batch(
     if again or moved or not all(one.lost for one in judged):
         return ""
     return _sentence(judged, len(measured))
+
+
+def judge_days(
+    history: Sequence[LedgerEntry], *, runs: int, opening_s: float
+) -> tuple[tuple[JudgedDay, ...], int]:
+    """Judge every day of a ledger that worked early or was own batch, oldest first; none if no run
+    did enough to tell. Also says in how many of its newest runs batch was measured for that: 0
+    where it is only estimated. ``runs`` and ``opening_s`` are those of :func:`why_batch`."""
+    worked, measured = _days(history, runs)
+    prices = _prices(measured or [run for found in worked for run in found], opening_s)
+    judged = () if prices is None else tuple(_judged(found, prices) for found in worked)
+    return judged, len(measured)
+
+
+def _days(
+    history: Iterable[LedgerEntry], runs: int
+) -> tuple[list[tuple[LedgerEntry, ...]], list[LedgerEntry]]:
+    """The whole days that worked early or were own batch, and the newest batch runs, each oldest
+    first. Of several generations of a day the last one of its kind counts."""
+    generations = list(_whole_generations(history, runs))
+    worked = {
+        found[-1].day: found
+        for found in generations
+        if len(found) > 1 or found[-1].method == "own-batch"
+    }
+    batch = {found[-1].day: found[-1] for found in generations if found[-1].method == "batch"}
+    measured = [batch[name] for name in sorted(batch)][-_BATCH_RUNS:]
+    return [worked[name] for name in sorted(worked)], measured
 
 
 def _whole_generations(

@@ -45,6 +45,15 @@ def read_spec(store: StoreReader, report: str, digest: str) -> ReportSpec:
     return decode_report(store.get(spec_key(report, digest)))
 
 
+def newest_spec(store: StoreReader, report: str) -> ReportSpec | None:
+    """A report as it was on its newest day that is left; None if none is."""
+    for day in days_of(store, report):
+        for _, record in generations(store, report, parse_day(day)):
+            if record.opened_by is not None:
+                return read_spec(store, report, record.spec)
+    return None
+
+
 def days_of(store: StoreReader, report: str) -> Iterator[str]:
     """The days of a report that were ever opened, newest first."""
     return filter(_is_day, reversed(store.folders(report_folder(report))))

@@ -131,6 +131,8 @@ def test_everybody_sees_the_reports_whose_dag_they_may_read(place):
         assert refused.status_code == unknown.status_code == 404
         assert refused.text == unknown.text, "not even that it is there"
     assert place.guest.get("/forerun/runs/hidden/x").status_code == 404
+    assert place.guest.get("/forerun/reports/hidden").status_code == 404
+    assert place.admin.get("/forerun/reports/hidden").status_code == 200
 
 
 def test_a_day_and_its_plan_are_shown(place):
@@ -141,6 +143,9 @@ def test_a_day_and_its_plan_are_shown(place):
     plan = place.guest.get(f"/forerun/days/shown/{DAY}/plan").text
     assert "GROUP BY item" in plan
     assert 'href="#run-3-' in plan
+    report = place.guest.get("/forerun/reports/shown").text
+    assert f"/forerun/days/shown/{DAY}" in report
+    assert f"{DAY}: batch ran" in report
 
 
 def test_pages_run_no_script_and_load_nothing_from_elsewhere(place):
@@ -166,6 +171,7 @@ def test_pages_run_no_script_and_load_nothing_from_elsewhere(place):
         "days/shown/2026-02-30",
         "days/shown/2031-01-01",
         "days/shown/yesterday",
+        "reports/no%20report",
         "days/../2026-03-01",
         "days/%2e%2e%2f/2026-03-01",
         "days/shown%20x/2026-03-01",

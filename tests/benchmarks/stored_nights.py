@@ -443,6 +443,7 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
         time.sleep(0.4)
     some = [known[number % len(known)].name for number in range(asks)]
     took["day"] = [timed(f"/days/{name}/{day}") for name in some]
+    took["report"] = [timed(f"/reports/{name}") for name in some]
     took["plan"] = [timed(f"/days/{name}/{day}/plan") for name in some]
     old = day - timedelta(days=60)
     if store.folders(f"reports/{some[0]}/{old}"):

@@ -15,11 +15,12 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from forerun_airflow.pages.access import readable_dags, to_login
 from forerun_airflow.pages.render import Where, render
 from include.machine.wall_clock import utc_now
-from include.oncall.catalogue import days_opened_by, find_report, known_reports
+from include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
 from include.oncall.day_view import read_day_view
 from include.oncall.night import NightRow, grouped
 from include.oncall.night_reader import NightReader
 from include.oncall.plan_graph import read_plan_graph
+from include.oncall.savings import read_savings
 from include.reports.clock import parse_day
 from include.state.opening import default_store, open_store
 from include.state.store import StoreError
@@ -61,6 +62,7 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     app.add_exception_handler(ForerunError, _failed)
     page: dict[str, Any] = {"response_class": HTMLResponse}
     app.get("/", **page)(pages.night)
+    app.get("/reports/{report}", **page)(pages.report)
     app.get("/days/{report}/{day}", **page)(pages.day)
     app.get("/days/{report}/{day}/plan", **page)(pages.plan)
     app.get("/runs/{dag_id}/{run_id}")(pages.dag_run)
@@ -88,6 +90,12 @@ class _Pages:
         return render(
             "night.html", _where(request), night=night, rows=rows, groups=grouped(shown), show=show
         )
+
+    def report(self, request: Request, report: str, dags: frozenset[str] = DAGS) -> str:
+        """What the newest days of a report took, beside batch."""
+        known, reader = self._report(report, dags), self._reader
+        found = reader.ask(lambda: read_savings(reader.store, known.name))
+        return render("report.html", _where(request), report=known, savings=found)
 
     def day(self, request: Request, report: str, day: str, dags: frozenset[str] = DAGS) -> str:
         """A day in full."""
@@ -158,17 +166,22 @@ class _Pages:
         raise UnknownError
 
     def _row(self, report: str, day: str, dags: frozenset[str]) -> NightRow:
-        """The line of a day. What may not be seen is answered like what is not there."""
+        """The line of a day."""
         if parse_day(day).isoformat() != day:
             raise UnknownError
-        reader = self._reader
-        known = reader.ask(lambda: find_report(reader.store, report))
-        if known is None or known.dag_id not in dags:
-            raise UnknownError
+        known, reader = self._report(report, dags), self._reader
         row = reader.ask(lambda: reader.day(known, day))
         if row is None:
             raise UnknownError
         return row
+
+    def _report(self, report: str, dags: frozenset[str]) -> KnownReport:
+        """A report that may be seen. What may not is answered like what is not there."""
+        reader = self._reader
+        known = reader.ask(lambda: find_report(reader.store, report))
+        if known is None or known.dag_id not in dags:
+            raise UnknownError
+        return known
 
 
 @cache

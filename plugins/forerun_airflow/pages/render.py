@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 
 from forerun_airflow.pages import PREFIX, figures
 from forerun_airflow.pages.plan_drawing import plan_drawing
+from forerun_airflow.pages.savings_drawing import savings_drawing
 from forerun_airflow.pages.timeline import day_timelines, strip
 from planner.explain.reasons import reason_text
 
@@ -64,6 +65,10 @@ def _environment() -> Environment:
         parsed=datetime.fromisoformat,
     )
     environment.globals.update(
-        clock=figures.clock, timelines=day_timelines, strip=strip, plan_drawing=plan_drawing
+        savings_drawing=savings_drawing,
+        clock=figures.clock,
+        timelines=day_timelines,
+        strip=strip,
+        plan_drawing=plan_drawing,
     )
     return environment
