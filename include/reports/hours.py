@@ -2,8 +2,9 @@
 
 An author writes what holds from one clock time to another, over the 24 hours of a day; it holds on
 every day that the curve is asked for. On a day when clocks change, an hour that is skipped is
-skipped, and one that comes twice has its value twice: a curve over instants has neither a gap nor
-an overlap then (:mod:`include.reports.clock`).
+skipped, and one that comes twice has its value twice; a time within a skipped hour means what
+:mod:`include.reports.clock` says, or the end of that hour if what follows begins there. So a curve
+over instants has neither a gap nor an overlap on such a day.
 """
 
 from __future__ import annotations

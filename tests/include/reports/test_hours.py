@@ -41,10 +41,14 @@ def test_an_hour_that_is_skipped_is_skipped():
     assert curve.at(_at("2026-03-29T03:00")) == 3
 
 
-def test_pieces_within_a_skipped_hour_vanish():
-    pieces = _hours(("00:00", "02:15", 1), ("02:15", "02:45", 2), ("02:45", "24:00", 3))
+@pytest.mark.parametrize("times", [("02:15", "02:45"), ("02:30", "03:00"), ("01:30", "02:30")])
+def test_times_within_a_skipped_hour_make_no_gap_and_no_overlap(times):
+    """02:30 does not exist and means 03:30, which is after what 03:00 means."""
+    start, end = times
+    pieces = _hours(("00:00", start, 1), (start, end, 2), (end, "24:00", 3))
     curve = daily_curve(pieces, date(2026, 3, 29), 1, BERLIN, "the price")
     assert curve.end - curve.start == 23 * 3600
+    assert curve.at(_at("2026-03-29T01:00")) == 1
     assert curve.at(_at("2026-03-29T05:00")) == 3
 
 
