@@ -43,8 +43,8 @@ STARTS = ("run_start", "stage_start", "join_start", "member_start")
 class Prices:
     """The defaults are those of Spark. Below ``broadcast_bytes`` a side of a join is broadcast, up
     to ``hash_side_bytes`` it is hashed rather than sorted; below ``counted_bytes`` it is broadcast
-    if it was computed and counted before. ``partial_tasks``: by how many tasks
-    rows are grouped where they are, before the groups are moved; 0 if they never are.
+    if it was computed and counted before, which is done with ``counts_sides``. ``partial_tasks``:
+    by how many tasks rows are grouped where they are, before they are moved; 0 if they never are.
     ``placed_unions``: rows that are in place in every branch are so in their union. In Spark a join
     shuffles a union of bucketed tables again. ``buckets``: rows that are kept by a key are in place
     for who wants them by it; without, nothing is kept by a key. ``run_start`` is what an
@@ -86,6 +86,7 @@ class Prices:
     placed_unions: bool = False
     buckets: bool = True
     own_batch: bool = True
+    counts_sides: bool = False
 
     def of(self, name: str) -> float:
         """Return one of the prices that :data:`WORK` and :data:`STARTS` name."""
@@ -119,7 +120,7 @@ class Prices:
 
     def with_counted_sides(self) -> Prices:
         """The prices of joins whose small sides are computed and counted before their stage."""
-        return replace(self, broadcast_bytes=max(self.broadcast_bytes, self.counted_bytes))
+        return replace(self, counts_sides=True)
 
     def without_starts(self) -> Prices:
         """The prices of an engine whose stages and joins cost nothing over no rows."""

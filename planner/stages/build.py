@@ -34,6 +34,7 @@ from planner.contract.plan_v1 import (
 )
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
+from planner.cost.small_sides import small_side
 from planner.cost.work import work_of
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.memo.memo import GroupId
@@ -42,7 +43,7 @@ from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
 from planner.stages.exact_sums import ExactSums
-from planner.stages.small_sides import SmallSides, small_side
+from planner.stages.small_sides import SmallSides, is_known
 from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
@@ -256,9 +257,9 @@ class StageBuilder:
         if not isinstance(node, Join) or not self._context.small_sides:
             return None
         joined = replace(node, left=inputs[0], right=inputs[1])
-        side = small_side(
-            joined, (self._size(below[0]), self._size(below[1])), self._context.prices
-        )
+        sizes = self._size(below[0]), self._size(below[1])
+        known = is_known(inputs[0]), is_known(inputs[1])
+        side = small_side(joined, sizes, known, self._context.prices)
         if side is not None:
             large = below[1 - side]
             if large[1] and self._chosen.entry(self._index, large).placed:

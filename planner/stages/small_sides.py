@@ -18,8 +18,6 @@ from collections.abc import Mapping
 
 from planner.algebra.relational import (
     Aggregate,
-    Join,
-    JoinKind,
     Project,
     Relation,
     Scan,
@@ -28,30 +26,7 @@ from planner.algebra.relational import (
 )
 from planner.algebra.types import Column
 from planner.contract.plan_v1 import SIDE, ColumnSpec, SmallSide
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
 from planner.sql.printer import to_sql
-
-_MANY_ROWS = 1_000_000
-"""Of the other side, so that a job more is not worth mentioning."""
-_TIMES = 10
-"""... and so many times the rows of the small one."""
-_GUESSED = 8
-"""How many times the largest side that is broadcast an estimate may be to be tried."""
-_KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
-
-
-def small_side(join: Join, sizes: tuple[Size, Size], prices: Prices) -> int | None:
-    """Return which side of a join is to be computed first, or None."""
-    if join.kind not in _KINDS:
-        return None
-    side = 1
-    if join.kind is JoinKind.INNER and sizes[0].bytes < sizes[1].bytes:
-        side = 0
-    small, large = sizes[side], sizes[1 - side]
-    if large.rows < max(_MANY_ROWS, _TIMES * small.rows) or _is_known(join.inputs[side]):
-        return None
-    return side if small.bytes < _GUESSED * prices.broadcast_bytes else None
 
 
 class SmallSides:
@@ -89,7 +64,7 @@ class SmallSides:
         return any(leaf.source == side.view for side in self.made)
 
 
-def _is_known(relation: Relation) -> bool:
+def is_known(relation: Relation) -> bool:
     """Return whether the engine knows the size anyway: of a table as it lies, of constant rows and
     of the one row of an aggregate without keys."""
     while isinstance(relation, Project):

@@ -20,11 +20,13 @@ from planner.algebra.relational import (
     Relation,
     Scan,
     UnionAll,
+    Values,
     Window,
 )
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
+from planner.cost.small_sides import small_side
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import BorrowedRows, Reference, Stamped
 from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
@@ -235,7 +237,8 @@ class AlternativeEnumerator:
         if isinstance(node, Join):
             if expression.id not in self._keys:
                 self._keys[expression.id] = join_keys(node)
-            return _join(node, plain, self._keys[expression.id], key, self.prices)
+            counted = self._counted_first(node, plain)
+            return _join(node, plain, self._keys[expression.id], key, self.prices, counted)
         if isinstance(node, Aggregate) and node.keys:
             return _aggregate(node, requirements, sizes, output, own, self.prices)
         if isinstance(node, Window) and (together := window_key(node)):
@@ -261,6 +264,37 @@ class AlternativeEnumerator:
                 )
             ]
         return [PhysicalAlternative(own, requirements)]
+
+    def _counted_first(self, node: Join, plain: _Plain) -> int | None:
+        """Return the input that the run computes and counts before the join and is then expected to
+        broadcast."""
+        if not self.prices.counts_sides:
+            return None
+        left, right = plain.requirements
+        known = self._is_known(left.group), self._is_known(right.group)
+        sizes = plain.sizes[0], plain.sizes[1]
+        side = small_side(node, sizes, known, self.prices)
+        return None if side is None or sizes[side].bytes >= self.prices.counted_bytes else side
+
+    def _is_known(self, group: GroupId) -> bool:
+        """Return whether the engine can tell the size of a group: of a table as it lies, of
+        constant rows and of the one row of an aggregate without keys."""
+        seen: set[GroupId] = set()
+        waiting = [group]
+        while waiting:
+            group = self._memo.leader(waiting.pop())
+            if group in seen:
+                continue
+            seen.add(group)
+            for expression in self._memo.alternatives(group):
+                node = expression.node
+                if isinstance(node, Scan | Values | BorrowedRows):
+                    return True
+                if isinstance(node, Aggregate) and not node.keys:
+                    return True
+                if isinstance(node, Project):
+                    waiting.append(expression.inputs[0].group)
+        return False
 
     def _scan(self, expression: Expression, node: Scan, span: Span) -> float:
         size = self.size(expression.group, False, span)
@@ -312,14 +346,23 @@ class AlternativeEnumerator:
 
 
 def _join(
-    node: Join, plain: _Plain, keys: tuple[Key, Key], key: Key, prices: Prices
+    node: Join,
+    plain: _Plain,
+    keys: tuple[Key, Key],
+    key: Key,
+    prices: Prices,
+    counted: int | None,
 ) -> list[PhysicalAlternative]:
-    """Enumerate a broadcast join, if a side is small enough or there is no equi-join key, and a
-    shuffled join for each distribution that its output has."""
+    """Enumerate a broadcast join, if a side is small enough, is ``counted`` before or there is no
+    equi-join key, and a shuffled join for each distribution that its output has."""
     requirements, sizes, output, own = plain
     left, right = keys
     alternatives = []
     small = operators.broadcast_side(node, sizes[0], sizes[1], prices)
+    if small is None and left and counted is not None:
+        small = counted
+        rows = output.rows
+        own = round(operators.joined(sizes[0], sizes[1], rows, broadcast=True, prices=prices))
     if small is not None or not left:
         alternatives.append(PhysicalAlternative(own, requirements))
         probe = None if small is None else 1 - small

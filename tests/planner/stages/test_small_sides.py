@@ -10,9 +10,10 @@ from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.api import plan
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK
+from planner.cost.small_sides import small_side
 from planner.errors import RequestError
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.stages.small_sides import SmallSides, small_side
+from planner.stages.small_sides import SmallSides, is_known
 
 LEFT, RIGHT = (Column(ColumnId(i), "k", BIGINT) for i in (1, 2))
 FEW = Literal("5", BIGINT)
@@ -50,7 +51,7 @@ BOTH = filtered(LEFT, "a"), filtered(RIGHT, "b")
     ],
 )
 def test_the_small_one_that_spark_can_send(kind, sizes, side):
-    assert small_side(join(kind, *BOTH), sizes, SPARK) == side
+    assert small_side(join(kind, *BOTH), sizes, (False, False), SPARK) == side
 
 
 @pytest.mark.parametrize(
@@ -62,9 +63,10 @@ def test_the_small_one_that_spark_can_send(kind, sizes, side):
     ],
 )
 def test_not_what_the_engine_knows_the_size_of(known):
-    condition = equals(LEFT, RIGHT) if known.columns else Literal("true", BOOLEAN)
-    joined = Join(JoinKind.INNER, BOTH[0], known, condition)
-    assert small_side(joined, (LARGE, SMALL), SPARK) is None
+    assert is_known(known)
+    assert not is_known(BOTH[1])
+    joined = join(JoinKind.INNER, *BOTH)
+    assert small_side(joined, (LARGE, SMALL), (False, True), SPARK) is None
 
 
 def test_rows_that_are_read_twice_are_computed_once():
