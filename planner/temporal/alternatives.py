@@ -20,7 +20,6 @@ from planner.algebra.relational import (
     Relation,
     Scan,
     UnionAll,
-    Values,
     Window,
 )
 from planner.cost import operators
@@ -31,6 +30,7 @@ from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import BorrowedRows, Reference, Stamped
 from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
 from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.known_sizes import has_known_size
 from planner.temporal.space import (
     Key,
     Space,
@@ -271,30 +271,10 @@ class AlternativeEnumerator:
         if not self.prices.counts_sides:
             return None
         left, right = plain.requirements
-        known = self._is_known(left.group), self._is_known(right.group)
+        known = has_known_size(self._memo, left.group), has_known_size(self._memo, right.group)
         sizes = plain.sizes[0], plain.sizes[1]
         side = small_side(node, sizes, known, self.prices)
         return None if side is None or sizes[side].bytes >= self.prices.counted_bytes else side
-
-    def _is_known(self, group: GroupId) -> bool:
-        """Return whether the engine can tell the size of a group: of a table as it lies, of
-        constant rows and of the one row of an aggregate without keys."""
-        seen: set[GroupId] = set()
-        waiting = [group]
-        while waiting:
-            group = self._memo.leader(waiting.pop())
-            if group in seen:
-                continue
-            seen.add(group)
-            for expression in self._memo.alternatives(group):
-                node = expression.node
-                if isinstance(node, Scan | Values | BorrowedRows):
-                    return True
-                if isinstance(node, Aggregate) and not node.keys:
-                    return True
-                if isinstance(node, Project):
-                    waiting.append(expression.inputs[0].group)
-        return False
 
     def _scan(self, expression: Expression, node: Scan, span: Span) -> float:
         size = self.size(expression.group, False, span)
