@@ -25,12 +25,11 @@ from planner.algebra.relational import (
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
-from planner.cost.small_sides import small_side
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import BorrowedRows, Reference, Stamped
 from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
+from planner.temporal.counted_sides import counted_side
 from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.known_sizes import has_known_size
 from planner.temporal.space import (
     Key,
     Space,
@@ -237,7 +236,8 @@ class AlternativeEnumerator:
         if isinstance(node, Join):
             if expression.id not in self._keys:
                 self._keys[expression.id] = join_keys(node)
-            counted = self._counted_first(node, plain)
+            groups = [requirement.group for requirement in plain.requirements]
+            counted = counted_side(self._memo, node, groups, plain.sizes, self.prices)
             return _join(node, plain, self._keys[expression.id], key, self.prices, counted)
         if isinstance(node, Aggregate) and node.keys:
             return _aggregate(node, requirements, sizes, output, own, self.prices)
@@ -264,17 +264,6 @@ class AlternativeEnumerator:
                 )
             ]
         return [PhysicalAlternative(own, requirements)]
-
-    def _counted_first(self, node: Join, plain: _Plain) -> int | None:
-        """Return the input that the run computes and counts before the join and is then expected to
-        broadcast."""
-        if not self.prices.counts_sides:
-            return None
-        left, right = plain.requirements
-        known = has_known_size(self._memo, left.group), has_known_size(self._memo, right.group)
-        sizes = plain.sizes[0], plain.sizes[1]
-        side = small_side(node, sizes, known, self.prices)
-        return None if side is None or sizes[side].bytes >= self.prices.counted_bytes else side
 
     def _scan(self, expression: Expression, node: Scan, span: Span) -> float:
         size = self.size(expression.group, False, span)

@@ -1,10 +1,26 @@
-"""Of which groups an engine can tell the size by itself."""
+"""Which side of a join a run computes and counts first, and is then expected to broadcast."""
 
 from __future__ import annotations
 
-from planner.algebra.relational import Aggregate, Project, Scan, Values
+from collections.abc import Sequence
+
+from planner.algebra.relational import Aggregate, Join, Project, Scan, Values
+from planner.cost.operators import Size
+from planner.cost.prices import Prices
+from planner.cost.small_sides import small_side
 from planner.memo.memo import GroupId, Memo
 from planner.memo.reference import BorrowedRows
+
+
+def counted_side(
+    memo: Memo, join: Join, groups: Sequence[GroupId], sizes: Sequence[Size], prices: Prices
+) -> int | None:
+    """Return that input of a join over these groups, if the prices are of such runs."""
+    if not prices.counts_sides:
+        return None
+    known = has_known_size(memo, groups[0]), has_known_size(memo, groups[1])
+    side = small_side(join, (sizes[0], sizes[1]), known, prices)
+    return None if side is None or sizes[side].bytes >= prices.counted_bytes else side
 
 
 def has_known_size(memo: Memo, group: GroupId) -> bool:
