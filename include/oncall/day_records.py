@@ -90,12 +90,13 @@ def day_mark(store: StoreReader, report: str, day: str) -> tuple[object, ...]:
 
 
 def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | None:
-    """Read the newest generation of a day; None if there is none that clean-up has left.
+    """Read the newest generation of a day that a DAG run has opened; None if there is none that
+    clean-up has left.
 
     Raises :class:`include.state.store.StoreError` and :class:`planner.errors.ContractError`.
     """
     at_day = date.fromisoformat(day)
-    known = generations(store, report, at_day)
+    known = [one for one in generations(store, report, at_day) if one[1].opened_by]
     if not known:
         return None
     at, record = known[0]

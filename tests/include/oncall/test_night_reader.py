@@ -68,6 +68,16 @@ def test_a_report_that_no_dag_runs_is_in_no_night(tmp_path):
     assert reader(case, at(13)).night().rows == ()
 
 
+def test_a_generation_that_no_dag_run_has_opened_is_passed_over(case):
+    by_hand = open_generation(case.store_uri, case.spec, DAY, trigger="by hand", now=at(1))
+    assert by_hand.at.generation == "2"
+    (row,) = reader(case, at(13)).night().rows
+    assert row.records.at.generation == "1"
+    following = DAY + dt.timedelta(days=1)
+    open_generation(case.store_uri, case.spec, following, trigger="by hand", now=at(25))
+    assert [row.day for row in reader(case, at(26)).night().rows] == [DATE]
+
+
 def test_the_row_of_a_day(case):
     (row,) = reader(case, at(17)).night().of({"sums"})
     assert (row.report, row.day, row.group) == (SUMS, DATE, "night")
