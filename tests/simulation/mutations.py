@@ -106,12 +106,12 @@ MUTATIONS = (
         ("        backoff.wait()", "        return key, read_pin(store, key)"),
     ),
     _one(
-        "a generation is opened whether it is there or not", prepare.open_generation,
+        "a generation is opened whether it is there or not", prepare._open,
         ("store.put_if_absent(opened.at.record, encode(record))",
          "(store.put(opened.at.record, encode(record)) or True)"),
     ),
     _one(
-        "closed numbers of generations are given out again", prepare.open_generation,
+        "closed numbers of generations are given out again", prepare._open,
         ("max(newest, closed, ", "max(newest, "), (" and not opened.is_closed()", ""),
     ),
     _one(

@@ -39,6 +39,10 @@ DELIVERIES = (
 )
 
 
+SHARES = FIRST.replace("AS cost", "AS cost, (SELECT sum(price) FROM sales) AS whole")
+"""A report that keeps rows by a key and states."""
+
+
 def small() -> dict[str, str]:
     """Settings for applications on two workers with a core and little memory each."""
     return {
@@ -136,10 +140,10 @@ def test_a_day_on_a_cluster_that_shares_nothing_but_the_store(
 ) -> None:
     bucket = use_bucket(versitygw_server, monkeypatch)
     place = Away(tmp_path / "airflow", sail, arrived=(0.6, 0.8, 1.0), bucket=bucket)
-    at = place.open("night", FIRST)
+    at = place.open("night", SHARES)
     for run, (sales, returns) in enumerate(DELIVERIES, start=1):
         place.deliver(run, sales, returns)
-        prepared = place.plan(at, FIRST, run)
+        prepared = place.plan(at, SHARES, run)
         assert not prepared.skip_reason
         arguments = ("--plan", prepared.plan_uri, "--run", str(run), "--attempt", f"a{run}")
         done = driver.submit(*arguments, uri=place.uri)
@@ -147,7 +151,7 @@ def test_a_day_on_a_cluster_that_shares_nothing_but_the_store(
         assert os.environ["AWS_SECRET_ACCESS_KEY"] not in done.stdout + done.stderr
     commit = read_commit(open_store(place.uri), at, 3)
     assert commit is not None
-    place.check(commit, FIRST)
+    place.check(commit, SHARES)
     assert {family.kind for family in prepared.result.plan.families} == {"shuffle", "state"}
     applications = driver.events()
     assert len(applications) == 3
