@@ -13,7 +13,7 @@ from include.days.fitted_prices import executed_runs, forget_prices, prices_in, 
 from include.state.opening import open_store
 from planner.cost.calibration import Calibration, ExecutedRun, Fit, calibrate
 from planner.cost.prices import SPARK, STARTS, WORK, Prices
-from planner.errors import ForerunError
+from planner.errors import ForerunError, RequestError
 
 _LEAST_RUNS = 10
 """Fewer runs tell nothing that Forerun's own prices do not know better."""
@@ -28,7 +28,9 @@ class NotEnoughRunsError(ForerunError):
 def calibrate_command(
     stores: Annotated[
         list[str],
-        typer.Argument(metavar="STORE...", help="Folders, file:// or s3://; the first is changed."),
+        typer.Argument(
+            metavar="STORE", help="Folder, file:// or s3://. Of several, the first is changed."
+        ),
     ],
     apply: Annotated[
         bool, typer.Option("--apply", help="Plan all reports of the first store with the outcome.")
@@ -40,10 +42,14 @@ def calibrate_command(
 ) -> int:
     """Fit the prices of rows, bytes and starts to the runs in the ledgers of stores, and show how
     well the prices fit them before and after. Nothing changes without --apply."""
+    if reset and (apply or as_json):
+        raise RequestError(
+            "--reset fits nothing", hint="Give it alone, or --apply to plan with fitted prices."
+        )
     opened = [open_store(uri) for uri in stores]
     if reset:
         forget_prices(opened[0])
-        console.say(f"{stores[0]}: planned with the prices that Forerun comes with")
+        console.say(f"{stores[0]} is planned with the prices that Forerun comes with from now on")
         return 0
     runs = [run for store in opened for run in executed_runs(store)]
     _enough(runs)

@@ -69,9 +69,12 @@ def prices_in(store: StoreReader, asked: Prices) -> Prices:
 
 
 def _executed(entry: LedgerEntry) -> ExecutedRun:
+    process_s = entry.process_cpu_s
+    if entry.executor_cpu_s > process_s:  # executors on other machines: the process is the driver
+        process_s += entry.executor_cpu_s
     return ExecutedRun(
         entry.report,
         tuple(ExecutedStage(dict(one.work), one.executor_cpu_s) for one in entry.stages),
         entry.executor_cpu_s,
-        entry.process_cpu_s if entry.runs_in_application == 1 else None,
+        process_s if entry.runs_in_application == 1 else None,
     )

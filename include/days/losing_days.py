@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from statistics import median_low
 
 from include.state.ledger_entry import LedgerEntry
-from planner.materialize.objective import MICRO
+from planner.cost.constants import MICRO
 
 _TRY_AGAIN = timedelta(days=14)
 """Early work is tried again so long after its last day: one losing day in a fortnight costs little,

@@ -54,8 +54,8 @@ from include.state.scratch_store import ScratchStore
 from include.state.store import Store, StoreReader
 from planner.api import PlanResult, plan
 from planner.contract import decode_plan, encode_plan
+from planner.cost.constants import MICRO
 from planner.errors import RequestError
-from planner.materialize.objective import MICRO
 from planner.request import (
     Committed,
     Method,

@@ -20,8 +20,8 @@ from include.state.records import Manifest, RunCommit
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 from planner.contract.plan_v1 import Run
+from planner.cost.constants import MICRO
 from planner.explain import flow
-from planner.materialize.objective import MICRO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

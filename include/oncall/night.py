@@ -9,7 +9,7 @@ from datetime import datetime
 from include.oncall.catalogue import KnownReport
 from include.oncall.day_records import DayRecords
 from include.oncall.standing import SEVERITIES, Severity, Standing, plan_sentence, standing
-from planner.materialize.objective import MICRO
+from planner.cost.constants import MICRO
 
 _ORDER = tuple(SEVERITIES)
 

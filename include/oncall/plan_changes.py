@@ -9,7 +9,7 @@ from include.oncall.day_records import PlanFile
 from include.oncall.standing import plan_sentence
 from include.state.records import RunCommit
 from planner.contract import Plan
-from planner.materialize.objective import MICRO
+from planner.cost.constants import MICRO
 
 _NOTICED = 0.01
 """Costs and fractions that differ by less than this share are the same to a reader."""

@@ -15,8 +15,8 @@ from include.state.records import RunCommit, StageMetrics
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 from planner.contract.plan_v1 import ArtifactOutput, FamilyInput, Run, SourceInput, Stage
+from planner.cost.constants import MICRO
 from planner.explain.sql import statements
-from planner.materialize.objective import MICRO
 
 RESULT = "result"
 """The lane of the report itself."""

@@ -15,7 +15,7 @@ from include.days.losing_days import judge_days
 from include.oncall.catalogue import newest_spec
 from include.state.ledger_entry import LedgerEntry
 from include.state.store import StoreReader
-from planner.materialize.objective import MICRO
+from planner.cost.constants import MICRO
 from planner.request import Settings
 
 _DAYS = 30

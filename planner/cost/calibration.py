@@ -18,10 +18,11 @@ the further off a stage is, the less it counts (Cauchy's weights, fitted again u
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from planner.cost.constants import MICRO
 from planner.cost.prices import WORK, Prices
 from planner.cost.work import Work
 
@@ -35,12 +36,14 @@ _CREDIBLE = 0.3
 """An error that is this share of what was measured counts half."""
 _ROUNDS = 8
 _SWEEPS = 40
-_MICRO = 1e6
 _OUTSIDE = 1.15
 """What CPU of executors is taken to count in their process before anything is known."""
 _COLD = 0.4
 """The same of what part of starting a stage or a join executors do: code runs cold at first."""
 _IN_EXECUTORS = ("stage_start", "join_start")
+
+_Rows = Sequence[tuple[Sequence[float], float]]
+"""What each factor is multiplied by, and what the sum should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ def calibrate(runs: Sequence[ExecutedRun], prices: Prices) -> Calibration:
 
 def estimate_s(work: Work, prices: Prices) -> float:
     """Return what work should take, in seconds of CPU."""
-    return sum(prices.of(name) * count for name, count in work.items()) / _MICRO
+    return sum(prices.of(name) * count for name, count in work.items()) / MICRO
 
 
 def _fitted(runs: Sequence[ExecutedRun], prices: Prices) -> Prices:
@@ -131,17 +134,23 @@ def _executor_prices(runs: Sequence[ExecutedRun], prices: Prices) -> dict[str, f
     was |= {name: _COLD * prices.of(name) / _OUTSIDE for name in _IN_EXECUTORS}
     rows = [
         (
-            [price * stage.work.get(name, 0.0) / _MICRO for name, price in was.items()],
+            [price * stage.work.get(name, 0.0) / MICRO for name, price in was.items()],
             stage.executor_s,
         )
         for run in runs
         for stage in run.stages
     ]
-    ratios = sorted(took / sum(row) for row, took in rows if sum(row))
-    level = ratios[len(ratios) // 2]
-    factors = _solved(rows, [level] * len(was))
+    factors = _solved(rows, [_level(rows)] * len(was))
     fitted = zip(was.items(), factors, strict=True)
     return {name: price * factor for (name, price), factor in fitted}
+
+
+def _level(rows: _Rows) -> float:
+    """Return by how much all prices together are off: the median over the stages that took long
+    enough to tell."""
+    ratios = [(took, took / sum(row)) for row, took in rows if took > 0 and sum(row) > 0]
+    long = [ratio for took, ratio in ratios if took >= _LEAST_S]
+    return statistics.median(long or [ratio for _, ratio in ratios] or [1.0])
 
 
 def _process_prices(runs: Sequence[ExecutedRun], prices: Prices) -> tuple[float, dict[str, float]]:
@@ -152,7 +161,7 @@ def _process_prices(runs: Sequence[ExecutedRun], prices: Prices) -> tuple[float,
         (
             [
                 _OUTSIDE * run.executor_s,
-                *(price * run.work.get(name, 0.0) / _MICRO for name, price in was.items()),
+                *(price * run.work.get(name, 0.0) / MICRO for name, price in was.items()),
             ],
             run.process_s or 0.0,
         )
@@ -161,10 +170,6 @@ def _process_prices(runs: Sequence[ExecutedRun], prices: Prices) -> tuple[float,
     outside, *factors = _solved(rows, [1.0] * (len(was) + 1))
     fitted = zip(was.items(), factors, strict=True)
     return outside * _OUTSIDE, {name: price * factor for (name, price), factor in fitted}
-
-
-_Rows = Sequence[tuple[Sequence[float], float]]
-"""What each factor is multiplied by, and what the sum should be."""
 
 
 def _solved(rows: _Rows, near: Sequence[float]) -> list[float]:
@@ -223,13 +228,12 @@ def _fit(pairs: Sequence[tuple[float, float]]) -> Fit:
 
 
 def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return Spearman's correlation of pairs: Pearson's of their ranks, equal ones at their mean
-    rank; 1 where there is nothing to tell apart."""
+    """Return Spearman's correlation of pairs, of which there are at least two: Pearson's of their
+    ranks, equal ones at their mean rank; 1 where there is nothing to tell apart."""
     one, other = (_ranks([pair[side] for pair in pairs]) for side in (0, 1))
-    mean = (len(pairs) - 1) / 2
-    together = sum((a - mean) * (b - mean) for a, b in zip(one, other, strict=True))
-    spread = math.sqrt(sum((a - mean) ** 2 for a in one) * sum((b - mean) ** 2 for b in other))
-    return together / spread if spread else 1.0
+    if len(set(one)) < 2 or len(set(other)) < 2:
+        return 1.0
+    return statistics.correlation(one, other)
 
 
 def _ranks(values: Sequence[float]) -> list[float]:

@@ -14,6 +14,9 @@ Origin "TPC-H 10": seen in days and batches at scale 10, as it says.
 
 from __future__ import annotations
 
+MICRO = 1_000_000
+"""Millionths in a CPU second: costs are integers in millionths of a CPU second."""
+
 RUN_START = 9_200_000.0
 """Open a run: start an application, its JVM and its session, and end it. Fitted."""
 

@@ -5,7 +5,15 @@ The stages do it (:mod:`planner.stages.small_sides`, which says why), and own ba
 
 from __future__ import annotations
 
-from planner.algebra.relational import Join, JoinKind
+from planner.algebra.relational import (
+    Aggregate,
+    Join,
+    JoinKind,
+    Relation,
+    Scan,
+    StateRead,
+    Values,
+)
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 
@@ -18,11 +26,19 @@ _GUESSED = 8
 _KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 
 
+def tells_size(node: Relation) -> bool:
+    """Return whether the engine knows the size of what an operator gives without computing it: of
+    a table as it lies, of constant rows, and of the one row of an aggregate without keys."""
+    if isinstance(node, Aggregate):
+        return not node.keys
+    return isinstance(node, Scan | StateRead | Values)
+
+
 def small_side(
     join: Join, sizes: tuple[Size, Size], known: tuple[bool, bool], prices: Prices
 ) -> int | None:
-    """Return which side of a join is to be computed first, or None. Of a side that is ``known``,
-    such as a table as it lies, the engine can tell the size anyway."""
+    """Return which side of a join is to be computed first, or None. Of a side that is ``known``
+    (:func:`tells_size`), computed row by row or not, the engine can tell the size anyway."""
     if join.kind not in _KINDS:
         return None
     side = 1

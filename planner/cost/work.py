@@ -48,6 +48,7 @@ class Charge(float):
 
     __rmul__ = __mul__
 
+    # A float gives a whole number here, which could not know its work.
     def __round__(self, digits: SupportsIndex | None = None) -> Charge:  # type: ignore[override]
         return Charge(
             round(float(self)) if digits is None else round(float(self), digits), self.work

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.cost.constants import MICRO
 from planner.explain.methods import NAMES
 from planner.materialize.candidate import Candidate
-from planner.materialize.objective import MICRO, OBJECTIVES, Objective
+from planner.materialize.objective import OBJECTIVES, Objective
 from planner.result import PlanResult
 
 

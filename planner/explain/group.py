@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.cost.constants import MICRO
 from planner.explain import record, tree
-from planner.materialize.objective import MICRO
 from planner.report_group import GroupPlan, Member
 from planner.request import TimePoint
 from planner.result import PlanResult

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.cost.constants import MICRO
 from planner.materialize.candidate import Candidate
-from planner.materialize.objective import MICRO
 from planner.materialize.portfolio import MethodPlan
 from planner.result import PlanResult
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.contract.plan_v1 import FamilyInput, Plan, Run, Stage
+from planner.cost.constants import MICRO
 from planner.explain.tree import stage_target
-from planner.materialize.objective import MICRO
 from planner.sql.names import quote
 
 

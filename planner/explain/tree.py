@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from planner.algebra.describe import label
 from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
+from planner.cost.constants import MICRO
 from planner.explain import methods
 from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch, why_own
 from planner.explain.reasons import reason_text
-from planner.materialize.objective import MICRO
 from planner.materialize.portfolio import MethodPlan
 from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from planner.request import PlanRequest, TimePoint
 
-MICRO = 1_000_000
-"""Millionths in a CPU second: costs are integers in millionths of a CPU second."""
 WEIGHT_STEPS = 1_000_000_000
 """The weight of the most expensive run in the temporal search. The weights of the others are
 rounded to integers below it, so only their ratios count, and prices may differ by a factor of a

@@ -16,16 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import (
-    Aggregate,
-    Project,
-    Relation,
-    Scan,
-    StateRead,
-    Values,
-)
+from planner.algebra.relational import Project, Relation, Scan
 from planner.algebra.types import Column
 from planner.contract.plan_v1 import SIDE, ColumnSpec, SmallSide
+from planner.cost.small_sides import tells_size
 from planner.sql.printer import to_sql
 
 
@@ -65,10 +59,7 @@ class SmallSides:
 
 
 def is_known(relation: Relation) -> bool:
-    """Return whether the engine knows the size anyway: of a table as it lies, of constant rows and
-    of the one row of an aggregate without keys."""
+    """Return whether the engine can tell the size of a relation (:func:`tells_size`)."""
     while isinstance(relation, Project):
         relation = relation.input
-    if isinstance(relation, Aggregate):
-        return not relation.keys
-    return isinstance(relation, Scan | StateRead | Values)
+    return tells_size(relation)

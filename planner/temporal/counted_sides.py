@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.algebra.relational import Aggregate, Join, Project, Scan, Values
+from planner.algebra.relational import Join, Project
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
-from planner.cost.small_sides import small_side
+from planner.cost.small_sides import small_side, tells_size
 from planner.memo.memo import GroupId, Memo
 from planner.memo.reference import BorrowedRows
 
@@ -24,8 +24,8 @@ def counted_side(
 
 
 def has_known_size(memo: Memo, group: GroupId) -> bool:
-    """Return whether a group is a table as it lies, constant rows or the one row of an aggregate
-    without keys, or computed from such row by row."""
+    """Return whether the engine can tell the size of a group, as of a relation
+    (:func:`planner.stages.small_sides.is_known`)."""
     seen: set[GroupId] = set()
     waiting = [memo.leader(group)]
     while waiting:
@@ -35,9 +35,7 @@ def has_known_size(memo: Memo, group: GroupId) -> bool:
         seen.add(group)
         for expression in memo.alternatives(group):
             node = expression.node
-            if isinstance(node, Scan | Values | BorrowedRows):
-                return True
-            if isinstance(node, Aggregate) and not node.keys:
+            if isinstance(node, BorrowedRows) or tells_size(node):
                 return True
             if isinstance(node, Project):
                 waiting.append(memo.leader(expression.inputs[0].group))

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from planner.cost.calibration import rank_correlation
 from tests.benchmarks.results import BATCH, FAILED, OWN, Row
 
 Measure = Callable[[Row], float]
@@ -126,16 +127,7 @@ class Estimates:
         """Compare (estimate, actual) pairs, at least two of them."""
         factor = statistics.median(actual / estimate for estimate, actual in pairs)
         errors = [abs(factor * estimate - actual) / actual for estimate, actual in pairs]
-        ranked = [_ranks(figures) for figures in zip(*pairs, strict=True)]
-        return Estimates(
-            len(pairs), statistics.correlation(*ranked), factor, statistics.median(errors)
-        )
-
-
-def _ranks(figures: Sequence[float]) -> list[float]:
-    """The place of each in the order of all; equal ones share the mean of theirs."""
-    ordered = sorted(figures)
-    return [ordered.index(one) + (ordered.count(one) - 1) / 2 for one in figures]
+        return Estimates(len(pairs), rank_correlation(pairs), factor, statistics.median(errors))
 
 
 def estimated(days: Iterable[Day], measure: Measure) -> Iterator[tuple[float, float]]:

@@ -31,8 +31,8 @@ from planner.algebra.relational import Filter, sources, walk
 from planner.algebra.scalar import Scalar
 from planner.api import PlanResult, plan
 from planner.contract.plan_v1 import ArtifactOutput
+from planner.cost.constants import MICRO
 from planner.errors import MethodError
-from planner.materialize.objective import MICRO
 from planner.materialize.opening import RunOpening
 from planner.materialize.stage_prices import stage_prices
 from planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint

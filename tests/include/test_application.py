@@ -66,7 +66,9 @@ def test_every_run_is_committed(days, capsys):
 
 def test_what_an_application_costs_is_divided_among_its_runs(days, capsys):
     submitted(plans(days), capsys)
-    spent = [read_commit(day.store, day.at, 1).metrics.process_cpu_s for day in days]
+    metrics = [read_commit(day.store, day.at, 1).metrics for day in days]
+    assert [(one.runs_in_application, one.engine) for one in metrics] == [(3, "sail")] * 3
+    spent = [one.process_cpu_s for one in metrics]
     assert all(seconds > 0 for seconds in spent)
     assert sum(spent) <= tree_cpu_s(), "none is charged what another has taken"
 

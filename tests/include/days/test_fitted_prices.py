@@ -69,6 +69,12 @@ def test_a_run_that_shared_its_application_has_no_process_of_its_own(case):
     assert run.process_s is None
 
 
+def test_executors_on_other_machines_are_no_part_of_the_driver_s_process(case):
+    days(case.store, 1, process_cpu_s=TOOK_S / 2)
+    (run,) = executed_runs(case.store)
+    assert run.process_s == 1.5 * TOOK_S
+
+
 def test_every_report_of_the_store_is_planned_with_fitted_prices(case):
     case.deliver("1", (1, 2))
     before = case.prepare(case.open(), 1).result.plan.batch_cost
@@ -130,6 +136,13 @@ class TestCommand:
         assert again["now"] == found["fitted"]
         assert "that Forerun comes with" in self.said(case.store_uri, "--reset")
         assert prices_in(case.store, SPARK) == SPARK
+
+    @pytest.mark.parametrize("other", ["--apply", "--json"])
+    def test_reset_fits_nothing(self, case, other):
+        store_prices(case.store, DEAR, 12)
+        with pytest.raises(Exception, match="--reset fits nothing"):
+            self.said(case.store_uri, "--reset", other, code=2)
+        assert prices_in(case.store, SPARK) == DEAR
 
     def test_too_few_runs_are_refused(self, case):
         days(case.store, 9)

@@ -60,6 +60,13 @@ def test_one_thread_collects_what_two_threads_leave(master: str, tiny: bool, ser
     assert ("-XX:+NeverActAsServerClassMachine" in flags) == serial
 
 
+@pytest.mark.parametrize(("cores", "serial"), [(2, True), (3, False)])
+def test_as_many_threads_as_cores_are_counted(monkeypatch, cores: int, serial: bool):
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    ((_, flags),) = submit_options("/data", master="local[*]", files=BARE, environ={})
+    assert ("-XX:+NeverActAsServerClassMachine" in flags) == serial
+
+
 @pytest.mark.parametrize(
     ("named", "collector"), [("", "UseSerialGC"), ("-XX:+UseParallelGC", "UseParallelGC")]
 )

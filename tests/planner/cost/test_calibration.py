@@ -101,6 +101,25 @@ def test_an_outlier_among_many_runs_moves_prices_little() -> None:
     assert with_it.after.median_error < 0.12
 
 
+def test_a_stage_that_is_estimated_a_thousand_times_too_large_blames_no_price() -> None:
+    plain = runs(80, 0.0)
+    work = {name: 1000 * n for name, n in plain[0].stages[0].work.items()}
+    wrong = ExecutedStage(work, plain[0].stages[0].executor_s)
+    odd = ExecutedRun("odd", (wrong,), wrong.executor_s, None)
+    without, with_it = (calibrate(some, BELIEVED).prices for some in (plain, [*plain, odd]))
+    for name in WORK:
+        assert with_it.of(name) == pytest.approx(without.of(name), rel=0.05), name
+
+
+def test_stages_that_took_nothing_make_nothing_free() -> None:
+    """Most stages of small reports take less than a clock tells."""
+    plain = runs(20, 0.0)
+    idle = ExecutedStage({"scan_row": 100.0, "stage_start": 1.0}, 0.0)
+    small = [ExecutedRun("small", (idle,), 0.0, None)] * 100
+    found = calibrate([*plain, *small], BELIEVED)
+    assert found.prices.scan_byte > BELIEVED.scan_byte
+
+
 def test_runs_of_shared_applications_tell_of_rows_and_not_of_starts() -> None:
     alone = runs(30, 0.0)
     shared = [run("g", seed, shared=True) for seed in range(100, 200)]

@@ -10,8 +10,8 @@ import pytest
 
 from planner import api
 from planner.algebra.types import BIGINT
+from planner.cost.constants import MICRO
 from planner.explain import methods, record, steps, tree
-from planner.materialize.objective import MICRO
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.rules.methods.catalog import METHODS, SINGLE
 from tests.datadriven import Block, run_file

@@ -16,10 +16,10 @@ import pytest
 
 from planner import api
 from planner.algebra.types import INT, STRING
+from planner.cost.constants import MICRO
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.materialize import portfolio
-from planner.materialize.objective import MICRO
 from planner.memo.memo import GroupId, Memo
 from planner.request import PlanRequest, Problem, Settings, Source, SourceColumn, TimePoint
 from planner.temporal.group_sizes import GroupSizes

@@ -11,7 +11,7 @@ import pytest
 from include.engines import ENGINES
 from planner import api
 from planner.contract.codec import decode_plan, encode_plan
-from planner.contract.plan_v1 import SourceInput
+from planner.contract.plan_v1 import Plan, SourceInput
 from planner.cost.constants import CLEAREST
 from planner.cost.prices import SPARK
 from planner.explain import methods, tree
@@ -106,6 +106,26 @@ def test_a_method_that_is_asked_for_by_name_falls_back_on_the_users_text() -> No
 def test_nothing_is_kept_so_a_state_budget_of_nothing_does_not_matter() -> None:
     found = api.plan(request_of("q18", settings=Settings(state_budget=0)))
     assert found.plan.method == "own-batch"
+
+
+GROUPED = "(SELECT p_partkey, max(p_size) AS p_size FROM part GROUP BY p_partkey)"
+
+
+@pytest.mark.parametrize(("side", "first"), [("part", False), (GROUPED, True)])
+def test_only_a_side_that_is_computed_first_is_priced_as_broadcast(side: str, first: bool) -> None:
+    """Of a table as it lies Spark tells the size by itself, and this one is too large for it."""
+    sql = f"SELECT l_orderkey, p_size FROM lineitem JOIN {side} p ON p_partkey = l_partkey"
+
+    def planned(*, small_sides: bool) -> Plan:
+        settings = Settings(own_batch="always", small_sides=small_sides)
+        asked = request_of("q01", settings=settings, method="batch")
+        return api.plan(replace(asked, sql=sql)).plan
+
+    with_them, without = planned(small_sides=True), planned(small_sides=False)
+    (stage,) = with_them.runs[-1].stages
+    assert bool(stage.small_sides) == first
+    assert (with_them.estimated_cost < 0.9 * without.estimated_cost) == first
+    assert with_them.estimated_cost <= without.estimated_cost
 
 
 def test_early_work_has_to_be_clearly_cheaper_than_own_batch() -> None:
