@@ -22,6 +22,7 @@ from planner.request import PDW, Committed, PlanRequest, Problem, Settings, Time
 from tests.oracles.bags import compare_bags, same_limited
 from tests.oracles.values import NotInterpretedError, Row, row_key
 from tests.properties.cases import Case
+from tests.properties.costs import check_costs
 from tests.properties.kept import check_kept
 
 Columns = tuple[tuple[str, str], ...]
@@ -150,7 +151,9 @@ def run_case(
             check_rows(case, wanted, run_stages(as_last, case, engine, day.copy()))
         early = run < case.runs and run in problem.results_at
         so_far = _expected(case, engine, run) if early else expected
-        result = plan(request_of(case, run, case.runs, day, case.early, problem))
+        request = request_of(case, run, case.runs, day, case.early, problem)
+        result = plan(request)
+        check_costs(result.plan, request)
         found = run_stages(result.plan, case, engine, day)
         if judge_kept:
             counted = check_kept(case, result, day.partitions)

@@ -57,6 +57,16 @@ def test_what_a_run_has_done_is_entered_with_what_its_plan_was_charged_for(case)
     assert run.process_s == 9.0
 
 
+def test_a_retry_tells_nothing_of_stages_that_an_attempt_before_it_did(case):
+    case.deliver("1", (1, 2), (1, 3))
+    prepared = case.prepare(case.open(), 1)
+    stages = decode_plan(case.store.get(prepared.plan_key)).run.stages
+    took = tuple(StageMetrics(stage=s.id, executor_cpu_s=1.0, reused=True) for s in stages)
+    case.commit(prepared, metrics=RunMetrics(stages=took, engine="spark", process_cpu_s=9.0))
+    record_history(case.day(prepared.at.generation), read_chain(case.store, prepared.at))
+    assert list(executed_runs(case.store)) == []
+
+
 @pytest.mark.parametrize("other", [{"engine": "sail"}, {"engine": ""}, {"stages": ()}])
 def test_runs_of_other_engines_and_older_versions_tell_nothing(case, other):
     days(case.store, 2, **other)

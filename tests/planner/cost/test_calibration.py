@@ -87,7 +87,7 @@ def test_no_price_becomes_nothing_or_goes_without_bounds() -> None:
             "r", (ExecutedStage({"join_row": n * 1e7, "stage_start": 1.0}, 9 - n),), 9 - n, 30
         )
         for n in range(8)
-    ]
+    ] * 30
     prices = calibrate(odd, BELIEVED).prices
     assert 0 < prices.join_row < BELIEVED.join_row
     factors = [prices.of(name) / BELIEVED.of(name) for name in WORK]
