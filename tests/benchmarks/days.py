@@ -16,7 +16,7 @@ from forerun.simulate import simulate
 from forerun.simulated_day import Simulation
 from forerun.tables import Table, find_tables
 from include.machine.jvm import home_folder
-from planner.request import TimePoint
+from planner.request import Method, TimePoint
 from tests.benchmarks.page import ROOT
 
 POINTS = (
@@ -95,17 +95,20 @@ class Days:
         memory: str = DRIVER_MEMORY,
         *,
         own_batch: bool = False,
+        method: Method = "auto",
+        store: str = "",
     ) -> DayAccount:
         """A query as a whole day and as batch, and as batch in stages of our own where asked. The
-        folder of a day that failed stays until it is run again."""
+        folder of a day that failed stays until it is run again; without a ``store`` so does what
+        the day keeps."""
         work = self.folder.with_name(f"{self.folder.name}-{name}")
         shutil.rmtree(work, ignore_errors=True)
         (work / "logs").mkdir(parents=True)
         what = Simulation(
             name=name, sql=sql, tables=self.tables, changing=self.suite.changing,
             points=POINTS, correlations=tuple(map(parse_correlation, self.suite.together)),
-            seed=1, work=work, store=str(work / "store"), incoming=self.incoming,
-            own_batch=own_batch,
+            seed=1, work=work, store=store or str(work / "store"),
+            incoming=self.incoming, own_batch=own_batch, method=method,
         )  # fmt: skip
         runner = SparkRunner(work / "logs", master, memory=memory)
         day = simulate(what, runner, say, lambda _rows: None)
