@@ -1,8 +1,9 @@
 """Forecasts how late the final run of a day may start and still meet the deadline.
 
 The forecast of its wall time comes from the ledger: what runs of the report were estimated to cost
-and how long they took, scaled by what the final run is estimated to cost now. It is made anew
-whenever it is asked for, so it follows the plans, the commits and the deliveries of the day.
+and how long they took. It is the same fit that chooses the times of runs
+(:mod:`include.days.wall_forecast`), so the two never disagree. It is made anew whenever it is
+asked for, so it follows the plans, the commits and the deliveries of the day.
 """
 
 from __future__ import annotations
@@ -14,36 +15,16 @@ from datetime import date, datetime, timedelta
 
 from include.days.handle import Day
 from include.days.ledger import read_history
-from include.reports.run_policy import Retries, RunPolicy
+from include.days.wall_forecast import NEWEST, WallForecast
+from include.reports.run_policy import Retries
 from include.reports.spec import ReportSpec
 from include.state.layout import Generation
 from include.state.ledger_entry import LedgerEntry
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 
-START_S = 15.0
-"""Wall seconds of an application that does next to nothing, S3 included (13 to 15 s measured on 2
-cores without a class-data archive). It does not grow with the data, so it is not scaled."""
-
-SAFETY = 2.0
-"""Without a history: estimated CPU seconds over cores, times this. Cores are never all busy all the
-time (skew, reading, the driver alone). A guess; the first committed run replaces it."""
-
 AROUND_S = 60.0
 """Planning, checking, publishing, and Airflow's own time between these tasks. A guess."""
-
-_NEWEST = 14
-"""The forecast looks at this many final runs of the ledger."""
-
-_RANK = 0.9
-"""The forecast is the run that nine in ten do not exceed: one bad night does not move every
-deadline."""
-
-_BEYOND = 2.0
-"""A run estimated at more than this many times the dearest of the past is not like any of them."""
-
-_LEAST_COST_S = 1.0
-"""Below this many estimated CPU seconds a run says nothing about how wall time grows with cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +48,9 @@ def read_safe_start(day: Day, retries: Retries) -> SafeStart:
     """The latest safe start of a day, from its plans and the ledger as they are now. ``retries``
     are those that the final run's task really has."""
     spec = day.spec
-    history = read_history(day.store, spec.name, newest=_NEWEST * spec.runs)
-    return safe_start(spec, day.date, _remaining_cost(day), history, retries)
+    history = read_history(day.store, spec.name, newest=NEWEST * spec.runs)
+    batches = len(day.chain()) + 1
+    return safe_start(spec, day.date, _remaining_cost(day), history, retries, batches)
 
 
 def safe_start(
@@ -77,10 +59,11 @@ def safe_start(
     cost_s: float | None,
     history: Sequence[LedgerEntry],
     retries: Retries,
+    batches: int = 1,
 ) -> SafeStart:
-    """Return the latest safe start for values that were read before. :func:`forecast_wall` explains
-    ``cost_s`` and ``history``."""
-    wall, why = forecast_wall(cost_s, history, spec.policy)
+    """Return the latest safe start for values that were read before. :class:`WallForecast` explains
+    ``cost_s``, ``history`` and ``batches``."""
+    wall, why = WallForecast(history, spec.policy).of(cost_s, batches)
     needed = 0.0 if wall is None else needed_for(wall, retries)
     at = spec.latest_safe_start(day, timedelta(seconds=math.ceil(needed)))
     late = (at - spec.deadline_on(day)).total_seconds() + needed
@@ -91,55 +74,6 @@ def needed_for(wall_s: float, retries: Retries) -> float:
     """Seconds before the deadline that a final run of ``wall_s`` needs if only its last try ends
     well."""
     return (1 + retries.count) * wall_s + retries.pauses_s + AROUND_S
-
-
-def forecast_wall(
-    cost_s: float | None, history: Sequence[LedgerEntry], policy: RunPolicy
-) -> tuple[float | None, str]:
-    """Wall seconds of one try of the final run, and a sentence that says where they come from.
-
-    ``cost_s`` is its estimated cost in CPU seconds, None if it was not planned yet: then it takes
-    what earlier ones took. A past run that took ``w`` for an estimated ``c`` says, with the part
-    of ``w`` that only starts an application left as it is::
-
-        START_S + (w - START_S) * cost_s / c        (w itself where w <= START_S)
-
-    The forecast is the one of the newest 14 final runs (of other runs, where there is no final one)
-    that nine in ten do not exceed. For a run far dearer than any before it is at least the
-    estimate's CPU seconds over all cores: what only started an application tells nothing of how
-    time grows. Without history see :data:`SAFETY`; with neither history nor plan there is none.
-    """
-    past = [entry for entry in history if entry.run == len(policy.runs)] or list(history)
-    past = past[-_NEWEST:]
-    if past:
-        said = sorted(_scaled(entry, cost_s) for entry in past)
-        wall = said[math.ceil(_RANK * len(said)) - 1]
-        if cost_s is not None and cost_s > _BEYOND * max(map(_cost, past)):
-            wall = max(wall, START_S + cost_s / policy.cores)
-        runs = "run" if len(past) == 1 else f"{len(past)} runs"
-        scaled = "" if cost_s is None else f", scaled to {cost_s:,.0f} estimated CPU s"
-        return wall, f"{_minutes(wall)} forecast from the last {runs} in the ledger{scaled}"
-    if cost_s is None:
-        return None, "no forecast: nothing is planned yet and the ledger is empty"
-    wall = START_S + SAFETY * cost_s / policy.cores
-    return wall, (
-        f"{_minutes(wall)} forecast without a ledger: {cost_s:,.0f} estimated CPU s on "
-        f"{policy.cores} cores, times {SAFETY:g}"
-    )
-
-
-def _scaled(entry: LedgerEntry, cost_s: float | None) -> float:
-    if cost_s is None or entry.wall_s <= START_S:
-        return entry.wall_s
-    return START_S + (entry.wall_s - START_S) * cost_s / _cost(entry)
-
-
-def _cost(entry: LedgerEntry) -> float:
-    return max(entry.estimated_cost / 1e6, _LEAST_COST_S)
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 def _remaining_cost(day: Day) -> float | None:

@@ -176,8 +176,13 @@ def generation_of(key: str) -> Generation:
     return Generation(parts[1], parts[2], parts[3])
 
 
+def report_results_folder(report: str) -> str:
+    """Return the folder that has a folder for each day of which a report has a result."""
+    return f"results/{part(report, 'report')}"
+
+
 def results_folder(report: str, day: str) -> str:
-    return f"results/{part(report, 'report')}/{part(day, 'day')}"
+    return f"{report_results_folder(report)}/{part(day, 'day')}"
 
 
 def version_folder(report: str, day: str, version: str) -> str:

@@ -10,13 +10,11 @@ import pytest
 from include.days.ledger import record_history
 from include.days.safe_start import (
     AROUND_S,
-    SAFETY,
-    START_S,
-    forecast_wall,
     needed_for,
     read_safe_start,
     safe_start,
 )
+from include.days.wall_forecast import SAFETY, START_S, WallForecast
 from include.reports.run_policy import Retries
 from include.reports.spec import RunPolicy, RunTime
 from include.state.ledger_entry import LedgerEntry
@@ -41,7 +39,7 @@ def ran(wall_s: float, cost_s: float, *, run: int = FINAL, day: str = "2026-02-0
 
 
 def wall(cost_s: float | None, *history: LedgerEntry, policy: RunPolicy = POLICY) -> float:
-    found, _ = forecast_wall(cost_s, history, policy)
+    found, _ = WallForecast(history, policy).of(cost_s)
     assert found is not None
     return found
 
@@ -89,7 +87,27 @@ class TestForecast:
         assert wall(None, ran(77.0, 5.0), ran(70.0, 500.0)) == 77.0
 
     def test_with_nothing_known_there_is_no_forecast(self) -> None:
-        assert forecast_wall(None, (), POLICY)[0] is None
+        assert WallForecast((), POLICY).of(None)[0] is None
+
+    def test_runs_of_different_costs_tell_how_time_grows(self) -> None:
+        # 40 s to start and 0.25 s for each CPU second; scaling the last run would say 15 + 85.
+        days = [
+            ran(40 + cost / 4, cost, run=run, day=f"2026-02-{10 + at}")
+            for at in range(5)
+            for run, cost in ((1, 100.0 + 20 * at), (FINAL, 300.0 - 15 * at))
+        ]
+        assert wall(200.0, *days) == pytest.approx(90, abs=1)
+        _, why = WallForecast(days, POLICY).of(200.0)
+        assert "a fit of the last 10 runs" in why
+        # Far beyond what was seen, no less than all cores busy all the time.
+        assert wall(3000.0, *days) == START_S + 1500
+
+    def test_only_runs_that_had_their_application_alone_are_fitted(self) -> None:
+        days = [ran(40 + cost / 4, cost, run=1) for cost in (50.0, 100.0, 200.0, 400.0)]
+        shared = [replace(one, wall_s=5000.0, runs_in_application=3) for one in days]
+        assert wall(200.0, *shared, *days) == pytest.approx(90, abs=1)
+        other = [replace(one, wall_s=5000.0, engine="sail") for one in days]
+        assert wall(200.0, *other, *days) == pytest.approx(90, abs=1)
 
 
 class TestSafeStart:

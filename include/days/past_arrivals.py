@@ -1,0 +1,113 @@
+"""Reads when the rows of past days came, for the forecast of a day, from the pins in the store.
+
+Each pin says how many rows there were when it was made, whichever report made it. A day counts if
+it was published whole: only then is its last pin known to have all rows. A day that was pinned only
+after its deadline (a backfill) tells how many rows it had and not when they came, and is left out.
+The maths are in :mod:`planner.schedule.forecast`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+from include.days.results import read_pointer
+from include.reports.clock import parse_day, parse_time
+from include.reports.spec import ReportSpec, SourceSpec
+from include.sources.delivery import read_pin
+from include.state.layout import (
+    numbers,
+    pin_key,
+    pins_folder,
+    report_results_folder,
+    source_id,
+)
+from include.state.records import Pin
+from include.state.store import MissingKeyError, StoreReader
+from planner.errors import ContractError
+from planner.schedule.forecast import ArrivalForecast, PastDay
+
+NEWEST = 28
+"""So many of the newest days count: each weekday four times, one of which may have been odd."""
+
+_WHOLE = 0.95
+"""A day of which so much had come by its deadline was whole then: what came later was late data,
+which says nothing about when a day is complete."""
+
+
+def read_arrivals(store: StoreReader, spec: ReportSpec, day: date) -> dict[str, ArrivalForecast]:
+    """How each growing source of a report arrived on the days before ``day``, by source; a source
+    that nothing is known of is left out."""
+    days = published_days(store, spec, day)
+    found: dict[str, ArrivalForecast] = {}
+    for source in spec.sources:
+        if source.arrival != "growing":
+            continue
+        past = [one for each in days if (one := past_day(store, spec, source, each)) is not None]
+        if past:
+            found[source.name] = ArrivalForecast(past)
+    return found
+
+
+def published_days(store: StoreReader, spec: ReportSpec, day: date) -> list[date]:
+    """The newest days before ``day`` of which a whole result is published, oldest first."""
+    named = store.folders(report_results_folder(spec.name))
+    before = sorted(text for text in named if text < day.isoformat())[-NEWEST:]
+    return [day for day in map(parse_day, before) if _is_published_whole(store, spec.name, day)]
+
+
+def past_day(store: StoreReader, spec: ReportSpec, source: SourceSpec, day: date) -> PastDay | None:
+    """A day of a source as its pins tell it; None if they do not."""
+    midnight = day_start(spec, day)
+    late = spec.deadline_on(day)
+    pins = [(at, pin.rows) for pin in _pins(store, source, day) for at in [_pinned_at(pin)]]
+    if not pins or pins[0][0] > late or not pins[-1][1]:
+        return None
+    in_time = [(at, rows) for at, rows in pins if at <= late]
+    if in_time[-1][1] >= _WHOLE * pins[-1][1]:
+        pins = in_time
+    rising: dict[float, float] = {}
+    most = 0.0
+    for at, rows in pins:  # a correction may have taken rows away: what had come had come
+        most = max(most, float(rows))
+        rising[max(0.0, (at - midnight) / timedelta(seconds=1))] = most
+    return PastDay(weekday=day.weekday(), pins=tuple(sorted(rising.items())))
+
+
+def last_pins(store: StoreReader, spec: ReportSpec, day: date) -> dict[str, Pin]:
+    """The newest pin of each source on a day, by source; a source without one is left out."""
+    found = {}
+    for source in spec.sources:
+        if pins := list(_pins(store, source, day)):
+            found[source.name] = pins[-1]
+    return found
+
+
+def day_start(spec: ReportSpec, day: date) -> datetime:
+    """The instant at which a day of the report begins, in UTC. Arrivals are told in the seconds
+    that have passed since then."""
+    return parse_time("00:00", "the start of the day").on(day, spec.zone)
+
+
+def _is_published_whole(store: StoreReader, report: str, day: date) -> bool:
+    try:
+        pointer = read_pointer(store, report, day)
+    except ContractError:  # damaged: whoever publishes it again will say so
+        return False
+    return pointer is not None and pointer.complete
+
+
+def _pins(store: StoreReader, source: SourceSpec, day: date) -> Iterator[Pin]:
+    """The pins of a day, oldest first; one that cannot be read is passed over, as a forecast is
+    only better for it."""
+    name = source_id(source.name, source.path, source.format)
+    keys = tuple(file.key for file in store.list(pins_folder(name, day.isoformat())))
+    for number in numbers(keys):
+        try:
+            yield read_pin(store, pin_key(name, day.isoformat(), number))
+        except (ContractError, MissingKeyError):
+            continue
+
+
+def _pinned_at(pin: Pin) -> datetime:
+    return datetime.fromisoformat(pin.pinned_at)
