@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from include.days.generations import generations
+from include.days.instructions import Told, read_told
 from include.days.ledger import read_history
 from include.days.safe_start import SafeStart, remaining_cost, safe_start
 from include.oncall.catalogue import read_spec
@@ -42,7 +43,8 @@ class DayRecords:
     """The newest generation of a day. ``chain`` has its commits, ``plans`` all plans, both oldest
     first; ``plan`` is the newest one. ``points`` are the instants of its runs, ``safe`` is the
     latest safe start as the tasks of the day work it out; once the final run is committed, as it
-    was before. ``older``: how many generations came before."""
+    was before. ``older``: how many generations came before. ``told`` has what people told
+    this one to do."""
 
     at: Generation
     record: GenerationRecord
@@ -55,6 +57,7 @@ class DayRecords:
     deadline: datetime
     safe: SafeStart
     older: int
+    told: Told
 
     @property
     def date(self) -> date:
@@ -85,7 +88,7 @@ def day_mark(store: StoreReader, report: str, day: str) -> tuple[object, ...]:
     if not newest:
         return (names, tag)
     at = Generation(report, day, newest)
-    listed = (*store.list(at.plans), *store.list(at.commits))
+    listed = [*store.list(at.plans), *store.list(at.commits), *store.list(at.instructions)]
     return (names, tag, tuple((file.key, file.identity) for file in listed))
 
 
@@ -118,6 +121,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         deadline=spec.deadline_on(at_day),
         safe=_safe_start(spec, at_day, record, plan, chain, before),
         older=len(known) - 1,
+        told=read_told(store, at),
     )
 
 

@@ -92,6 +92,11 @@ class NightReader:
         :class:`StoreDownError` if that takes too long."""
         return _in_time(self._asked.submit(read))
 
+    def changed(self) -> None:
+        """Somebody has changed something by a page: the next one shows it."""
+        with self._lock:
+            self._night = self._reading = None
+
     def day(self, report: KnownReport, day: str) -> NightRow | None:
         """The row of any day; None if the report has none of that date."""
         return self._row(report, day, self._clock())

@@ -12,6 +12,7 @@
     reports/<report>/<day>/<generation>/stages/run-<i>/<stage>.json
     reports/<report>/<day>/<generation>/checks/run-<i>-<attempt>/
     reports/<report>/<day>/<generation>/commits/run-<i>.json
+    reports/<report>/<day>/<generation>/instructions/<n>.json
     results/<report>/<day>/<version>/
     results/<report>/<day>/pointer.json
     history/<report>/<day>-<generation>-run-<i>.json
@@ -164,6 +165,13 @@ class Generation:
     @property
     def commits(self) -> str:
         return f"{self.folder}/commits"
+
+    def instruction(self, number: int) -> str:
+        return f"{self.instructions}/{number}.json"
+
+    @property
+    def instructions(self) -> str:
+        return f"{self.folder}/instructions"
 
 
 def generation_of(key: str) -> Generation:

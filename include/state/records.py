@@ -91,13 +91,16 @@ class Pin:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedBy:
     """The DAG run that opened a generation, and how: the mode that it chose, the report group that
-    the report runs in (empty for none), and how the task of the final run is tried again."""
+    the report runs in (empty for none), and how the task of the final run is tried again.
+    ``prefix`` is what the ids of the report's own tasks begin with, the name of their task group
+    and a dot."""
 
     dag_id: str
     run_id: str
     mode: str
     group: str
     retries: Retries
+    prefix: str = later("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

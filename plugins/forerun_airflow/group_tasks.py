@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
@@ -64,12 +65,29 @@ class _AtPoint(RepeatableOperator):
             raise AirflowSkipException("the day of no report with work here is open")
         return found
 
+    def wanted(self, opened: list[_Opened]) -> list[_Opened]:
+        """Those of the opened members that nobody has told to leave this run out. Skips where there
+        is none."""
+        found = list(filterfalse(_is_left_out, opened))
+        if not found:
+            raise AirflowSkipException("every report with work here was told to leave it out")
+        return found
+
     def _opened(self, context: Any) -> Iterator[_Opened]:
         for member in self.group.members:
             run = member.run_at(self.point)
             record = context["ti"].xcom_pull(task_ids=self.day_tasks[member.spec.name])
             if run is not None and record:
                 yield _Opened(member, OpenedDay(**record), run)
+
+
+def _is_left_out(one: _Opened) -> bool:
+    """Whether people have told a member not to begin an early run, or to run batch by itself."""
+    from include.days.instructions import read_told
+
+    day = one.day.of(one.member.spec)
+    told = read_told(day.store, day.at)
+    return bool(told.batch if one.is_final else told.skips_early)
 
 
 class WaitForPoint(_AtPoint):
@@ -110,6 +128,7 @@ class WaitForPoint(_AtPoint):
             if self.point != 1:
                 raise AirflowSkipException("a dry run plans the first time point only")
             return {}
+        opened = self.wanted(opened)
         finals = [one for one in opened if one.is_final]
         if not finals:
             self._skip_early(first, now, moments)
@@ -176,12 +195,12 @@ class PlanPoint(_AtPoint):
         from planner.errors import ForerunError
 
         ready = context["ti"].xcom_pull(task_ids=self.wait_task) or {}
-        opened = [
-            one
-            for one in self.opened(context)
-            if not one.is_final or one.member.spec.name in ready or one.day.dry_run
-        ]
         with explained():
+            opened = [
+                one
+                for one in self.wanted(self.opened(context))
+                if not one.is_final or one.member.spec.name in ready or one.day.dry_run
+            ]
             prepared = prepare_group([_asking(one, ready) for one in opened])
             down = [run for run in prepared.runs if isinstance(run, StoreDownError)]
             if down and len(down) == len(opened):

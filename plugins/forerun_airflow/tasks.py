@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow.sdk.exceptions import AirflowSkipException
+
 from forerun_airflow.day import (
+    OPEN_DAY,
     OpenedDay,
     as_xcom,
     choose_mode,
@@ -49,14 +52,19 @@ def prepared_run(
     share: bool = True,
     incomplete: Sequence[tuple[str, str]] = (),
 ) -> PreparedRun:
-    """The run, planned as was asked for; ``share`` and ``incomplete`` are those of
-    :func:`include.days.prepare.prepare_run`."""
+    """The run, planned as was asked for, when the day was opened or since; ``share`` and
+    ``incomplete`` are those of :func:`include.days.prepare.prepare_run`."""
+    from include.days.instructions import read_told
     from include.days.prepare import prepare_run
 
+    day = opened.of(spec)
+    told = read_told(day.store, day.at)
+    if run < spec.runs and told.skips_early:
+        raise AirflowSkipException(f"early runs are skipped: {told.skips_early.text}")
     return prepare_run(
-        opened.of(spec),
+        day,
         run,
-        method=METHODS.get(opened.mode, "auto"),
+        method="batch" if told.batch else METHODS.get(opened.mode, "auto"),
         now=utc_now(),
         share=share,
         incomplete=incomplete,
@@ -111,6 +119,7 @@ class OpenDay(RepeatableOperator):
                 mode=mode,
                 group=self.group,
                 retries=retries_of(self, final_task_of(self.task_id, self.spec)),
+                prefix=self.task_id.removesuffix(OPEN_DAY),
             ),
         )
 

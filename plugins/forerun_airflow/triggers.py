@@ -1,48 +1,97 @@
-"""Waits for sources in the triggerer: no worker slot is held while data arrives."""
+"""Waits in the triggerer: no worker slot is held while data arrives, or a time does."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from forerun_airflow.day import utc_now
 from planner.errors import ForerunError
 
+if TYPE_CHECKING:
+    from include.state.store import StoreReader
 
-class SourcesTrigger(BaseTrigger):
-    """Fires when the sources of a report are complete, or at ``until``, whichever comes first.
 
-    The event is only a wake-up call: the task looks again itself. A check that fails (a store that
-    is away for a while) is tried again at the next poll.
+class _Waiting(BaseTrigger):
+    """Fires at ``until``, or before when there is a reason to. The event is only a wake-up call:
+    the task looks again itself.
+
+    A reason for every wait is a file in the store, whose URI is ``unless``: the next thing that
+    people tell the day to do appears there. A look that fails (a store that is away for a while)
+    is tried again at the next poll.
     """
 
-    def __init__(self, report: str, day: str, until: str, poll: float = 30.0) -> None:
+    def __init__(self, *, until: str, poll: float, unless: str) -> None:
         super().__init__()
-        self.report = report
-        self.day = day
         self.until = until
         self.poll = poll
+        self.unless = unless
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return (
-            "forerun_airflow.triggers.SourcesTrigger",
-            {"report": self.report, "day": self.day, "until": self.until, "poll": self.poll},
+            f"forerun_airflow.triggers.{type(self).__name__}",
+            {"until": self.until, "poll": self.poll, "unless": self.unless},
         )
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         until = datetime.fromisoformat(self.until)
         while True:
-            missing = await asyncio.to_thread(self._missing)
             left = (until - utc_now()).total_seconds()
-            if not missing or left <= 0:
-                yield TriggerEvent({"missing": missing})
+            wakes, said = await asyncio.to_thread(self._look)
+            if wakes or left <= 0:
+                yield TriggerEvent(said)
                 return
-            self.log.info("not complete: %s", "; ".join(missing))
             await asyncio.sleep(min(self.poll, left))
+
+    def _look(self) -> tuple[bool, dict[str, Any]]:
+        """Whether there is a reason to wake the task, and what to say to it."""
+        told = self._is_told()
+        return told, {"told": told}
+
+    def _is_told(self) -> bool:
+        from include.state.opening import split_uri
+
+        if not self.unless:
+            return False
+        try:
+            root, key = split_uri(self.unless)
+            return _store_of(root).stat(key) is not None
+        except ForerunError as error:
+            self.log.warning("the store cannot be looked at: %s", error)
+            return False
+
+
+class TimeTrigger(_Waiting):
+    """Fires at a time."""
+
+    def __init__(self, until: str, poll: float = 30.0, unless: str = "") -> None:
+        super().__init__(until=until, poll=poll, unless=unless)
+
+
+class SourcesTrigger(_Waiting):
+    """Fires when the sources of a report are complete, or at ``until``, whichever comes first."""
+
+    def __init__(
+        self, report: str, day: str, until: str, poll: float = 30.0, unless: str = ""
+    ) -> None:
+        super().__init__(until=until, poll=poll, unless=unless)
+        self.report = report
+        self.day = day
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        path, known = super().serialize()
+        return path, {"report": self.report, "day": self.day, **known}
+
+    def _look(self) -> tuple[bool, dict[str, Any]]:
+        missing = self._missing()
+        if missing:
+            self.log.info("not complete: %s", "; ".join(missing))
+        return not missing or self._is_told(), {"missing": missing}
 
     def _missing(self) -> list[str]:
         from include.reports.clock import parse_day
@@ -54,3 +103,10 @@ class SourcesTrigger(BaseTrigger):
             return [each.text for each in find_missing(spec, day, utc_now())]
         except ForerunError as error:
             return [str(error)]
+
+
+@cache
+def _store_of(root: str) -> StoreReader:
+    from include.state.opening import open_store
+
+    return open_store(root)

@@ -1,9 +1,10 @@
-"""The wait before a run: for the clock, and before the final run also for the sources."""
+"""The wait before a run: for the clock, and before the final run also for the sources. What people
+have told the day to do (:mod:`include.days.instructions`) ends it."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -11,9 +12,13 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from forerun_airflow.assets import awaited_assets, days_published
 from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
-from forerun_airflow.triggers import SourcesTrigger
+from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
+from include.days.instructions import Instruction, Told, next_instruction, read_told
 from include.reports.spec import ReportSpec, encode_report
 from include.state.store import StoreDownError
+
+if TYPE_CHECKING:
+    from include.sources.completeness import Missing
 
 # Events of assets can be asked for by a worker only, not by the triggerer.
 _ASSET_POLL = timedelta(minutes=1)
@@ -77,24 +82,48 @@ class WaitForRun(RepeatableOperator):
             if self.run != 1:
                 raise AirflowSkipException("a dry run plans the first run only")
             return []
+        day = opened.of(self.spec)
+        told = read_told(day.store, day.at)
         if not final:
-            self._skip_early(opened, now, points)
-        if now < points[self.run - 1]:
-            self.log.info("run %d starts at %s", self.run, points[self.run - 1])
-            self.defer(trigger=DateTimeTrigger(moment=points[self.run - 1]), method_name="resume")
-        return self._wait_for_sources(context, opened, now) if final else []
+            self._skip_early(opened, told, now, points)
+        if final and told.batch:
+            return self._as_told(context, opened, told.batch, now)
+        unless = next_instruction(day.store, day.at, told)
+        if now < (at := points[self.run - 1]):
+            self.log.info("run %d starts at %s", self.run, at)
+            trigger = TimeTrigger(until=at.isoformat(), poll=self.poll, unless=unless)
+            self.defer(trigger=trigger, method_name="resume")
+        return self._wait_for_sources(context, opened, unless, now) if final else []
 
-    def _skip_early(self, opened: OpenedDay, now: datetime, points: tuple[datetime, ...]) -> None:
+    def _skip_early(
+        self, opened: OpenedDay, told: Told, now: datetime, points: tuple[datetime, ...]
+    ) -> None:
+        if told.skips_early:
+            raise AirflowSkipException(f"early runs are skipped: {told.skips_early.text}")
         if opened.mode in ("single", "batch"):
             raise AirflowSkipException(f"the day goes straight to the final run ({opened.mode})")
         if opened.mode == "auto" and now >= points[self.run]:
             raise AirflowSkipException("the time of the next run has come already")
 
-    def _wait_for_sources(self, context: Any, opened: OpenedDay, now: datetime) -> Incomplete:
+    def _as_told(
+        self, context: Any, opened: OpenedDay, told: Instruction, now: datetime
+    ) -> Incomplete:
+        """What is missing where somebody wants the final run now, whatever that is."""
+        missing = self._missing(context, opened, now)
+        said = "; ".join(each.text for each in missing) or "nothing"
+        self.log.warning("the final run starts at once: %s; missing: %s", told.text, said)
+        return [(each.source, each.what) for each in missing]
+
+    def _missing(self, context: Any, opened: OpenedDay, now: datetime) -> tuple[Missing, ...]:
         from include.sources.completeness import find_missing
 
         events = days_published(self.spec, context["inlet_events"], opened.day)
-        missing = find_missing(self.spec, opened.date, now, events=events)
+        return tuple(find_missing(self.spec, opened.date, now, events=events))
+
+    def _wait_for_sources(
+        self, context: Any, opened: OpenedDay, unless: str, now: datetime
+    ) -> Incomplete:
+        missing = self._missing(context, opened, now)
         pairs = [(each.source, each.what) for each in missing]
         said = "; ".join(each.text for each in missing)
         if all(each.accepted for each in missing):
@@ -117,6 +146,7 @@ class WaitForRun(RepeatableOperator):
                 day=opened.day,
                 until=until.isoformat(),
                 poll=self.poll,
+                unless=unless,
             ),
             method_name="resume",
         )

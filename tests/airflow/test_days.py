@@ -112,6 +112,21 @@ def test_batch_is_one_run_also_if_every_task_fails_once(days, capfd):
         assert f"{task} has stumbled" in logged
 
 
+@pytest.mark.slow
+def test_a_day_that_is_told_so_goes_over_to_batch_in_its_middle(days):
+    """Run 1 keeps something, run 2 is skipped, and the result is what batch makes of all files."""
+    states = days.test("told", run_conf={"mode": "progressive"})
+    assert (states["run_1.run"], states["run_2.wait"], states["dag"]) == (
+        "success",
+        "skipped",
+        "success",
+    )
+    commits = days.commits("told")
+    assert list(commits) == [1, 3]
+    assert json.loads((days.root / "store" / commits[3]["plan"]).read_text())["method"] == "batch"
+    assert days.result("told") == EXPECTED
+
+
 def test_a_task_group_in_a_dag_of_one_s_own_runs_and_takes_the_form(days):
     states = days.test("grouped", run_conf={"mode": "batch"})
     assert (states["tasks.run_1.wait"], states["tasks.publish"]) == ("skipped", "success")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import warnings
 from datetime import UTC, date, datetime
@@ -12,8 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from include.days.instructions import read_told
 from include.days.prepare import open_generation
 from include.reports.run_policy import Retries
+from include.state.layout import Generation
+from include.state.opening import open_store
 from include.state.records import OpenedBy
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import Days
@@ -21,6 +25,7 @@ from tests.airflow.test_days import Days
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
 DAY = "2026-03-01"
+DAGS = ("shown", "hidden")
 SETTINGS = {
     "AIRFLOW__CORE__AUTH_MANAGER": "tests.airflow.one_dag_less.OneDagLess",
     "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,guest:viewer",
@@ -38,6 +43,9 @@ class Visitor:
     def get(self, path, **headers):
         return self.client.get(path, headers=self.headers | headers, follow_redirects=False)
 
+    def send(self, path, **form):
+        return self.client.post(path, headers=self.headers, data=form, follow_redirects=False)
+
 
 class Place:
     """Airflow's API server, and a store with two reports, one of them published."""
@@ -54,22 +62,50 @@ class Place:
         bag = DagBag(str(home / "dags" / "pages.py"))
         assert not bag.import_errors
         self.states = Days(root, bag).test("shown")
-        self._open_hidden(bag.get_dag("hidden").get_task("open_day").spec)
+        self.specs = {name: bag.get_dag(name).get_task("open_day").spec for name in DAGS}
+        self.open("hidden", DAY, "r")
         self.client = TestClient(create_app(apps="core"), raise_server_exceptions=False)
         users = json.loads((home / "simple_auth_manager_passwords.json.generated").read_text())
         self.admin, self.guest = (self._login(name, users[name]) for name in ("admin", "guest"))
         self.nobody = Visitor(self.client)
 
-    def _open_hidden(self, spec):
+    def open(self, name, day, run_id, mode="auto"):
+        """Open a day as the first task of a DAG run does."""
+        spec, at = self.specs[name], date.fromisoformat(day)
         opened_by = OpenedBy(
-            dag_id="hidden",
-            run_id="r",
-            mode="auto",
+            dag_id=name,
+            run_id=run_id,
+            mode=mode,
             group="",
             retries=Retries(count=2, pauses_s=60.0),
         )
-        day, now = date.fromisoformat(DAY), datetime(2026, 3, 1, tzinfo=UTC)
-        open_generation(spec.store, spec, day, trigger="t", now=now, opened_by=opened_by)
+        now = datetime(at.year, at.month, at.day, tzinfo=UTC)
+        return open_generation(spec.store, spec, at, trigger=run_id, now=now, opened_by=opened_by)
+
+    def begin(self, name, day, mode="auto"):
+        """A DAG run in Airflow that has opened a day and done nothing else."""
+        self.admin.client.patch(
+            f"/api/v2/dags/{name}", headers=self.admin.headers, json={"is_paused": False}
+        )
+        run = self.admin.client.post(
+            f"/api/v2/dags/{name}/dagRuns",
+            headers=self.admin.headers,
+            json={"logical_date": f"{day}T00:00:00Z"},
+        ).json()["dag_run_id"]
+        self.open(name, day, run, mode)
+        return run
+
+    def set_task(self, name, run, task, state):
+        answer = self.admin.client.patch(
+            f"/api/v2/dags/{name}/dagRuns/{run}/taskInstances/{task}",
+            headers=self.admin.headers,
+            json={"new_state": state},
+        )
+        assert answer.status_code == 200, answer.text
+
+    def states_of(self, name, run):
+        found = self.admin.get(f"/api/v2/dags/{name}/dagRuns/{run}/taskInstances").json()
+        return {one["task_id"]: one["state"] for one in found["task_instances"]}
 
     def _login(self, name, password):
         asked = {"username": name, "password": password}
@@ -248,3 +284,109 @@ def test_a_link_is_below_the_address_of_airflow():
     assert link == (
         "/flow/forerun/runs/a%20b/scheduled__2026-03-01T00%3A00%3A00%2B00%3A00?task=t&page=day"
     )
+
+
+def act(place, day):
+    return f"/forerun/days/shown/{day}/act"
+
+
+def token(page):
+    (found,) = set(re.findall(r'name="token" value="([^"]+)"', page.text))
+    return found
+
+
+def told(place, day):
+    store = open_store((place.root / "store").as_uri())
+    return read_told(store, Generation("shown", day, "1")).given
+
+
+def test_early_runs_are_skipped_by_a_form_once_however_often_it_is_sent(place):
+    day = "2026-03-05"
+    run = place.begin("shown", day, mode="progressive")
+    assert f'href="{act(place, day)}"' in place.admin.get(f"/forerun/days/shown/{day}").text
+    page = place.admin.get(act(place, day))
+    assert page.status_code == 200
+    assert "Early runs that have not begun are skipped: 1 (10:00), 2 (16:00)." in page.text
+    assert told(place, day) == ()
+    for _ in range(2):
+        done = place.admin.send(act(place, day), kind="skip-early", token=token(page))
+        assert (done.status_code, done.headers["location"]) == (
+            303,
+            f"/forerun/days/shown/{day}#told",
+        )
+    (one,) = told(place, day)
+    assert (one.kind, one.by) == ("skip-early", "admin")
+    for path in (f"/forerun/days/shown/{day}", "/forerun/"):
+        assert "Skip the early runs" in place.guest.get(path).text
+    again = place.admin.get(act(place, day))
+    assert "That is under way: admin" in again.text
+    refused = place.admin.send(act(place, day), kind="skip-early", token=token(again))
+    assert (refused.status_code, len(told(place, day))) == (409, 1)
+    assert set(place.states_of("shown", run).values()) == {None}, "Airflow was asked for nothing"
+
+
+def test_batch_begins_the_tasks_of_the_final_run_again_that_have_failed(place):
+    day = "2026-03-06"
+    run = place.begin("shown", day)
+    for task in ("run_3.wait", "run_3.plan"):
+        place.set_task("shown", run, task, "success")
+    place.set_task("shown", run, "run_3.run", "failed")
+    page = place.admin.get(act(place, day))
+    assert "run_3.wait, run_3.plan, run_3.run, check, publish" in page.text
+    done = place.admin.send(act(place, day), kind="batch", token=token(page))
+    assert done.status_code == 303
+    states = place.states_of("shown", run)
+    assert {states[f"run_3.{task}"] for task in ("wait", "plan", "run")} == {None}
+    assert [one.kind for one in told(place, day)] == ["batch"]
+    log = place.admin.get("/api/v2/eventLogs?dag_id=shown").json()["event_logs"]
+    clears = [one["owner"] for one in log if one["event"] == "post_clear_task_instances"]
+    assert clears == ["admin"], "Airflow's own log says who it was, too"
+
+
+def test_who_may_only_read_a_report_cannot_act_on_it(place):
+    day = "2026-03-07"
+    place.begin("shown", day)
+    assert "/act" not in place.guest.get(f"/forerun/days/shown/{day}").text
+    assert "/act" not in place.guest.get("/forerun/").text
+    page = place.admin.get(act(place, day))
+    for answer in (
+        place.guest.get(act(place, day)),
+        place.guest.send(act(place, day), kind="batch", token=token(page)),
+    ):
+        assert answer.status_code == 403
+        assert "You may read this report, and not act on it." in answer.text
+    assert place.nobody.send(act(place, day), kind="batch", token=token(page)).status_code == 401
+    assert place.guest.send(f"/forerun/days/hidden/{DAY}/act", kind="batch").status_code == 404
+    assert told(place, day) == ()
+
+
+def test_a_form_of_another_page_or_none_changes_nothing(place):
+    day, other = "2026-03-07", "2026-03-08"
+    place.begin("shown", other)
+    good = token(place.admin.get(act(place, day)))
+    cases = {
+        "": 403,
+        "abc": 403,
+        good[:-1] + ("A" if good[-1] != "A" else "B"): 403,
+        token(place.admin.get(act(place, other))): 403,
+    }
+    for wrong, status in cases.items():
+        answer = place.admin.send(act(place, day), kind="batch", token=wrong)
+        assert answer.status_code == status
+        assert "That form was not made for you here" in answer.text
+    nonsense = place.admin.send(act(place, day), kind="drop tables", token=good)
+    assert (nonsense.status_code, "names no action" in nonsense.text) == (400, True)
+    place.open("shown", day, "another run")
+    late = place.admin.send(act(place, day), kind="batch", token=good)
+    assert (late.status_code, "opened anew" in late.text) == (409, True)
+    assert told(place, day) == ()
+
+
+def test_what_is_published_or_belongs_to_no_dag_run_cannot_be_acted_on(place):
+    assert f'href="{act(place, DAY)}"' not in place.admin.get(f"/forerun/days/shown/{DAY}").text
+    page = place.admin.get(act(place, DAY))
+    assert page.text.count("The day is published, version") == 3
+    assert "<button" not in page.text
+    lost = place.admin.get(f"/forerun/days/hidden/{DAY}/act")
+    assert lost.text.count("Airflow knows no DAG run r of DAG hidden") == 3
+    assert place.admin.get("/forerun/days/shown/2031-01-01/act").status_code == 404

@@ -88,6 +88,7 @@ def test_an_opened_day_says_who_opened_it_and_what_the_report_was(place):
     assert record.opened_by == OpenedBy(
         dag_id="d", run_id="r", mode="single", group="", retries=Retries(count=2, pauses_s=60.0)
     )
+    assert record.opened_by.prefix == ""
     assert decode_report(store.get(spec_key("revenue", record.spec))) == spec
 
 

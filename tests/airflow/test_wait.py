@@ -19,7 +19,7 @@ from forerun_airflow import day as day_module
 from forerun_airflow import progressive_dag, triggers, wait
 from forerun_airflow.day import choose_mode, report_date, trigger_of
 from forerun_airflow.retries import retries_of
-from forerun_airflow.triggers import SourcesTrigger
+from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
 from include.days.handle import Day
 from include.days.safe_start import read_safe_start
 from include.reports.clock import parse_day
@@ -102,8 +102,8 @@ def test_a_run_waits_for_its_time(clock):
     clock(at(9))
     with pytest.raises(TaskDeferred) as deferred:
         waiting(1).execute(context())
-    assert isinstance(deferred.value.trigger, DateTimeTrigger)
-    assert deferred.value.trigger.moment == at(10)
+    assert isinstance(deferred.value.trigger, TimeTrigger)
+    assert deferred.value.trigger.until == at(10).isoformat()
     assert deferred.value.method_name == "resume"
 
 
@@ -171,7 +171,7 @@ def test_a_complete_day_still_waits_for_the_time_of_the_final_run(clock, tmp_pat
     clock(at(22))
     with pytest.raises(TaskDeferred) as deferred:
         waiting(3, marked(tmp_path)).execute(context())
-    assert isinstance(deferred.value.trigger, DateTimeTrigger)
+    assert isinstance(deferred.value.trigger, TimeTrigger)
 
 
 def test_at_the_latest_safe_start_the_report_decides(clock, tmp_path):

@@ -413,7 +413,7 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
     """Seconds that each page took, the very first answer under ``cold``."""
     from starlette.testclient import TestClient
 
-    from forerun_airflow.pages.access import readable_dags
+    from forerun_airflow.pages.access import changeable_dags, readable_dags
     from forerun_airflow.pages.app import make_app
     from include.oncall.catalogue import known_reports
     from include.oncall.night_reader import NightReader
@@ -425,7 +425,8 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
 
     app = make_app(NightReader(store, clock=clock), clock)
     known = known_reports(store)
-    app.dependency_overrides[readable_dags] = lambda: frozenset(one.dag_id for one in known)
+    for dags in (readable_dags, changeable_dags):
+        app.dependency_overrides[dags] = lambda: frozenset(one.dag_id for one in known)
     client = TestClient(app)
     day = (now - timedelta(hours=12)).date()
 

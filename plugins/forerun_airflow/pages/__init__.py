@@ -1,4 +1,5 @@
-"""Forerun's pages in Airflow's UI: the night, a day, a plan. They only read.
+"""Forerun's pages in Airflow's UI: the night, a day, a plan. They only read, but for the actions on
+a day, each of which is confirmed by a form.
 
 What they show is read by :mod:`include.oncall`; here it is asked who may see it, and drawn. The
 pages have no script, and need nothing from the net.
@@ -10,6 +11,8 @@ from typing import Any
 
 PREFIX = "/forerun"
 """Where the pages lie below Airflow's own address."""
+AIRFLOW = "forerun.airflow"
+"""The key of a request's scope that has the API server's own application."""
 
 
 class Pages:
@@ -24,4 +27,4 @@ class Pages:
             from forerun_airflow.pages.app import make_app
 
             self._app = make_app()
-        await self._app(scope, receive, send)
+        await self._app({**scope, AIRFLOW: scope.get("app")}, receive, send)

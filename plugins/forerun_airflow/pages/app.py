@@ -12,8 +12,10 @@ from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from forerun_airflow.pages.access import readable_dags, to_login
-from forerun_airflow.pages.render import Where, render
+from forerun_airflow.pages.access import changeable_dags, readable_dags, to_login
+from forerun_airflow.pages.acting import ActionPages
+from forerun_airflow.pages.airflow_api import AirflowRefusedError
+from forerun_airflow.pages.render import render, where_of
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
 from include.oncall.day_view import read_day_view
@@ -33,13 +35,14 @@ _HEADERS = {
     # No script at all, and nothing from elsewhere; Airflow's own UI shows the pages in a frame.
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'self'"
+        "form-action 'self'; frame-ancestors 'self'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
 DAGS = Depends(readable_dags)
+CHANGEABLE = Depends(changeable_dags)
 
 
 class UnknownError(Exception):
@@ -50,6 +53,7 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     """The application over the deployment's store, or over what ``reader`` reads."""
     app = FastAPI(title="Forerun", docs_url=None, redoc_url=None, openapi_url=None)
     pages = _Pages(reader, clock)
+    actions = ActionPages(pages, clock)
 
     @app.middleware("http")
     async def add_headers(request: Request, answer: Any) -> Response:
@@ -65,6 +69,8 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     app.get("/reports/{report}", **page)(pages.report)
     app.get("/days/{report}/{day}", **page)(pages.day)
     app.get("/days/{report}/{day}/plan", **page)(pages.plan)
+    app.get("/days/{report}/{day}/act", **page)(actions.show)
+    app.post("/days/{report}/{day}/act", **page)(actions.act)
     app.get("/runs/{dag_id}/{run_id}")(pages.dag_run)
     app.get("/assets/{name}")(pages.asset)
     app.get("/{rest:path}")(pages.nothing)
@@ -79,32 +85,45 @@ class _Pages:
         self._clock = clock
 
     @property
-    def _reader(self) -> NightReader:
+    def reader(self) -> NightReader:
         return self._given or _reader_of(default_store())
 
-    def night(self, request: Request, show: str = "", dags: frozenset[str] = DAGS) -> str:
+    def night(
+        self,
+        request: Request,
+        show: str = "",
+        dags: frozenset[str] = DAGS,
+        changeable: frozenset[str] = CHANGEABLE,
+    ) -> str:
         """A line per report and day, of all that whoever asks may see."""
-        night = self._reader.night()
+        night = self.reader.night()
         rows = night.of(dags)
         shown = [row for row in rows if show in ("", row.severity)]
-        return render(
-            "night.html", _where(request), night=night, rows=rows, groups=grouped(shown), show=show
-        )
+        known = {"night": night, "rows": rows, "groups": grouped(shown), "show": show}
+        return render("night.html", where_of(request), **known, changeable=changeable)
 
     def report(self, request: Request, report: str, dags: frozenset[str] = DAGS) -> str:
         """What the newest days of a report took, beside batch."""
-        known, reader = self._report(report, dags), self._reader
+        known, reader = self._report(report, dags), self.reader
         found = reader.ask(lambda: read_savings(reader.store, known.name))
-        return render("report.html", _where(request), report=known, savings=found)
+        return render("report.html", where_of(request), report=known, savings=found)
 
-    def day(self, request: Request, report: str, day: str, dags: frozenset[str] = DAGS) -> str:
+    def day(
+        self,
+        request: Request,
+        report: str,
+        day: str,
+        dags: frozenset[str] = DAGS,
+        changeable: frozenset[str] = CHANGEABLE,
+    ) -> str:
         """A day in full."""
-        row = self._row(report, day, dags)
+        row = self.row(report, day, dags)
         if row.records is None:
-            return render("broken.html", _where(request), row=row)
+            return render("broken.html", where_of(request), row=row)
         records = row.records
-        view = self._reader.ask(lambda: read_day_view(self._reader.store, records))
-        return render("day.html", _where(request), row=row, view=view, now=self._clock())
+        view = self.reader.ask(lambda: read_day_view(self.reader.store, records))
+        known = {"view": view, "now": self._clock(), "changeable": changeable}
+        return render("day.html", where_of(request), row=row, **known)
 
     def plan(
         self,
@@ -115,17 +134,17 @@ class _Pages:
         dags: frozenset[str] = DAGS,
     ) -> str:
         """A plan of a day, the newest one unless ``version`` names another by its attempt."""
-        row = self._row(report, day, dags)
+        row = self.row(report, day, dags)
         if row.records is None:
-            return render("broken.html", _where(request), row=row)
-        records, store = row.records, self._reader.store
+            return render("broken.html", where_of(request), row=row)
+        records, store = row.records, self.reader.store
         wanted = [one for one in records.plans if version in ("", one.attempt)]
         if version and not wanted:
             raise UnknownError
         file = wanted[-1] if wanted else None
-        plan = self._reader.ask(lambda: decode_plan(store.get(file.key))) if file else None
-        graph = self._reader.ask(lambda: read_plan_graph(store, records, plan)) if plan else None
-        return render("plan.html", _where(request), row=row, file=file, plan=plan, graph=graph)
+        plan = self.reader.ask(lambda: decode_plan(store.get(file.key))) if file else None
+        graph = self.reader.ask(lambda: read_plan_graph(store, records, plan)) if plan else None
+        return render("plan.html", where_of(request), row=row, file=file, plan=plan, graph=graph)
 
     def dag_run(
         self,
@@ -135,12 +154,13 @@ class _Pages:
         task: str = "",
         page: str = "",
         dags: frozenset[str] = DAGS,
+        changeable: frozenset[str] = CHANGEABLE,
     ) -> Response:
         """Where a DAG run of Airflow leads: to the day of its report, or of the report that a task
         belongs to; to all of its days where it has several. ``page`` ``plan``: to the plan."""
         if dag_id not in dags:
             raise UnknownError
-        store, reader = self._reader.store, self._reader
+        store, reader = self.reader.store, self.reader
         found = reader.ask(
             lambda: list(days_opened_by(store, dag_id, run_id, known_reports(store)))
         )
@@ -149,11 +169,14 @@ class _Pages:
         if len(days) == 1:
             name, day = days[0]
             rest = "/plan" if page == "plan" else ""
-            base = _where(request).base
+            base = where_of(request).base
             return RedirectResponse(f"{base}/days/{name}/{day}{rest}", status_code=303)
-        rows = [self._row(name, day, dags) for name, day in days]
+        rows = [self.row(name, day, dags) for name, day in days]
         known = {"dag_id": dag_id, "run_id": run_id, "now": self._clock()}
-        return HTMLResponse(render("run.html", _where(request), groups=grouped(rows), **known))
+        page = render(
+            "run.html", where_of(request), groups=grouped(rows), changeable=changeable, **known
+        )
+        return HTMLResponse(page)
 
     def asset(self, name: str, dags: frozenset[str] = DAGS) -> Response:  # noqa: ARG002 - login
         """The style sheet and the icons."""
@@ -165,11 +188,11 @@ class _Pages:
         """Any other address."""
         raise UnknownError
 
-    def _row(self, report: str, day: str, dags: frozenset[str]) -> NightRow:
+    def row(self, report: str, day: str, dags: frozenset[str]) -> NightRow:
         """The line of a day."""
         if parse_day(day).isoformat() != day:
             raise UnknownError
-        known, reader = self._report(report, dags), self._reader
+        known, reader = self._report(report, dags), self.reader
         row = reader.ask(lambda: reader.day(known, day))
         if row is None:
             raise UnknownError
@@ -177,7 +200,7 @@ class _Pages:
 
     def _report(self, report: str, dags: frozenset[str]) -> KnownReport:
         """A report that may be seen. What may not is answered like what is not there."""
-        reader = self._reader
+        reader = self.reader
         known = reader.ask(lambda: find_report(reader.store, report))
         if known is None or known.dag_id not in dags:
             raise UnknownError
@@ -189,16 +212,14 @@ def _reader_of(store: str) -> NightReader:
     return NightReader(open_store(store))
 
 
-def _where(request: Request) -> Where:
-    framed = request.headers.get("sec-fetch-dest") == "iframe"
-    return Where(base=request.scope.get("root_path", ""), framed=framed)
-
-
 def _refused(request: Request, error: Exception) -> Response:
     """A browser that is not logged in is led to the login, everything else is told."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 401 and "text/html" in request.headers.get("accept", ""):
         return to_login(request)
+    if status == 403 and request.url.path.endswith("/act"):
+        hint = "Airflow gives you no right to clear tasks of its DAG. Ask whoever owns the DAG."
+        return _problem(request, status, "You may read this report, and not act on it.", hint)
     said = "You are not logged in." if status == 401 else "That is not possible."
     return _problem(request, status, said, "Log in to Airflow, and ask again.")
 
@@ -215,9 +236,11 @@ def _failed(request: Request, error: Exception) -> Response:
         return _unknown(request, error)
     if isinstance(error, StoreError):
         return _problem(request, 503, "The store cannot be read.", str(error))
+    if isinstance(error, AirflowRefusedError):
+        return _problem(request, 502, "Airflow does not say how its DAG run is.", str(error))
     return _problem(request, 500, "What the store holds cannot be shown.", str(error))
 
 
 def _problem(request: Request, status: int, said: str, hint: str) -> Response:
-    page = render("problem.html", _where(request), said=said, hint=hint, status=status)
+    page = render("problem.html", where_of(request), said=said, hint=hint, status=status)
     return HTMLResponse(page, status_code=status)

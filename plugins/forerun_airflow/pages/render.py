@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
+from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -14,6 +15,7 @@ from forerun_airflow.pages import PREFIX, figures
 from forerun_airflow.pages.plan_drawing import plan_drawing
 from forerun_airflow.pages.savings_drawing import savings_drawing
 from forerun_airflow.pages.timeline import day_timelines, strip
+from include.oncall.actions import TITLES
 from planner.explain.reasons import reason_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -31,6 +33,12 @@ class Where:
     def airflow(self) -> str:
         """The path of Airflow's own UI."""
         return self.base.removesuffix(PREFIX)
+
+
+def where_of(request: Request) -> Where:
+    """Where a request asks."""
+    framed = request.headers.get("sec-fetch-dest") == "iframe"
+    return Where(base=request.scope.get("root_path", ""), framed=framed)
 
 
 def render(template: str, where: Where, **values: object) -> str:
@@ -65,6 +73,7 @@ def _environment() -> Environment:
         parsed=datetime.fromisoformat,
     )
     environment.globals.update(
+        action_titles=TITLES,
         savings_drawing=savings_drawing,
         clock=figures.clock,
         timelines=day_timelines,

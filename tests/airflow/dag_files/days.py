@@ -22,6 +22,8 @@ from forerun_airflow import (
     progressive_dag,
     report_params,
 )
+from include.days.instructions import Instruction, instruct
+from include.state.layout import Generation
 from include.state.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
@@ -89,6 +91,18 @@ class ArriveAtOnce(Arrive):
             self.deliver(context, run)
 
 
+class ArriveAndTell(Arrive):
+    """Before run 2 somebody wants batch at once."""
+
+    def execute(self, context: Any) -> None:
+        super().execute(context)
+        if self.run == 2:
+            opened = context["ti"].xcom_pull(task_ids="open_day")
+            at = Generation(self.dag_id, opened["day"], opened["generation"])
+            wanted = Instruction(kind="batch", by="anna", at="2026-03-01T15:00:00Z", form="f")
+            instruct(open_store(f"{ROOT}/store"), at, wanted)
+
+
 def build(
     name,
     *,
@@ -131,6 +145,7 @@ by_hand = build("by_hand")
 cleared = build("cleared")
 backfilled = build("backfilled")
 dry = build("dry")
+told = build("told", arriving=ArriveAndTell)
 # Reports on one source: what the first one keeps is there for the others. One early run shows it.
 ONE_EARLY = replace(POLICY, runs=POLICY.runs[1:])
 lender = build("lender", arriving=ArriveAtOnce, policy=ONE_EARLY)

@@ -1,0 +1,48 @@
+"""The token of a form: only who has seen the page can send it, for that day, once, and soon.
+
+Airflow knows its users by a cookie, which a browser sends along whatever page a form is on. So a
+form that changes something carries a token, signed with the key that all API servers share, which
+no other page can know.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fastapi import Request
+from itsdangerous import BadSignature, URLSafeTimedSerializer
+
+from forerun_airflow.pages import AIRFLOW
+
+_VALID_S = 1800
+_PURPOSE = "forerun-action"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What a form is about: who may send it, and for which generation of which day. ``id`` is new
+    for every page, so a form that is sent twice is known."""
+
+    user: str
+    report: str
+    day: str
+    generation: str
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def token(self, request: Request) -> str:
+        return _signer(request).dumps(asdict(self))
+
+
+def read_form(request: Request, token: str) -> Form | None:
+    """The form that a token is of, None for one that was not made here, or not lately."""
+    try:
+        said: Any = _signer(request).loads(token, max_age=_VALID_S)
+    except BadSignature:
+        return None
+    return Form(**said)
+
+
+def _signer(request: Request) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(request.scope[AIRFLOW].state.secret_key, salt=_PURPOSE)
