@@ -17,6 +17,7 @@ from forerun.calibrate import calibrate_command
 from forerun.doctor import doctor_command
 from forerun.expire import expire_command
 from forerun.options import Day, takes_day
+from forerun.repair import repair_command
 from forerun.result import result_command
 from forerun.schedule_command import schedule_app
 from include.engines import ENGINES
@@ -273,6 +274,13 @@ app.command(
 )(calibrate_command)
 app.command("doctor")(doctor_command)
 app.command("expire")(expire_command)
+app.command(
+    "repair",
+    epilog="**Examples**\n\n"
+    "`forerun repair daily_totals 2026-01-31 --store s3://warehouse/forerun --preview`\n\n"
+    "`forerun repair daily_totals 2026-01-31 --store s3://warehouse/forerun --yes`\n\n"
+    "`forerun repair daily_totals 2026-01-31 --store ./store --copies s3://archive/orders`",
+)(repair_command)
 app.command("result")(result_command)
 app.add_typer(schedule_app, name="schedule")
 

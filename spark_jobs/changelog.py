@@ -42,5 +42,14 @@ def coming(source: ManifestSource, rows: Frame) -> Frame:
     return rows.where(f"{_W} > 0").select(*(quoted(column.name) for column in source.columns))
 
 
+def with_taken_back(source: ManifestSource, rows: Frame, gone: Frame) -> Frame:
+    """The rows of a delivery with a weight each, and those of files that are gone taken back. Files
+    of a changelog have weights; those of ``gone`` then count the other way round."""
+    columns = [quoted(column.name) for column in source.columns]
+    weight = _W if source.change == "changelog" else "CAST(1 AS BIGINT)"
+    came = rows.selectExpr(*columns, f"{weight} AS {_W}")
+    return came.union(gone.selectExpr(*columns, f"-{weight} AS {_W}"))
+
+
 def _error(text: str) -> str:
     return f"CAST(raise_error('{text}') AS BOOLEAN)"

@@ -16,13 +16,13 @@ from typing import Any
 
 from include.days.findings import CheckReport, Finding, encode_checks
 from include.days.findings_page import render_checks
-from include.reports.changes import in_files
 from include.reports.expectations import Expectation
 from include.state.layout import RESULT_FAMILY
 from include.state.records import ArtifactPartition, CheckRecord
 from planner.contract import SourceInput
 from spark_jobs.changelog import coming
 from spark_jobs.engine import Frame
+from spark_jobs.inputs import read_files
 from spark_jobs.work import Work
 
 _SAMPLE = 10
@@ -38,8 +38,7 @@ def check_deliveries(work: Work, progress: Callable[[str], None]) -> list[CheckR
         files = work.inputs.files(view)
         rows = sum(file.rows for file in files)
         if source.expectations and rows:
-            columns = in_files(source.columns, source.change)
-            frame = work.engine.read([file.uri for file in files], columns, source.format)
+            frame = read_files(work.engine, source, files)
             if source.change == "changelog":
                 frame = coming(source, frame)
                 rows = frame.count()

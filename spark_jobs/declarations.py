@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.reports.changes import in_files
 from include.state.records import ManifestSource, PinnedFile
 from planner.contract import SourceInput, decode_plan
 from planner.contract.plan_v1 import WEIGHT_COLUMN
@@ -17,6 +16,7 @@ from planner.errors import ForerunError
 from spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN
 from spark_jobs.engine import Frame, quoted
 from spark_jobs.failures import explained
+from spark_jobs.inputs import read_files
 from spark_jobs.work import Work
 
 _STAGE = "declarations"
@@ -84,7 +84,7 @@ def _nulls(
 ) -> list[int]:
     """How many NULLs there are in each of the columns. A sum and no filter: an engine would skip
     row groups of which the footer says that there is no NULL."""
-    rows = _rows(work, source, files)
+    rows = read_files(work.engine, source, files)
     counts = [
         f"coalesce(sum(CASE WHEN {quoted(c)} IS NULL THEN 1 ELSE 0 END), 0) AS {quoted(c)}"
         for c in columns
@@ -94,14 +94,15 @@ def _nulls(
 
 def _check_weights(work: Work, source: ManifestSource) -> None:
     """Return the files whose rows are checked: those since the base run if only changes are read,
-    else all. (What the base run kept of a source comes from changes that it has checked.)"""
+    else all, as where files are gone. (What the base run kept of a source comes from changes that
+    it has checked.)"""
     versions = {v.version for v in work.inputs.sources() if v.source == source.name}
-    version = "delta" if versions == {"delta"} else "snapshot"
+    version = "delta" if versions == {"delta"} and not source.withdrawn else "snapshot"
     view = SourceInput(view=source.name, source=source.name, version=version)  # type: ignore[arg-type]
     files = work.inputs.files(view)
     if not files:
         return
-    rows = _rows(work, source, files)
+    rows = read_files(work.engine, source, files)
     weight = quoted(WEIGHT_COLUMN)
     found = rows.selectExpr(
         f"coalesce(sum(CASE WHEN {weight} IS NULL THEN 1 ELSE 0 END), 0) AS nulls",
@@ -129,7 +130,7 @@ def _taken_back_too_often(work: Work, source: ManifestSource, changed: Frame) ->
     whole = SourceInput(view=source.name, source=source.name, version="snapshot")
     engine = work.engine
     engine.bind_view(_DELTA, changed)
-    engine.bind_view(_ALL, _rows(work, source, work.inputs.files(whole)))
+    engine.bind_view(_ALL, read_files(engine, source, work.inputs.files(whole)))
     columns = ", ".join(quoted(c.name) for c in source.columns)
     total = f"sum({quoted(WEIGHT_COLUMN)}) < 0"
     same = " AND ".join(f"a.{quoted(c.name)} <=> g.{quoted(c.name)}" for c in source.columns)
@@ -140,8 +141,3 @@ def _taken_back_too_often(work: Work, source: ManifestSource, changed: Frame) ->
         "LIMIT 1"
     )
     return bool(found.collect())
-
-
-def _rows(work: Work, source: ManifestSource, files: Sequence[PinnedFile]) -> Frame:
-    columns = in_files(source.columns, source.change)
-    return work.engine.read([f.uri for f in files], columns, source.format)

@@ -71,7 +71,7 @@ def execute(
     verify_read(store, inputs, outputs)
     commit = RunCommit(
         run=plan.current,
-        base=inputs.manifest.base,
+        base=inputs.manifest.own_base,
         attempt=attempt,
         plan=stored.key,
         committed_at=utc_now().isoformat(timespec="seconds"),

@@ -7,18 +7,21 @@ source files, the commits name the artifact files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from include.days.manifests import read_manifest
 from include.reports.changes import in_files
 from include.sources.changelog import only_adds
+from include.sources.corrections import came, find_corrections
 from include.sources.delivery import delivery, read_pin, verify_pin
 from include.state.borrowed import borrowed_partitions, lost, refuse_closed_origins
 from include.state.commits import ArtifactError, check_buckets, read_chain, verify_partition
+from include.state.fence import refuse_closed
 from include.state.layout import Generation
 from include.state.records import (
     ArtifactPartition,
     Manifest,
+    ManifestSource,
     Pin,
     PinnedFile,
     RunCommit,
@@ -34,8 +37,8 @@ from planner.contract import (
     Stage,
 )
 from planner.errors import ContractError
-from spark_jobs.changelog import consolidated
-from spark_jobs.engine import Engine, Partition
+from spark_jobs.changelog import consolidated, with_taken_back
+from spark_jobs.engine import Engine, Frame, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,18 @@ class Inputs:
 
     def files(self, source: SourceInput) -> tuple[PinnedFile, ...]:
         """The files of a snapshot, or of a delivery: what the pin has over the base's pin."""
-        pin = self.pins[source.source]
+        pin, base = self.pins[source.source], self.base_pins.get(source.source)
         if source.version == "snapshot":
             return pin.files
-        return delivery(pin, self.base_pins.get(source.source))
+        if base is not None and self.manifest.base_generation:
+            return came(find_corrections(base, pin))
+        return delivery(pin, base)
+
+    def withdrawn(self, source: SourceInput) -> tuple[PinnedFile, ...]:
+        """The files whose rows a delivery takes back: none but in a repair."""
+        if source.version == "snapshot":
+            return ()
+        return self.manifest.source(source.source).withdrawn
 
     def partitions(self, family: str) -> tuple[ArtifactPartition, ...]:
         """The committed partitions of a family, oldest first."""
@@ -102,9 +113,14 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
         )
     pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
     base_pins = {s.name: read_pin(store, s.base_pin) for s in manifest.sources if s.base_pin}
-    chain = tuple(read_chain(store, at, tip=manifest.base))
+    chain = tuple(read_chain(store, base_at(at, manifest), tip=manifest.base))
     shared = borrowed_partitions(store, at, plan)
     return Inputs(at, plan, manifest, pins, base_pins, chain, shared)
+
+
+def base_at(at: Generation, manifest: Manifest) -> Generation:
+    """The generation that the base of a run belongs to."""
+    return replace(at, generation=manifest.base_generation or at.generation)
 
 
 def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
@@ -134,7 +150,7 @@ def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
 
 def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPartition]) -> None:
     """Prove, after everything was read, that it was the same all the time: no pinned file and no
-    partition has changed, and no generation of another report that was read is closed. (The fence
+    partition has changed, and no other generation that was read is closed. (The fence
     of the run's own generation is for the commit to look at.) ``written`` are the partitions of
     the run itself, which its later stages read and its commit is about to name.
 
@@ -147,6 +163,8 @@ def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPa
     for family in inputs.families():
         _verify_kept(store, inputs, family.id)
     refuse_closed_origins(store, inputs.at, inputs.plan)
+    if inputs.manifest.base_generation:
+        refuse_closed(store, base_at(inputs.at, inputs.manifest))
 
 
 def verify_stage_read(
@@ -178,22 +196,30 @@ def verify_sources(inputs: Inputs, *stages: Stage) -> None:
     the run, are unchanged."""
     for name in sorted({view.source for view in inputs.sources(*stages)}):
         verify_pin(inputs.pins[name])
+        if withdrawn := inputs.manifest.source(name).withdrawn:
+            verify_pin(replace(inputs.pins[name], files=withdrawn))
 
 
 def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Make every view and family of the run readable in SQL under the names of the contract."""
     for view in inputs.sources():
         source, files = inputs.manifest.source(view.source), inputs.files(view)
-        rows = engine.read(
-            [file.uri for file in files], in_files(source.columns, source.change), source.format
-        )
+        rows = read_files(engine, source, files)
         if source.change == "changelog" and view.version == "snapshot":
             rows = consolidated(source, rows, once=only_adds(files))
+        if withdrawn := inputs.withdrawn(view):
+            rows = with_taken_back(source, rows, read_files(engine, source, withdrawn))
         engine.bind_view(view.view, rows)
     for family in inputs.families():
         engine.open_family(family, store.uri(f"{inputs.at.artifacts}/{family.id}"))
         for partition in inputs.partitions(family.id):
             engine.add_partition(family, bound(store, partition))
+
+
+def read_files(engine: Engine, source: ManifestSource, files: Sequence[PinnedFile]) -> Frame:
+    """The rows of files of a source, with the columns that its files have."""
+    columns = in_files(source.columns, source.change)
+    return engine.read([file.uri for file in files], columns, source.format)
 
 
 def bound(store: StoreReader, partition: ArtifactPartition) -> Partition:

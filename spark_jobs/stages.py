@@ -86,6 +86,8 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
             files = tuple((f.uri, f.size, f.identity) for f in inputs.files(item))
             source = inputs.manifest.source(item.source)
             parts.append((item.view, source.columns, source.change, files))
+            if gone := tuple((f.uri, f.size, f.identity) for f in inputs.withdrawn(item)):
+                parts.append(gone)
         else:
             own = (done[item.family],) if item.family in done else ()
             kept = (*inputs.partitions(item.family), *own)

@@ -51,7 +51,9 @@ class Day:
         return self.spec.parameters_on(self.date)
 
     def is_final(self, run: int) -> bool:
-        return run == self.spec.runs
+        """Whether a run gives the result of the whole day: the final run, or one that repairs it,
+        which comes after all runs of the report."""
+        return run >= self.spec.runs
 
     def commit(self, run: int) -> RunCommit | None:
         """The commit of a run, None if it has none."""

@@ -74,7 +74,9 @@ def _entry(day: Day, commit: RunCommit) -> LedgerEntry:
         stages=_stages(planned.run, commit.metrics),
         runs_in_application=commit.metrics.runs_in_application,
         engine=commit.metrics.engine,
-        kept=tuple((planned.family(a.family).fingerprint, a.rows) for a in commit.artifacts),
+        kept=()
+        if manifest.base_generation  # what a repair adds to a family is no size of a day
+        else tuple((planned.family(a.family).fingerprint, a.rows) for a in commit.artifacts),
     )
 
 

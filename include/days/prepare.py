@@ -11,16 +11,24 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Required, TypedDict, Unpack
 
 from include.days.borrowed_views import find_borrowed_views
-from include.days.fitted_prices import prices_in
+from include.days.day_request import (
+    bytes_at_hand,
+    committed_run,
+    first_sources,
+    forecast_points,
+    problem_of,
+    settings_of,
+    sources_at,
+    sql_of,
+)
 from include.days.generations import claim_name, generations, latest_generation
 from include.days.handle import Day
 from include.days.ledger import read_history, record_history
 from include.days.losing_days import why_batch
-from include.days.manifests import DayClosedError, day_closed, manifest_of, pins_of
+from include.days.manifests import DayClosedError, day_closed, manifest_of
 from include.days.observed import observed
 from include.days.publishing import (
     FailedCheck,
@@ -30,13 +38,7 @@ from include.days.publishing import (
     read_findings,
 )
 from include.days.results import read_pointer
-from include.machine.settings import allowed_functions
-from include.reports.clock import parse_time
-from include.reports.run_policy import RunPolicy
 from include.reports.spec import ReportSpec, encode_report
-from include.sources.delivery import read_pin
-from include.sources.samples import draw
-from include.sources.statistics import forecast, time_points, to_source
 from include.state.backoff import Backoff
 from include.state.fence import closed_through
 from include.state.layout import Generation, day_folder, spec_key
@@ -51,22 +53,17 @@ from include.state.records import (
     encode,
 )
 from include.state.scratch_store import ScratchStore
-from include.state.store import Store, StoreReader
+from include.state.store import Store
 from planner.api import PlanResult, plan
-from planner.contract import decode_plan, encode_plan
+from planner.contract import encode_plan
 from planner.cost.constants import MICRO
 from planner.errors import RequestError
 from planner.request import (
-    Committed,
     Method,
     PlanRequest,
-    Problem,
     Settings,
-    Source,
     TimePoint,
-    ivm,
 )
-from planner.sampling import filtered_columns
 
 __all__ = [
     "DayClosedError",
@@ -83,7 +80,7 @@ __all__ = [
     "read_pointer",
 ]
 
-_TINY_BYTES = 16 << 20
+TINY_BYTES = 16 << 20
 """Below this the JVM's first compiler alone is cheaper: about 7 CPU seconds of data work."""
 
 
@@ -114,12 +111,14 @@ def open_generation(
     trigger: str,
     now: datetime,
     opened_by: OpenedBy | None = None,
+    repairs: str = "",
 ) -> Day:
     """Open a generation of a day, or find the one that ``trigger`` has opened.
 
     ``trigger`` is equal for all tasks and retries of one attempt at the day and new after a clear.
     ``opened_by`` says which DAG run opens it, None for somebody who makes no claim to the report's
-    name. At the first use of a store this proves that its conditional puts hold.
+    name. ``repairs``: the generation that a repair goes on from. At the first use of a store this
+    proves that its conditional puts hold.
 
     Raises :class:`include.days.generations.NameTakenError` if another DAG has the report's name.
     """
@@ -128,7 +127,7 @@ def open_generation(
     if opened_by:
         claim_name(store, spec.name, opened_by.dag_id, now)
         store.put_if_absent(spec_key(spec.name, spec.digest), encode_report(spec))
-    return _open(store, spec, day, trigger=trigger, now=now, opened_by=opened_by)
+    return _open(store, spec, day, trigger=trigger, now=now, opened_by=opened_by, repairs=repairs)
 
 
 def imagine_generation(store_uri: str, spec: ReportSpec, day: date, *, now: datetime) -> Day:
@@ -145,6 +144,7 @@ def _open(
     trigger: str,
     now: datetime,
     opened_by: OpenedBy | None = None,
+    repairs: str = "",
 ) -> Day:
     backoff = Backoff(day_folder(spec.name, day.isoformat()))
     while True:
@@ -163,6 +163,7 @@ def _open(
             started_at=now.astimezone(UTC).isoformat(),
             spec=spec.digest,
             opened_by=opened_by,
+            repairs=repairs,
         )
         opened = Day(store, spec, Generation(spec.name, day.isoformat(), str(number)))
         if store.put_if_absent(opened.at.record, encode(record)) and not opened.is_closed():
@@ -231,26 +232,26 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     record_history(day, chain)
     history = read_history(store, spec.name)
     points = asking.get("points")
-    times = tuple(points) if points is not None else _forecast(day, history)
+    times = tuple(points) if points is not None else forecast_points(day, history)
     request = PlanRequest(
         report=spec.name,
-        sql=_sql(spec),
-        sources=_sources(day, pins, times[run - 1]),
-        first_sources=_first_sources(day, chain, times, pins),
+        sql=sql_of(spec),
+        sources=sources_at(day, pins, times[run - 1]),
+        first_sources=first_sources(day, chain, times, pins),
         points=times,
         current=run,
-        committed=tuple(_families(store, commit) for commit in chain),
+        committed=tuple(committed_run(store, commit) for commit in chain),
         observed=observed(history),
         borrowed=find_borrowed_views(store, manifest)
         if asking.get("share", True) and manifest.share
         else (),
         method=asking.get("method", "auto"),
-        settings=_settings_of(day, asking.get("settings") or Settings()),
-        problem=_problem(spec.policy),
+        settings=settings_of(day, asking.get("settings") or Settings()),
+        problem=problem_of(spec.policy),
         parameters=day.parameters,
     )
     request = replace(request, batch_because=_why_batch(day, request, history, pins))
-    tiny = _bytes_at_hand(pins, chain) < _TINY_BYTES
+    tiny = bytes_at_hand(pins, chain) < TINY_BYTES
     return AskedRun(day=day, request=request, tiny=tiny)
 
 
@@ -271,47 +272,6 @@ def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> Pre
         result=result,
         planning_s=planning_s,
     )
-
-
-def _sources(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
-    """The sources as they are pinned at a time point, with a sample where one is asked for."""
-    spec = day.spec
-    found = tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
-    if not any(source.sample for source in spec.sources):
-        return found
-    filtered = filtered_columns(
-        _sql(spec),
-        found,
-        allowed_functions=allowed_functions(),
-        parameters=day.parameters,
-    )
-    samples = [
-        draw(
-            pins[source.name].files,
-            filtered.get(source.name, ()),
-            source.sample,
-            changelog=source.change == "changelog",
-            source_format=source.format,
-        )
-        for source in spec.sources
-    ]
-    return tuple(replace(one, sample=drawn) for one, drawn in zip(found, samples, strict=True))
-
-
-def _first_sources(
-    day: Day,
-    chain: Sequence[RunCommit],
-    times: Sequence[TimePoint],
-    pins: Mapping[str, Pin],
-) -> tuple[Source, ...]:
-    """The sources as the first committed run pinned them; none before there is one. A source that
-    the report has only since then counts as it is now."""
-    if not chain:
-        return ()
-    first = chain[0].run
-    read = pins_of(day.store, day.at, first)
-    then = {name: read_pin(day.store, key) for name, key in read.items()}
-    return _sources(day, {**pins, **then}, times[first - 1])
 
 
 def _committed_before(day: Day, run: int) -> RunCommit | None:
@@ -344,57 +304,3 @@ def _why_batch(
         losses=policy.batch_after_losses,
         opening_s=(settings.prices.run_start + settings.prices.stage_start) / MICRO,
     )
-
-
-def _forecast(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint, ...]:
-    spec = day.spec
-    midnight = parse_time("00:00", "the start of the day").on(day.date, spec.zone)
-    growing = [source.name for source in spec.sources if source.arrival == "growing"]
-    fractions = forecast(day.points, midnight, growing, history)
-    return time_points(spec.weights, fractions)
-
-
-def _families(store: StoreReader, commit: RunCommit) -> Committed:
-    """The families of which a committed run holds a partition, as its plan describes them, and what
-    the partitions take."""
-    held = {artifact.family for artifact in commit.artifacts}
-    planned = decode_plan(store.get(commit.plan))
-    return Committed(
-        index=commit.run,
-        families=tuple(f for f in planned.families if f.id in held),
-        bytes=sum(artifact.bytes for artifact in commit.artifacts),
-    )
-
-
-def _settings_of(day: Day, settings: Settings) -> Settings:
-    """The settings with what the report (its budget), its store (prices) and the deployment
-    (functions) say."""
-    prices = prices_in(day.store, settings.prices)
-    settings = replace(settings, allowed_functions=allowed_functions(), prices=prices)
-    budget = day.spec.state_bytes
-    return settings if budget is None else replace(settings, state_budget=budget)
-
-
-def _problem(policy: RunPolicy) -> Problem:
-    """Return in which runs the report wants results, and what its plans are compared by."""
-    if policy.problem == "ivm":
-        return ivm(len(policy.runs))
-    return Problem(results_at=policy.early_results)
-
-
-def _bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:
-    """All that a run could read."""
-    kept = sum(artifact.bytes for commit in chain for artifact in commit.artifacts)
-    return kept + sum(pin.bytes for pin in pins.values())
-
-
-def _sql(spec: ReportSpec) -> str:
-    if spec.sql:
-        return spec.sql
-    try:
-        return Path(spec.sql_file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(
-            f"the SQL of report {spec.name} cannot be read: {error}",
-            hint=f"Correct sql_file, which is {spec.sql_file}.",
-        ) from None

@@ -89,7 +89,7 @@ def _state(
 ) -> tuple[State, str]:
     published, final = day.published, day.final
     whole = published is not None and not published.early
-    if published is not None and whole and published.generation == day.at.number:
+    if published is not None and whole and published.generation >= day.at.number:
         return _published(finish, len(published.incomplete))
     if critical := _critical(day):
         plural = "" if critical == 1 else "s"
@@ -146,7 +146,7 @@ def _doing(day: DayRecords, now: datetime, missing: Sequence[str]) -> str:
 def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | None:
     """When the day is published. By forecast: when its final run can start, plus its wall time."""
     deadline, published = day.deadline, day.published
-    if published and not published.early and published.generation == day.at.number:
+    if published and not published.early and published.generation >= day.at.number:
         at = datetime.fromisoformat(published.published_at)
         margin = (deadline - at).total_seconds()
         return Finish(at=at, done=True, margin_s=margin, why="published")

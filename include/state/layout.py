@@ -11,6 +11,7 @@
     reports/<report>/<day>/<generation>/artifacts/<family>/<i>-<attempt>/
     reports/<report>/<day>/<generation>/stages/run-<i>/<stage>.json
     reports/<report>/<day>/<generation>/checks/run-<i>-<attempt>/
+    reports/<report>/<day>/<generation>/diffs/run-<i>-<attempt>.parquet
     reports/<report>/<day>/<generation>/commits/run-<i>.json
     reports/<report>/<day>/<generation>/instructions/<n>.json
     results/<report>/<day>/<version>/
@@ -153,6 +154,10 @@ class Generation:
     def checks(self, run: int, attempt: str) -> str:
         """The folder of the expectation results of one attempt."""
         return f"{self.folder}/checks/run-{run}-{part(attempt, 'attempt')}"
+
+    def diff(self, run: int, attempt: str) -> str:
+        """What a repair changes in the published result, row by row."""
+        return f"{self.folder}/diffs/run-{run}-{part(attempt, 'attempt')}.parquet"
 
     def commit(self, run: int) -> str:
         return f"{self.folder}/commits/run-{run}.json"

@@ -107,13 +107,15 @@ class OpenedBy:
 class GenerationRecord:
     """Why a generation was started. ``trigger`` is equal for all tasks of one attempt at a day.
     ``spec`` is the digest of the report as it was; ``opened_by`` is None where no DAG run opened
-    it, and in records of older versions."""
+    it, and in records of older versions. ``repairs``: the published generation that this one
+    repairs (:mod:`include.days.repair`), empty for an attempt at the day from its first run on."""
 
     number: int
     trigger: str
     started_at: str
     spec: str = ""
     opened_by: OpenedBy | None = later(None)  # noqa: RUF009 - a field, as above
+    repairs: str = later("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,11 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestSource:
-    """A source of a run: its pin, the base run's pin ("" for none), what is declared of it."""
+    """A source of a run: its pin, the base run's pin ("" for none), what is declared of it.
+
+    ``withdrawn``: files that the base run has read and this one's pin does not have, as a repair
+    can still read them. Their rows are taken back, so the delivery has a weight for each row.
+    """
 
     name: str
     pin: str
@@ -149,6 +155,7 @@ class ManifestSource:
     format: str = "parquet"
     expectations: tuple[Expectation, ...] = ()
     key: tuple[str, ...] = ()
+    withdrawn: tuple[PinnedFile, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +167,8 @@ class Manifest:
     reports that what the run keeps is offered to, and whose is taken; empty for none. (Truth values
     are in manifests of version 1, which knew no groups. They count as none.) ``incomplete``: the
     sources that were not complete when the final run was let go on all the same, each with what was
-    missing.
+    missing. ``base_generation``: the generation of the day that ``base`` is a run of, where it is
+    another one, as for the run of a repair; empty for this one.
     """
 
     report: str
@@ -174,6 +182,12 @@ class Manifest:
     expectations: tuple[Expectation, ...] = ()
     share: str | bool = ""
     incomplete: tuple[tuple[str, str], ...] = later(())
+    base_generation: str = later("")
+
+    @property
+    def own_base(self) -> int:
+        """The base, if it is a run of this generation; else 0."""
+        return 0 if self.base_generation else self.base
 
     def source(self, name: str) -> ManifestSource:
         for source in self.sources:

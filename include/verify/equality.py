@@ -87,11 +87,11 @@ def compare(
     floating values. A column that is not named uses the value itself, which is never more: so an
     unknown mass can only make the comparison stricter.
     """
-    if problems := _schema_differences(expected.schema, actual.schema):
+    if problems := schema_differences(expected.schema, actual.schema):
         return Comparison(False, tuple(problems))
-    sides = _sides(expected, actual, mass or {})
+    sides = sides_of(expected, actual, mass or {})
     columns = range(sides.table.num_columns)
-    rows = _classes(sides, columns)
+    rows = row_classes(sides, columns)
     if cut is None:
         problems = _bag_differences(sides, rows, columns, shown)
         return Comparison(not problems, tuple(problems))
@@ -127,7 +127,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _schema_differences(expected: pa.Schema, actual: pa.Schema) -> list[str]:
+def schema_differences(expected: pa.Schema, actual: pa.Schema) -> list[str]:
     if expected.names != actual.names:
         return [f"columns: expected {_names(expected.names)}, got {_names(actual.names)}"]
     return [
@@ -144,7 +144,7 @@ def _names(names: Sequence[str]) -> str:
 # -- rows as integers --------------------------------------------------------------------------
 
 
-def _sides(expected: pa.Table, actual: pa.Table, mass: Mapping[str, float]) -> _Sides:
+def sides_of(expected: pa.Table, actual: pa.Table, mass: Mapping[str, float]) -> _Sides:
     plain = pa.schema([pa.field(f.name, _plain(f.type)) for f in expected.schema])
     both = [
         pa.Table.from_arrays(
@@ -155,7 +155,7 @@ def _sides(expected: pa.Table, actual: pa.Table, mass: Mapping[str, float]) -> _
     return _Sides(pa.concat_tables(both), expected.num_rows, mass)
 
 
-def _classes(sides: _Sides, columns: Sequence[int]) -> np.ndarray:
+def row_classes(sides: _Sides, columns: Sequence[int]) -> np.ndarray:
     """One integer per row: rows have the same one exactly if they are equal in ``columns``.
 
     Exact columns go first, so that floats are only compared among rows that agree in the rest and
@@ -306,12 +306,12 @@ def _cut_differences(
     if not (exact := _bag_differences(sides, rows, range(sides.table.num_columns), shown)):
         return [], []
     keys = [k.column for k in cut.keys]
-    if problems := _bag_differences(sides, _classes(sides, keys), keys, shown):
+    if problems := _bag_differences(sides, row_classes(sides, keys), keys, shown):
         return ["sort keys differ", *problems], []
     at_cut = _at_cut(sides, cut)
     above = _part(sides, ~at_cut)
     columns = range(sides.table.num_columns)
-    if problems := _bag_differences(above, _classes(above, columns), columns, shown):
+    if problems := _bag_differences(above, row_classes(above, columns), columns, shown):
         return ["rows above the cut differ", *problems], []
     if cut.ties is None:
         return [], [_BY_KEY_ONLY]
@@ -354,8 +354,8 @@ def _part(sides: _Sides, keep: np.ndarray) -> _Sides:
 def _not_drawn(sides: _Sides, at_cut: np.ndarray, ties: pa.Table, shown: int) -> list[str]:
     """Actual rows at the cut that the tie class does not hold often enough."""
     chosen = sides.table.slice(sides.split).filter(pa.array(at_cut[sides.split :]))
-    pool = _sides(ties, chosen, sides.mass)
-    rows = _classes(pool, range(pool.table.num_columns))
+    pool = sides_of(ties, chosen, sides.mass)
+    rows = row_classes(pool, range(pool.table.num_columns))
     size = int(rows.max(initial=-1)) + 1
     have = np.bincount(rows[: pool.split], minlength=size)
     used = np.bincount(rows[pool.split :], minlength=size)

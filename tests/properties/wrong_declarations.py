@@ -18,6 +18,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.days import day_request
 from include.days import prepare as days
 from include.days.handle import Day
 from include.days.stored_plan import StoredPlan
@@ -168,7 +169,7 @@ class WrongDay:
             tries=2,
             compare=0,
         )
-        with mock.patch.object(days, "to_source", _pretended):
+        with mock.patch.object(day_request, "to_source", _pretended):
             prepared = days.prepare_run(
                 Day.of(uri, self._spec(), DAY, "1"), run,
                 now=NOW, method=self.method, points=points, settings=settings,

@@ -15,6 +15,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.days import day_request
 from include.days import prepare as days
 from include.days.handle import Day
 from include.days.stored_plan import StoredPlan
@@ -105,7 +106,7 @@ class Place:
             TimePoint(weight=run.weight, arrived=share)
             for run, share in zip(self.spec(at.report, sql).policy.runs, self.arrived, strict=True)
         )
-        with mock.patch.object(days, "to_source", _pretended):
+        with mock.patch.object(day_request, "to_source", _pretended):
             return days.prepare_run(
                 Day(open_store(self.uri), self.spec(at.report, sql), at), run,
                 now=NOW, points=points, settings=Settings(buckets=2, prices=OPEN), **more,

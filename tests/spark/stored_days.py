@@ -15,6 +15,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.days import day_request
 from include.days import prepare as days
 from include.days.handle import Day
 from include.days.stored_plan import StoredPlan
@@ -131,7 +132,7 @@ class StoredDay:
         )
         early = "early" if self.case.early else "cost"
         settings = Settings(temporal=early, buckets=2)
-        with mock.patch.object(days, "to_source", _pretended):
+        with mock.patch.object(day_request, "to_source", pretended):
             prepared = days.prepare_run(
                 Day.of(store_uri, self._spec(runs), DAY, "1"), run,
                 now=NOW, method="progressive", points=points, settings=settings,
@@ -197,10 +198,10 @@ class StoredDay:
             cuts = (rows[:3], rows[3:]) if len(rows) > 4 else (rows,)
             for number, part in enumerate(cuts):
                 if part or (len(self.case.query.sql) + run) % 2:
-                    _write(folder / f"{run}-{number}.parquet", table, part)
+                    write_rows(folder / f"{run}-{number}.parquet", table, part)
 
 
-def _write(path: Path, table: TableCase, rows: tuple[Row, ...]) -> None:
+def write_rows(path: Path, table: TableCase, rows: tuple[Row, ...]) -> None:
     """Without statistics of doubles: Arrow leaves NaN out of them, and Spark believes them and
     skips files in which ``x = NaN`` or ``x <> 0`` holds."""
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in _in_file(table)])
@@ -219,7 +220,7 @@ def _signed(table: TableCase, run: int) -> tuple[Row, ...]:
     return tuple(table.delta(run - 1, run))
 
 
-def _pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
+def pretended(source: SourceSpec, pin: Pin, arrived: float) -> Source:
     """A large source that turns out larger from pin to pin."""
     much = pin.number**2
     found = to_source(source, pin, arrived)

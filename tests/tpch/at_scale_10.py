@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from include.days import prepare
+from include.days import day_request, prepare
 from include.reports.spec import SourceSpec
 from include.sources.statistics import to_source
 from include.state.records import Pin
@@ -31,7 +31,7 @@ def as_at_scale_10() -> Iterator[None]:
     """Runs are planned as if there were all rows of scale 10. What runs kept is believed to be as
     large as was estimated, for it is as small as the data."""
     with (
-        mock.patch.object(prepare, "to_source", _pretended),
+        mock.patch.object(day_request, "to_source", _pretended),
         mock.patch.object(prepare, "observed", return_value=()),
     ):
         yield

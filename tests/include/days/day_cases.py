@@ -120,7 +120,7 @@ class DayCase:
         results = [part for part in made if part.family == RESULT_FAMILY]
         commit = RunCommit(
             run=prepared.run,
-            base=self.manifest(prepared).base,
+            base=self.manifest(prepared).own_base,
             attempt=attempt,
             plan=prepared.plan_key,
             committed_at=NOW.isoformat(),

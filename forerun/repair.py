@@ -1,0 +1,149 @@
+"""``forerun repair``: what changed under a published day, what repairing it takes, and doing it."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forerun import console
+from forerun.repair_work import RepairedVersion, compute, publish
+from forerun.shown_repair import as_json as repair_as_json
+from forerun.shown_repair import diff_lines, preview_lines
+from include.days.generations import generations
+from include.days.repair import NotRepairableError, Repair, find_repair
+from include.days.results import read_pointer
+from include.engines import engine_spec
+from include.machine.wall_clock import utc_now
+from include.oncall.catalogue import newest_spec, read_spec
+from include.reports.clock import parse_day
+from include.reports.spec import ReportSpec, decode_report
+from include.state.opening import open_store
+from include.state.scratch_store import ScratchStore
+from include.state.store import MissingKeyError, Store
+from planner.request import Settings
+
+Copies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--copies",
+        metavar="FOLDER",
+        help="Where files lie that were replaced or taken away, under whatever name. May be given "
+        "several times.",
+    ),
+]
+SpecFile = Annotated[
+    Path | None,
+    typer.Option("--spec", metavar="FILE", help="The report as JSON, if the store lacks it."),
+]
+
+
+def repair_command(  # noqa: PLR0913 - the options of the command
+    report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
+    day: Annotated[str, typer.Argument(metavar="YYYY-MM-DD", help="The published day.")],
+    store: Annotated[
+        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
+    ],
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Only say what changed and what it would take.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "--apply", help="Compute and publish without asking.")
+    ] = False,
+    no_publish: Annotated[
+        bool,
+        typer.Option("--no-publish", help="Compute and show the difference, publish nothing."),
+    ] = False,
+    copies: Copies = None,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Compute the report anew, whatever state is left.")
+    ] = False,
+    spec: SpecFile = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="NAME", help="spark or sail.")] = (
+        "spark"
+    ),
+    master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
+    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
+) -> int:
+    """Find what changed in the sources of a published day, and repair its result.
+
+    Says which files are new, changed or gone, and what a delta over the state that is left costs
+    beside computing the report anew. On a terminal it asks before it computes, and shows which rows
+    differ before it asks whether to publish them. Elsewhere it computes with `--yes` or
+    `--no-publish` only.
+    """
+    opened, at_day = open_store(store), parse_day(day)
+    on_terminal = sys.stdin.isatty() and not as_json
+    only_looks = preview or not (yes or no_publish or on_terminal)
+    repair = find_repair(
+        ScratchStore(opened) if only_looks else opened,
+        _spec(opened, report, at_day, spec),
+        at_day,
+        now=utc_now(),
+        copies=tuple(copies or ()),
+        anew=anew,
+        settings=Settings(prices=engine_spec(engine).prices),
+    )
+    if not as_json:
+        console.say("\n".join(preview_lines(repair)))
+    version = None
+    if repair.is_needed and not only_looks and (yes or no_publish or _agreed("compute it?")):
+        version = compute(repair, engine, master, console.notes().print)
+        if not as_json:
+            console.say("\n".join(diff_lines(version)))
+        if not no_publish and (yes or _agreed("publish it?")):
+            version = publish(version)
+    _say_end(repair, version, as_json=as_json)
+    return 0
+
+
+def _say_end(repair: Repair, version: RepairedVersion | None, *, as_json: bool) -> None:
+    if as_json:
+        console.say_json(repair_as_json(repair, version))
+    elif version is not None:
+        console.say(_published(version))
+
+
+def _agreed(question: str) -> bool:
+    return typer.confirm(question, err=True)
+
+
+def _published(version: RepairedVersion) -> str:
+    pointer = version.pointer
+    if pointer is None:
+        return "nothing is published; the same command goes on from here"
+    said = f"published at {pointer.published_at} in {pointer.folder}"
+    if version.changed_again:
+        said += (
+            f"\nmeanwhile {version.changed_again} files of its sources have changed again: repair "
+            "it once more"
+        )
+    return said
+
+
+def _spec(store: Store, report: str, day: date, file: Path | None) -> ReportSpec:
+    """The report as it was when the day was computed; as it was lately if nothing of that is left.
+
+    Raises :class:`NotRepairableError` if the store does not know it.
+    """
+    if file is not None:
+        return decode_report(file.read_bytes())
+    published = read_pointer(store, report, day)
+    digests = [
+        record.spec
+        for at, record in generations(store, report, day)
+        if published is not None and at.number == published.generation
+    ]
+    try:
+        known = read_spec(store, report, digests[0]) if digests else newest_spec(store, report)
+    except MissingKeyError:
+        known = None
+    if known is None:
+        raise NotRepairableError(
+            f"the store does not know what the report {report} was on {day}",
+            hint="Look at the name and the store. A report that no DAG runs is given by --spec.",
+        )
+    return known

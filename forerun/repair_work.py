@@ -1,0 +1,105 @@
+"""Doing a repair: its run as an application, the difference to what is published, publishing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forerun.running import open_runner, read_result, read_rows, scratch_folder
+from include.days.handle import Day
+from include.days.prepare import publish_result
+from include.days.publishing import published_folder
+from include.days.repair import Repair, begin_repair, pin_all
+from include.machine.jvm import home_folder
+from include.machine.wall_clock import utc_now
+from include.reports.spec import PartitionFolder
+from include.sources.corrections import find_corrections
+from include.sources.files import locate
+from include.state.opening import open_store
+from include.state.pointers import Pointer
+from include.state.records import RunCommit
+from include.verify.row_diff import row_diff
+from planner.errors import ForerunError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairedVersion:
+    """A repair that is computed: its commit, and how its rows differ from those that are published
+    (``diff``, :func:`include.verify.row_diff.row_diff`), which lie at ``diff_uri`` too. ``pointer``
+    is None until it is published; ``changed_again``: files that changed while all that was done."""
+
+    day: Day
+    repair: Repair
+    commit: RunCommit
+    diff: pa.Table
+    diff_uri: str
+    process_cpu_s: float | None = None
+    pointer: Pointer | None = None
+    changed_again: int = 0
+
+
+def compute(
+    repair: Repair, engine: str, master: str, say: Callable[[str], None]
+) -> RepairedVersion:
+    """Do the run of a repair and compare its result with what is published. Nothing that readers
+    see is changed. A repair that was computed before is not computed again."""
+    prepared = begin_repair(repair, now=utc_now())
+    day = replace(repair.day, store=open_store(repair.day.store.root), at=prepared.at)
+    used = None
+    if prepared.skip_reason:
+        say(prepared.skip_reason)
+    else:
+        say(f"computing {repair.day.spec.name} of {repair.day.date}")
+        logs = scratch_folder(home_folder() / "repairs", repair.day.spec.name)
+        with open_runner(engine, logs, master) as runner:
+            used = runner.run([prepared.plan_uri], "repair", tiny=prepared.tiny)
+    commit = day.commit(prepared.run)
+    if commit is None or commit.result is None:
+        raise ForerunError(
+            f"the run of the repair of {day.spec.name}, {day.date}, has not been committed",
+            code="run-failed",
+            hint="Ask for the repair again: it goes on from what is done.",
+        )
+    diff = row_diff(*_versions(repair, day, commit))
+    key = day.at.diff(commit.run, commit.attempt)
+    sink = pa.BufferOutputStream()
+    pq.write_table(diff, sink)
+    day.store.put(key, sink.getvalue().to_pybytes())
+    return RepairedVersion(
+        day=day,
+        repair=repair,
+        commit=commit,
+        diff=diff,
+        diff_uri=day.store.uri(key),
+        process_cpu_s=used.process_cpu_s if used is not None else None,
+    )
+
+
+def publish(version: RepairedVersion) -> RepairedVersion:
+    """Publish a repair, and look whether the sources are still as it has read them. Raises what
+    :func:`include.days.publishing.publish_result` raises."""
+    day, now = version.day, utc_now()
+    pointer = publish_result(day, now=now, run=version.commit.run)
+    pins = pin_all(day.store, day.spec, day.date, now)
+    changed = [
+        one
+        for name, (_, pin) in version.repair.pins.items()
+        for one in find_corrections(pin, pins[name][1])
+    ]
+    return replace(version, pointer=pointer, changed_again=len(changed))
+
+
+def _versions(repair: Repair, day: Day, commit: RunCommit) -> tuple[pa.Table, pa.Table]:
+    """The rows that are published, and those of the repair."""
+    if commit.result is None:
+        raise ValueError("a repair has a result")
+    after, pointer = read_result(day.store, commit.result), repair.published
+    if isinstance(day.spec.sink, PartitionFolder):
+        place = locate(pointer.folder)
+        before = read_rows(place.store, place.key, pointer.files)
+    else:
+        before = read_rows(day.store, published_folder(pointer), pointer.files)
+    return (after.slice(0, 0) if before is None else before), after

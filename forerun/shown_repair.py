@@ -1,0 +1,124 @@
+"""A repair as a person reads it, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from forerun.repair_work import RepairedVersion
+from include.days.repair import Repair
+from include.days.repair_plans import RepairPlan
+from include.sources.corrections import Correction
+from include.verify.row_diff import counts
+from planner.contract.plan_v1 import WEIGHT_COLUMN
+from planner.cost.constants import MICRO
+
+_MOST_FILES = 20
+_MOST_ROWS = 20
+_MOST_WIDE = 40
+
+
+def preview_lines(repair: Repair) -> Iterator[str]:
+    """What changed, and what repairing it takes."""
+    there = repair.published
+    yield f"{there.report} of {there.day}, version {there.version}, published {there.published_at}"
+    if repair.corrections is None:
+        yield "what it has read is not known any more: clean-up has deleted that"
+    elif not repair.corrections:
+        yield "nothing has changed in its sources since: there is nothing to repair"
+        return
+    else:
+        yield f"changed in its sources since: {len(repair.corrections)} files"
+        for one in repair.corrections[:_MOST_FILES]:
+            yield f"  {one.kind:<9} {one.source}: {one.uri}, {_rows(one)}"
+        if len(repair.corrections) > _MOST_FILES:
+            yield f"  and {len(repair.corrections) - _MOST_FILES} more (--json names all)"
+    yield "what repairing it takes, by estimate:"
+    for planned in repair.plans:
+        chosen = " (chosen)" if planned is repair.best else ""
+        yield f"  {planned.cost / MICRO:8.1f} CPU s  {_how(planned)}{chosen}"
+    for unusable in repair.unusable:
+        yield f"  not from {unusable.what}: {unusable.why}"
+
+
+def diff_lines(version: RepairedVersion) -> Iterator[str]:
+    """Which rows of the result differ from those that are published."""
+    added, removed = counts(version.diff)
+    result = version.commit.result
+    rows = result.rows if result is not None else 0
+    yield f"{added:,} rows added, {removed:,} taken away; {rows:,} rows in all"
+    yield from _table(version.diff.slice(0, _MOST_ROWS))
+    if version.diff.num_rows > _MOST_ROWS:
+        yield f"  and {version.diff.num_rows - _MOST_ROWS:,} more"
+    yield f"all of the difference, with {WEIGHT_COLUMN} for how often: {version.diff_uri}"
+
+
+def as_json(repair: Repair, version: RepairedVersion | None = None) -> dict[str, object]:
+    """All that is known of a repair."""
+    corrections = repair.corrections
+    record: dict[str, object] = {
+        "report": repair.published.report,
+        "day": repair.published.day,
+        "published": repair.published.version,
+        "corrections": None if corrections is None else [_correction(one) for one in corrections],
+        "plans": [
+            {
+                "from": _how(one),
+                "estimated_cpu_s": one.cost / MICRO,
+                "method": one.result.plan.method,
+            }
+            for one in repair.plans
+        ],
+        "anew_estimated_cpu_s": repair.anew.cost / MICRO,
+        "unusable": [{"what": one.what, "why": one.why} for one in repair.unusable],
+    }
+    if version is None:
+        return record
+    added, removed = counts(version.diff)
+    return record | {
+        "added": added,
+        "removed": removed,
+        "diff": version.diff_uri,
+        "process_cpu_s": version.process_cpu_s,
+        "version": version.pointer.version if version.pointer else None,
+        "changed_again": version.changed_again,
+    }
+
+
+def _how(one: RepairPlan) -> str:
+    if one.base is None:
+        return "computing the report anew"
+    return f"a delta over the state of {one.base.name}"
+
+
+def _rows(one: Correction) -> str:
+    before, now = one.before, one.now
+    if before is not None and now is not None:
+        return f"{before.rows:,} rows, now {now.rows:,}"
+    file = before or now
+    return f"{file.rows:,} rows" if file is not None else "no rows"
+
+
+def _correction(one: Correction) -> dict[str, object]:
+    return {
+        "kind": one.kind,
+        "source": one.source,
+        "uri": one.uri,
+        "rows_before": one.before.rows if one.before else None,
+        "rows": one.now.rows if one.now else None,
+    }
+
+
+def _table(rows: pa.Table) -> Iterator[str]:
+    """Rows in columns, each with its sign."""
+    names = [name for name in rows.schema.names if name != WEIGHT_COLUMN]
+    weights = rows.column(WEIGHT_COLUMN).to_pylist()
+    lines = [["", *names]]
+    for place, weight in enumerate(weights):
+        sign = ("+" if weight > 0 else "-") + (f"{abs(weight)}x" if abs(weight) > 1 else "")
+        values = [str(rows.column(name)[place].as_py())[:_MOST_WIDE] for name in names]
+        lines.append([sign, *values])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(names) + 1)]
+    for line in lines if weights else ():
+        yield "  " + "  ".join(f"{v:<{w}}" for v, w in zip(line, widths, strict=True)).rstrip()

@@ -1,0 +1,124 @@
+"""What a planning request is made of: sources as they are pinned, time points, settings, and what
+committed runs hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from include.days.fitted_prices import prices_in
+from include.days.handle import Day
+from include.days.manifests import pins_of
+from include.machine.settings import allowed_functions
+from include.reports.clock import parse_time
+from include.reports.run_policy import RunPolicy
+from include.reports.spec import ReportSpec
+from include.sources.delivery import read_pin
+from include.sources.samples import draw
+from include.sources.statistics import forecast, time_points, to_source
+from include.state.ledger_entry import LedgerEntry
+from include.state.records import Pin, RunCommit
+from include.state.store import StoreReader
+from planner.contract import decode_plan
+from planner.errors import RequestError
+from planner.request import Committed, Problem, Settings, Source, TimePoint, ivm
+from planner.sampling import filtered_columns
+
+
+def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
+    """The sources as they are pinned at a time point, with a sample where one is asked for."""
+    spec = day.spec
+    found = tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
+    if not any(source.sample for source in spec.sources):
+        return found
+    filtered = filtered_columns(
+        sql_of(spec),
+        found,
+        allowed_functions=allowed_functions(),
+        parameters=day.parameters,
+    )
+    samples = [
+        draw(
+            pins[source.name].files,
+            filtered.get(source.name, ()),
+            source.sample,
+            changelog=source.change == "changelog",
+            source_format=source.format,
+        )
+        for source in spec.sources
+    ]
+    return tuple(replace(one, sample=drawn) for one, drawn in zip(found, samples, strict=True))
+
+
+def first_sources(
+    day: Day,
+    chain: Sequence[RunCommit],
+    times: Sequence[TimePoint],
+    pins: Mapping[str, Pin],
+) -> tuple[Source, ...]:
+    """The sources as the first committed run pinned them; none before there is one. A source that
+    the report has only since then counts as it is now."""
+    if not chain:
+        return ()
+    first = chain[0].run
+    read = pins_of(day.store, day.at, first)
+    then = {name: read_pin(day.store, key) for name, key in read.items()}
+    return sources_at(day, {**pins, **then}, times[first - 1])
+
+
+def forecast_points(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint, ...]:
+    spec = day.spec
+    midnight = parse_time("00:00", "the start of the day").on(day.date, spec.zone)
+    growing = [source.name for source in spec.sources if source.arrival == "growing"]
+    fractions = forecast(day.points, midnight, growing, history)
+    return time_points(spec.weights, fractions)
+
+
+def committed_run(store: StoreReader, commit: RunCommit) -> Committed:
+    """The families of which a committed run holds a partition, as its plan describes them, and what
+    the partitions take."""
+    held = {artifact.family for artifact in commit.artifacts}
+    planned = decode_plan(store.get(commit.plan))
+    return Committed(
+        index=commit.run,
+        families=tuple(f for f in planned.families if f.id in held),
+        bytes=sum(artifact.bytes for artifact in commit.artifacts),
+    )
+
+
+def settings_of(day: Day, settings: Settings) -> Settings:
+    """The settings with what the report (its budget), its store (prices) and the deployment
+    (functions) say."""
+    prices = prices_in(day.store, settings.prices)
+    settings = replace(settings, allowed_functions=allowed_functions(), prices=prices)
+    budget = day.spec.state_bytes
+    return settings if budget is None else replace(settings, state_budget=budget)
+
+
+def problem_of(policy: RunPolicy) -> Problem:
+    """Return in which runs the report wants results, and what its plans are compared by."""
+    if policy.problem == "ivm":
+        return ivm(len(policy.runs))
+    return Problem(results_at=policy.early_results)
+
+
+def bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:
+    """All that a run could read."""
+    kept = sum(artifact.bytes for commit in chain for artifact in commit.artifacts)
+    return kept + sum(pin.bytes for pin in pins.values())
+
+
+def sql_of(spec: ReportSpec) -> str:
+    """The SQL of a report. Raises :class:`planner.errors.RequestError` for a file that cannot be
+    read."""
+    if spec.sql:
+        return spec.sql
+    try:
+        return Path(spec.sql_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(
+            f"the SQL of report {spec.name} cannot be read: {error}",
+            hint=f"Correct sql_file, which is {spec.sql_file}.",
+        ) from None

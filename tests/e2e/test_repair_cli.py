@@ -1,0 +1,61 @@
+"""``forerun repair`` as it is typed, on a day whose runs were executed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from forerun.cli import run
+from forerun.running import open_runner
+from include.days.prepare import publish_result, read_pointer
+from include.reports.spec import encode_report
+from tests.include.days.day_cases import DAY, NOW, DayCase
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> DayCase:
+    """A published day; a row comes late, and ``spec.json`` is the report."""
+    case = DayCase(tmp_path, (tmp_path / "store").as_uri())
+    generation = case.open()
+    with open_runner("sail", tmp_path, "local[1]") as runner:
+        for number in (1, 2):
+            case.deliver(str(number), *((k, number) for k in range(3)))
+            prepared = case.prepare(generation, number)
+            runner.run([prepared.plan_uri], "run", tiny=True)
+    publish_result(case.day(generation), now=NOW)
+    (tmp_path / "spec.json").write_bytes(encode_report(case.spec))
+    case.deliver("late", (2, 40), (9, 9))
+    return case
+
+
+def test_a_day_is_looked_at_repaired_and_published(case: DayCase, tmp_path: Path, capsys):
+    command = ["repair", "totals", DAY.isoformat(), "--store", case.store_uri, "--engine", "sail"]
+    assert run(command) == 2
+    assert "--spec" in capsys.readouterr().err
+    command += ["--spec", str(tmp_path / "spec.json")]
+    assert run(command) == 0  # no terminal: it only looks
+    said = capsys.readouterr().out
+    assert "new       orders: file://" in said
+    assert "late.parquet, 2 rows" in said
+    assert "computing the report anew (chosen)" in said
+    assert case.store.folders("reports/totals/2026-03-01") == ("1",)
+    assert run([*command, "--no-publish"]) == 0
+    said = capsys.readouterr().out
+    assert "2 rows added, 1 taken away; 4 rows in all" in said
+    assert "  -  2  3\n  +  2  43\n  +  9  9\n" in said
+    assert read_pointer(case.store, "totals", DAY).generation == 1
+    assert run([*command, "--yes", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["added"], record["removed"]) == (2, 1)
+    diff = pq.read_table(record["diff"].removeprefix("file://")).to_pylist()
+    assert diff == [
+        {"k": 2, "total": 3, "__w": -1},
+        {"k": 2, "total": 43, "__w": 1},
+        {"k": 9, "total": 9, "__w": 1},
+    ]
+    assert read_pointer(case.store, "totals", DAY).version == record["version"]
+    assert run([*command, "--yes"]) == 0
+    assert "nothing to repair" in capsys.readouterr().out

@@ -1,0 +1,74 @@
+"""Repaired days equal the plain query over the corrected sources, whatever was corrected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.connect import ConnectEngine
+from spark_jobs.engine import Engine
+from tests.properties.cases import Case
+from tests.properties.chunks import starts
+from tests.properties.data import without_nan
+from tests.properties.engines import SessionEngine
+from tests.properties.execute import RefusedError
+from tests.properties.generate import changelog_case, random_case
+from tests.properties.sessions import sail_session
+from tests.spark.repaired_days import RepairedDay
+
+CHUNK, ON_SPARK = 6, 4
+
+
+def check_repairs(
+    cases: list[Case], folder: Path, engine: Engine, plain: SessionEngine, seed: int
+) -> Counter[str]:
+    """Every third day is repaired by cost, every fourth has lost what it replaced."""
+    found: Counter[str] = Counter()
+    refused = 0
+    for number, case in enumerate(cases):
+        day = RepairedDay(
+            case,
+            folder / case.name,
+            engine,
+            plain,
+            seed=seed + number,
+            keep_copies=number % 4 > 0,
+            forced=number % 3 > 0,
+        )
+        try:
+            found += day.check()
+        except RefusedError:
+            refused += 1
+        except Exception as error:
+            raise AssertionError(f"{case.name}, {day.seed}: {case.query.sql}\n{error}") from error
+    assert refused <= 1 + len(cases) // 10
+    return found
+
+
+def on_sail(case: Case) -> Case:
+    return replace(case, tables={name: without_nan(t) for name, t in case.tables.items()})
+
+
+@pytest.mark.parametrize("start", starts(70_000, 20 * CHUNK, CHUNK, fast=CHUNK))
+def test_repaired_days_equal_batch_on_sail(sail: ConnectEngine, tmp_path: Path, start: int):
+    cases = [on_sail(random_case(seed, for_sail=True)) for seed in range(start, start + CHUNK)]
+    found = check_repairs(cases, tmp_path, sail, SessionEngine(sail_session()), start)
+    assert found["delta"] >= 1
+
+
+@pytest.mark.parametrize("start", starts(71_000, 10 * CHUNK, CHUNK, fast=0))
+def test_repaired_changelogs_equal_batch_on_sail(sail: ConnectEngine, tmp_path: Path, start: int):
+    cases = [on_sail(changelog_case(s, for_sail=True)) for s in range(start, start + CHUNK)]
+    found = check_repairs(cases, tmp_path, sail, SessionEngine(sail_session()), start)
+    assert found["delta"] >= 1
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_repaired_days_equal_batch_on_spark(sessions, tmp_path: Path):
+    cases = [random_case(seed) for seed in range(72_000, 72_000 + ON_SPARK)]
+    found = check_repairs(cases, tmp_path, *sessions, 72_000)
+    assert found["delta"] >= 1
