@@ -10,7 +10,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-prices bench-wrong bench-schedule clean
+.PHONY: help setup jars s3-server cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-prices bench-wrong bench-schedule bench-choosing clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ bench-wrong: setup ## days planned with wrong estimates, by all methods and each
 
 bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simulated: docs/schedule.md
 	.venv/bin/python -m tests.benchmarks.schedule
+
+bench-choosing: setup ## times chosen among a dozen, against all subsets, and how long planning takes: docs/schedule.md
+	.venv/bin/python -m tests.benchmarks.choosing
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)
 	rm -rf .venv .forerun build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

@@ -79,6 +79,8 @@ JsonFile = Annotated[
     "`forerun plan report.sql --tables data/`\n\n"
     "`forerun plan report.sql --tables data/ --changing orders,lineitem --format sql`\n\n"
     "`forerun plan report.sql --tables data/ --arrived 0.4,1 --weights 0.2,1 --format json`\n\n"
+    "`forerun plan report.sql --tables data/ --choose 3 --arrived 0.2,0.4,0.6,0.8,1 "
+    "--weights 0.2,0.2,0.2,0.9,1`\n\n"
     "`forerun plan report.sql --tables data/ --problem ivm --state-budget 500MB`\n\n"
     "`forerun plan report.sql --tables data/ --sample 2000`\n\n"
     "`forerun plan report.sql --tables data/ --date 2026-01-31 --param region=EU`\n\n"
@@ -112,9 +114,11 @@ def plan_command(
 
     Several reports are planned as a group: one application at each time point, for all of them.
     """
+    from forerun.chosen import with_chosen_times
     from planner import api
     from planner.explain import memo, methods, record, sql, steps, tree
 
+    day = with_chosen_times(day)
     requests = day.requests(method)
     if day.is_group:
         if output is Format.sql or show_memo or show_steps or why_not:

@@ -69,6 +69,7 @@ class Day:
     sample: int
     report_date: date | None
     own_parameters: tuple[Parameter, ...]
+    choose: int | None = None
 
     @property
     def report(self) -> Report:
@@ -202,6 +203,18 @@ class DayOptions:
         ),
     ] = None
 
+    choose: Annotated[
+        int | None,
+        typer.Option(
+            "--choose",
+            metavar="N",
+            min=2,
+            show_default=False,
+            help="Take those N time points at most, the final one included, with which the day "
+            "costs least. --arrived and --weights then are the candidates, up to a dozen.",
+        ),
+    ] = None
+
     def parse(self) -> Day:
         """The day that they describe. Raises a ``ForerunError`` for what does not fit."""
         points = parse_points(self.arrived, self.weights)
@@ -219,6 +232,7 @@ class DayOptions:
             sample=self.sample,
             report_date=parse_day(self.date) if self.date else None,
             own_parameters=parse_parameters(self.param or ()),
+            choose=self.choose,
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from forerun import console
+from forerun.chosen import with_chosen_times
 from forerun.deliveries import Correlation, parse_correlation
 from forerun.options import Day
 from forerun.planning import Report, read_day_tables, report_name
@@ -18,6 +19,7 @@ from forerun.simulate import simulate
 from forerun.simulate_group import simulate_group
 from forerun.simulated_day import Advance, Say, Simulation
 from forerun.tables import list_tables
+from include.engines import ENGINES
 from include.machine.jvm import home_folder
 from planner.errors import ForerunError, RequestError
 from planner.request import Method
@@ -48,6 +50,7 @@ def run(
     ``changelog`` which of the changing tables have updates, too."""
     if json_file is not None:
         _check_writable(json_file)
+    day = with_chosen_times(day, ENGINES[engine.name].prices)
     tables, changing = read_day_tables(
         day.tables, [report.sql for report in day.reports], day.changing
     )

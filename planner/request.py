@@ -195,7 +195,9 @@ class PlanRequest:
     ``borrowed``: what other reports keep over the same pins; it is read where that is cheapest, and
     never written or counted among what this day keeps. ``parameters``: the named parameters of the
     text with their values for this day. ``may_open``: the only early runs that may do anything,
-    because a report group opens an application at no others; None for all. ``batch_because``: why
+    because a report group opens an application at no others; None for all. ``open_sets``: the only
+    sets of early runs that are compared by cost, where many times are candidates
+    (:mod:`planner.schedule.choose`); None for all. ``batch_because``: why
     ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
     look at it.
     """
@@ -214,4 +216,5 @@ class PlanRequest:
     parameters: tuple[Parameter, ...] = ()
     settings: Settings = field(default_factory=Settings)
     may_open: tuple[int, ...] | None = None
+    open_sets: tuple[tuple[int, ...], ...] | None = None
     batch_because: str = ""

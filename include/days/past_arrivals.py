@@ -3,16 +3,19 @@
 Each pin says how many rows there were when it was made, whichever report made it. A day counts if
 it was published whole: only then is its last pin known to have all rows. A day that was pinned only
 after its deadline (a backfill) tells how many rows it had and not when they came, and is left out.
+The last pin of a day is that of its final run, which may have waited for a lower price: its rows
+are taken to be there by the report's own time of that run.
 The maths are in :mod:`planner.schedule.forecast`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
 from include.days.results import read_pointer
-from include.reports.clock import parse_day, parse_time
+from include.reports.clock import DayTime, parse_day
 from include.reports.spec import ReportSpec, SourceSpec
 from include.sources.delivery import read_pin
 from include.state.layout import (
@@ -25,6 +28,7 @@ from include.state.layout import (
 from include.state.records import Pin
 from include.state.store import MissingKeyError, StoreReader
 from planner.errors import ContractError
+from planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from planner.schedule.forecast import ArrivalForecast, PastDay
 
 NEWEST = 28
@@ -58,7 +62,6 @@ def published_days(store: StoreReader, spec: ReportSpec, day: date) -> list[date
 
 def past_day(store: StoreReader, spec: ReportSpec, source: SourceSpec, day: date) -> PastDay | None:
     """A day of a source as its pins tell it; None if they do not."""
-    midnight = day_start(spec, day)
     late = spec.deadline_on(day)
     pins = [(at, pin.rows) for pin in _pins(store, source, day) for at in [_pinned_at(pin)]]
     if not pins or pins[0][0] > late or not pins[-1][1]:
@@ -66,27 +69,35 @@ def past_day(store: StoreReader, spec: ReportSpec, source: SourceSpec, day: date
     in_time = [(at, rows) for at, rows in pins if at <= late]
     if in_time[-1][1] >= _WHOLE * pins[-1][1]:
         pins = in_time
+    if len(pins) > 1:
+        # When the final run was says nothing about when its rows came: that is what the report's
+        # own time says, if it was kept.
+        (before, _), (at, rows) = pins[-2:]
+        pins[-1] = (min(at, max(before, spec.points(day)[-1])), rows)
     rising: dict[float, float] = {}
-    most = 0.0
+    clock, most = 0.0, 0.0
     for at, rows in pins:  # a correction may have taken rows away: what had come had come
+        clock = max(clock, clock_seconds(spec, day, at))  # an hour may come twice
         most = max(most, float(rows))
-        rising[max(0.0, (at - midnight) / timedelta(seconds=1))] = most
-    return PastDay(weekday=day.weekday(), pins=tuple(sorted(rising.items())))
+        rising[clock] = most
+    return PastDay(weekday=day.weekday(), pins=tuple(rising.items()))
 
 
-def last_pins(store: StoreReader, spec: ReportSpec, day: date) -> dict[str, Pin]:
-    """The newest pin of each source on a day, by source; a source without one is left out."""
-    found = {}
-    for source in spec.sources:
-        if pins := list(_pins(store, source, day)):
-            found[source.name] = pins[-1]
-    return found
+def clock_seconds(spec: ReportSpec, day: date, at: datetime) -> float:
+    """The seconds that the clock of a report's day shows at an instant, going on past midnight.
+    Arrivals are told by the clock, whether or not it changes on the day."""
+    shown = at.astimezone(spec.zone).replace(tzinfo=None) - datetime.combine(day, time())
+    return shown / timedelta(seconds=1)
 
 
-def day_start(spec: ReportSpec, day: date) -> datetime:
-    """The instant at which a day of the report begins, in UTC. Arrivals are told in the seconds
-    that have passed since then."""
-    return parse_time("00:00", "the start of the day").on(day, spec.zone)
+def by_instants(spec: ReportSpec, day: date, curve: ArrivalCurve) -> ArrivalCurve:
+    """A curve over the seconds of the clock as one over instants, in seconds of the UNIX epoch."""
+    knots, latest = [], -math.inf
+    for clock, rows in zip(curve.rows.xs, curve.rows.ys, strict=True):
+        instant = DayTime(round(clock), elapsed=False).on(day, spec.zone).timestamp()
+        latest = max(latest, instant)  # what the clock skips comes when it goes on
+        knots.append((latest, rows))
+    return arrival_curve(knots)
 
 
 def _is_published_whole(store: StoreReader, report: str, day: date) -> bool:

@@ -61,6 +61,10 @@ class ArrivalForecast:
         """Rows that a day has in the middle."""
         return max(1, round(median(day.total for day in self._like(weekday))))
 
+    def smallest(self, weekday: int) -> int:
+        """Rows of the smallest of the days."""
+        return max(1, round(min(day.total for day in self._like(weekday))))
+
     def fraction(self, weekday: int, share: float = 0.5) -> PiecewiseLinear:
         """The part of the day's rows, over seconds since its start, that at least ``share`` of the
         past days had by then: 0.5 is the middle, 0.9 is cautious."""

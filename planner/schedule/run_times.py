@@ -67,8 +67,8 @@ class RunTimes:
                 hint="Raise the ceiling, or give the report fewer cores.",
             )
         self._complete = complete
-        self._finals = _thin(sorted(set(self._final_times())), MOST_FINAL)
-        self._early = _thin(sorted(set(self._early_times())), MOST_EARLY)
+        self._finals = thin(sorted(set(self._final_times())), MOST_FINAL)
+        self._early = thin(sorted(set(self._early_times())), MOST_EARLY)
 
     def best(self, tariff: Tariff) -> ReportPlan:
         """The best plan by a tariff; its own ``cost`` is by that tariff."""
@@ -183,9 +183,9 @@ class RunTimes:
                 yield opened
 
 
-def _thin(times: list[float], most: int) -> list[float]:
-    """At most so many of the times, the first and the last among them, those that are closest to
-    another left out."""
+def thin(times: list[float], most: int) -> list[float]:
+    """At most so many of some times in order, the first and the last among them, those that are
+    closest to another left out."""
     kept = list(times)
     while len(kept) > most:
         inner = range(1, len(kept) - 1)

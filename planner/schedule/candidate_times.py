@@ -1,0 +1,122 @@
+"""The times at which the runs of one report may start: where something changes.
+
+A price begins, or is about to rise; a part of the rows has come; a source is complete; the deadline
+asks for it. The final run does the same work whenever it starts, so its time is no matter of plans:
+it is the cheapest between the instant from which it may start and the latest safe one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from planner.schedule.piecewise import TICK
+from planner.schedule.run_times import thin
+from planner.schedule.single import Feasible, schedule_single
+from planner.schedule.step_curve import StepCurve
+
+PARTS = (0.25, 0.5, 0.75, 0.9)
+"""Of what is still to come, so much has come at a candidate time."""
+
+_WHOLE = 10_000
+"""A day's work is counted in so many parts where rows are asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestOfDay:
+    """What is left of a report's day from ``now`` on.
+
+    ``curves`` are those of the growing sources. The final run may start from ``ready`` on, and has
+    to by ``latest`` to be safe; ``due`` is when it has to be done. ``seconds`` forecasts the run
+    that does a part of the day's work, from 0 to 1, and merges so many batches.
+    """
+
+    now: float
+    ready: float
+    latest: float
+    due: float
+    curves: Mapping[str, ArrivalCurve]
+    prices: StepCurve
+    seconds: Callable[[float, int], float]
+
+    def arrived(self, instant: float) -> dict[str, float]:
+        """The fraction of each growing source that is there at an instant."""
+        return {
+            name: min(1.0, curve.rows_at(instant) / curve.total)
+            for name, curve in self.curves.items()
+        }
+
+    def mean_arrived(self, instant: float) -> float:
+        """The fraction of the day that is there: the mean over the sources."""
+        shares = self.arrived(instant).values()
+        return sum(shares) / len(shares) if shares else 1.0
+
+    @property
+    def final(self) -> float:
+        """When the final run starts: where it is cheapest, the earliest of equals."""
+        seconds = self.seconds(1.0, 1)
+        begin = max(self.ready, self.now)
+        end = min(self.latest, self.prices.end - seconds)
+        times = [begin, *self.prices.breakpoints(begin, max(begin, end))]
+
+        def price(at: float) -> float:
+            return self.prices.integral(at, min(at + seconds, self.prices.end))
+
+        return min(times, key=lambda at: (round(price(at), 6), at))
+
+    def early(self, most: int) -> tuple[float, ...]:
+        """The times at which an early run may start, at most so many, in order of time."""
+        final = self.final
+        found = {at for at in self._early_times() if self.now <= at < final - TICK}
+        some = sorted(at for at in found if self.mean_arrived(at) > 0)
+        return tuple(thin(some, most))
+
+    def _early_times(self) -> Iterator[float]:
+        yield self.now
+        arrivals = self._arrivals()
+        there = arrivals.rows_at(self.now)
+        for part in PARTS:
+            yield arrivals.time_of(round(there + part * (arrivals.total - there)))
+        for curve in self.curves.values():
+            yield curve.complete_at
+        for at in self.prices.breakpoints(self.now, self.ready):
+            yield at
+            # The last start from which all that is there is done before the price changes.
+            yield at - self.seconds(self.mean_arrived(at), 1)
+        batches = schedule_single(_Parts(self.seconds), arrivals, self.due)
+        if isinstance(batches, Feasible):
+            yield from (batch.start for batch in batches.batches)
+        # What is there shortly before the final run is the last that can be taken off it.
+        yield self.ready - self.seconds(1.0, 1)
+        yield self.ready - self.seconds(0.5, 1)
+
+    def _arrivals(self) -> ArrivalCurve:
+        """The fraction of the day as one curve of rows, complete when the final run may start."""
+        edges = {x for curve in self.curves.values() for x in curve.rows.xs}
+        knots = sorted({*(x for x in edges if x < self.ready), self.ready})
+        rows = [(x, _WHOLE * self.mean_arrived(x)) for x in knots[:-1]]
+        return arrival_curve([*rows, (self.ready, float(_WHOLE))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The cost model over parts of a day's work, as the scheduling of section 3.1 asks for it."""
+
+    seconds: Callable[[float, int], float]
+
+    def cost(self, rows: int) -> float:
+        return self.seconds(rows / _WHOLE, 1) if rows > 0 else 0.0
+
+    def tuples_in(self, seconds: float) -> int:
+        low, high = 0, _WHOLE
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.cost(middle) <= seconds + TICK:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def final_aggregation(self, batches: int) -> float:
+        return self.seconds(0.0, batches) - self.seconds(0.0, 1) if batches > 1 else 0.0

@@ -1,0 +1,229 @@
+"""Chooses at which of a few candidate times a report runs, by the best plan of each choice.
+
+Each candidate is a time point of one planning request, with its price and what has arrived by then.
+The search that plans the runs compares sets of opened runs anyway, and charges each its fixed cost;
+here it is told which sets. All subsets of a dozen times would be thousands. Of the sets of one
+size, those are planned at which the rows of the day are processed most cheaply: what has come since
+the run before, times the price. The planner then knows what that rule does not: what is kept, what
+is read again, what a run costs to open.
+
+Time comes before money. A set whose runs would overlap, or whose final run would miss the deadline,
+is dearer than any that does not. Where batch itself misses it, early runs are opened whatever they
+cost: as few as are enough, each as late as possible, as in section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
+from typing import Protocol
+
+from planner import api
+from planner.materialize.candidate import Candidate
+from planner.request import PlanRequest
+from planner.result import PlanResult
+
+PLANNED_PER_SIZE = 3
+"""So many sets of each number of runs are planned."""
+
+MOST_CANDIDATES = 11
+"""So many early times are compared at most; with the final run they are a dozen."""
+
+_MICRO = 1e6
+
+
+class RunSecondsForecast(Protocol):
+    """How long a run takes."""
+
+    def __call__(self, cost_s: float, batches: int = 1) -> float:
+        """Wall seconds of a run of so many estimated CPU seconds that merges so many batches."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """When the runs would be, in instants. ``starts`` has one for each time point of the request;
+    ``due``: when the final run has to be done; ``work``: estimated CPU seconds of the day as one
+    batch, by which sets are judged before they are planned; ``seconds`` forecasts runs."""
+
+    starts: tuple[float, ...]
+    due: float
+    work: float
+    seconds: RunSecondsForecast
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenTimes:
+    """``opened``: the time points of the runs, by number from 1, the final one last. ``forced``:
+    the early runs are there for the deadline, whatever they cost. ``missing``: seconds by which it
+    is forecast to be missed all the same. ``cost`` and ``batch`` are weighted, in CPU seconds;
+    ``why`` is a sentence for people. ``planned``: how many sets were planned."""
+
+    opened: tuple[int, ...]
+    forced: bool
+    missing: float
+    cost: float
+    batch: float
+    why: str
+    planned: int
+
+
+def choose_times(
+    request: PlanRequest, most_early: int, timing: Timing | None = None
+) -> ChosenTimes:
+    """Choose at most so many early runs among the time points from the current one on. Without a
+    timing, every set is possible in time. Raises what planning raises."""
+    return _Choice(request, most_early, timing).choose()
+
+
+class _Choice:
+    def __init__(self, request: PlanRequest, most_early: int, timing: Timing | None) -> None:
+        self._request = request
+        self._last = len(request.points)
+        self._early = range(request.current, self._last)
+        self._most = min(most_early, len(self._early))
+        self._timing = timing
+        base = request.committed[-1].index if request.committed else 0
+        self._base_arrived = request.points[base - 1].arrived if base else 0.0
+
+    def choose(self) -> ChosenTimes:
+        sets = tuple(self._sets())
+        found = api.plan(replace(self._request, open_sets=sets))
+        decision = found.decision
+        best = decision.chosen
+        if self._is_timely(best):
+            return self._chosen(found, best, forced=False, planned=len(sets))
+        timely = [
+            one
+            for one in decision.rejected
+            if one.opened[-1] == self._last and self._is_timely(one) and not one.is_text
+        ]
+        if timely:
+            best = min(timely, key=lambda one: (one.rank, one.opened))
+            return self._chosen(found, best, forced=True, planned=len(sets))
+        return self._for_the_deadline(found, len(sets))
+
+    def _for_the_deadline(self, found: PlanResult, planned: int) -> ChosenTimes:
+        """The fewest early runs with which the deadline is met, or missed by least; batch where
+        none of them helps."""
+        batch, best = found, found.decision.batch
+        for count in range(1, self._most + 1):
+            chain = self._latest_chain(count)
+            if chain is None:
+                break
+            planned += 1
+            asked = replace(self._request, method="progressive", may_open=chain)
+            tried = api.plan(asked)
+            one = tried.decision.chosen
+            if self._missing(one) < self._missing(best) and not self._overlaps(one):
+                found, best = tried, one
+            if not self._missing(best):
+                break
+        return self._chosen(found, best, forced=found is not batch, planned=planned)
+
+    # -- sets ------------------------------------------------------------------------------------
+
+    def _sets(self) -> Iterator[tuple[int, ...]]:
+        """The sets of early runs that are worth planning, and none."""
+        yield ()
+        for size in range(1, self._most + 1):
+            fitting = filter(self._fits, combinations(self._early, size))
+            yield from sorted(fitting, key=lambda one: (self.mean_price(one), one))[
+                :PLANNED_PER_SIZE
+            ]
+
+    def mean_price(self, early: Sequence[int]) -> float:
+        """At what price the rows of the rest of the day are processed, if each early run takes all
+        that has come since the one before."""
+        points = self._request.points
+        arrived, price = self._base_arrived, 0.0
+        for run in (*early, self._last):
+            point = points[run - 1]
+            price += point.weight * max(0.0, point.arrived - arrived)
+            arrived = max(arrived, point.arrived)
+        return price
+
+    def _latest_chain(self, count: int) -> tuple[int, ...] | None:
+        """So many early runs, each as late as it can be to end before the next begins; None if
+        there is no such chain. Rows that come before the first of them are the longest."""
+        fitting = filter(self._fits, combinations(self._early, count))
+        return max(fitting, key=lambda one: one[::-1], default=None)
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _fits(self, early: Sequence[int]) -> bool:
+        """Whether each early run would end before the next run, if it costs as much of batch as it
+        has of the rows."""
+        timing = self._timing
+        if timing is None:
+            return True
+        arrived = self._base_arrived
+        for run, following in pairwise((*early, self._last)):
+            share = max(0.0, self._request.points[run - 1].arrived - arrived)
+            end = timing.starts[run - 1] + timing.seconds(share * timing.work)
+            if share <= 0 or end > timing.starts[following - 1]:
+                return False
+            arrived = self._request.points[run - 1].arrived
+        return True
+
+    def _overlaps(self, one: Candidate) -> bool:
+        timing = self._timing
+        if timing is None:
+            return False
+        costs = zip(pairwise(one.opened), one.by_run, strict=False)
+        return any(
+            timing.starts[run - 1] + timing.seconds(cost / _MICRO) > timing.starts[following - 1]
+            for (run, following), cost in costs
+        )
+
+    def _missing(self, one: Candidate) -> float:
+        """Seconds by which the final run would miss the deadline."""
+        timing = self._timing
+        if timing is None:
+            return 0.0
+        batches = len(self._request.committed) + len(one.opened)
+        end = timing.starts[-1] + timing.seconds(one.by_run[-1] / _MICRO, batches)
+        return max(0.0, end - timing.due)
+
+    def _is_timely(self, one: Candidate) -> bool:
+        return not self._overlaps(one) and not self._missing(one)
+
+    # -- the answer ------------------------------------------------------------------------------
+
+    def _chosen(
+        self, found: PlanResult, best: Candidate, *, forced: bool, planned: int
+    ) -> ChosenTimes:
+        batch = found.decision.late.total
+        missing = self._missing(best)
+        return ChosenTimes(
+            opened=best.opened,
+            forced=forced,
+            missing=missing,
+            cost=best.total / _MICRO,
+            batch=batch / _MICRO,
+            why=_why(best, batch, missing, self._missing(found.decision.late), forced=forced),
+            planned=planned,
+        )
+
+
+def _why(
+    best: Candidate, batch: float, missing: float, batch_missing: float, *, forced: bool
+) -> str:
+    early = len(best.opened) - 1
+    runs = "1 early run" if early == 1 else f"{early} early runs"
+    parts = []
+    if batch_missing:
+        parts.append(f"one batch would miss the deadline by {batch_missing:,.0f} s")
+    if forced:
+        parts.append(f"{runs} for the deadline, whatever they cost")
+    if early:
+        parts.append(
+            f"{runs}, {abs(1 - best.total / batch):.0%} "
+            f"{'below' if best.total <= batch else 'above'} batch by price"
+        )
+    elif not batch_missing:
+        parts.append("batch: no early run is clearly cheaper")
+    if missing:
+        parts.append(f"even so the deadline is forecast to be missed by {missing:,.0f} s")
+    return "; ".join(dict.fromkeys(parts))

@@ -1,0 +1,33 @@
+"""The arrival curve of a day that has begun: what past days say, put right by what is there.
+
+Rows that are missing may be rows that are late, or a smaller day; a forecast that takes every late
+source for a small one would never wait for it. So a day is taken to be as large as past days were:
+what is there by now, over the part that is there by then in the middle (section 4.4), as long as
+that lies between the smallest and the largest day. A day with less is late by as long as it takes
+until so much had come on a smallest day; a day with more is larger.
+"""
+
+from __future__ import annotations
+
+from planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from planner.schedule.forecast import LEAST_PART, ArrivalForecast
+
+
+def curve_today(forecast: ArrivalForecast, weekday: int, now: float, rows: int) -> ArrivalCurve:
+    """The forecast of a day on which ``rows`` are there ``now``, over the seconds since its start
+    in which past days were told."""
+    usual = forecast.curve(weekday, 0.0)
+    part = usual.rows.at(now) / usual.total
+    if part < LEAST_PART and rows <= usual.total:
+        return usual
+    smallest = forecast.smallest(weekday)
+    estimated = round(rows / max(part, LEAST_PART))
+    if estimated >= smallest:
+        return forecast.curve(weekday, 0.0, total=max(rows, estimated, 1))
+    curve = forecast.curve(weekday, 0.0, total=smallest)
+    return curve.shifted(max(0.0, now - curve.time_of(max(1, rows))))
+
+
+def curve_complete(now: float, rows: int) -> ArrivalCurve:
+    """The curve of a source that is known to be complete ``now`` with so many rows."""
+    return arrival_curve([(now, float(max(1, rows)))])
