@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.planner.sql.constructs import bound
-from tests.properties.engines import SessionEngine
+from tests.properties.engines import SailEngine
 from tests.properties.sessions import sail_session
 
 
 @pytest.fixture(scope="module")
-def sail() -> SessionEngine:
-    return bound(SessionEngine(sail_session()))
+def sail() -> SailEngine:
+    return bound(SailEngine(sail_session()))

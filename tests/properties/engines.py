@@ -10,6 +10,8 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+from pyspark.sql.connect import proto
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from planner.algebra.relational import Relation, Scan, StateRead, Version, walk
 from planner.algebra.types import parse_type
@@ -55,60 +57,97 @@ def _text(value: Any, type_: str) -> str:
     return text if type_ == "STRING" and value is not None else f"CAST({text} AS {type_})"
 
 
-class SessionEngine:
-    """A Spark session, of Spark itself or of Sail."""
+class SparkEngine:
+    """A session of Spark itself; tables are bound as VALUES, which it reads without a job."""
 
-    def __init__(self, session: Any, *, literal: bool = False) -> None:
-        """``literal`` binds tables as VALUES, which Spark reads without a job of its own."""
+    def __init__(self, session: Any) -> None:
         self._session = session
-        self._literal = literal
         self._bound: dict[str, tuple[Any, int]] = {}
 
     def bind(self, name: str, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> None:
         state = (columns, tuple(map(repr, rows)))
         if self._bound.get(name) == state:
             return
-        self._frame(columns, rows).createOrReplaceTempView(name)
+        text = _values(columns, rows) if rows else _no_rows(columns)
+        self._session.sql(text).createOrReplaceTempView(name)
         self._bound[name] = state
 
-    def _frame(self, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> Any:
-        if not rows:  # Spark Connect refuses an Arrow table without rows
-            nulls = ", ".join(f"CAST(NULL AS {type_}) AS `{name}`" for name, type_ in columns)
-            return self._session.sql(f"SELECT {nulls} WHERE false")
-        if self._literal:
-            return self._session.sql(_values(columns, rows))
-        schema = pa.schema([(n, arrow_type(t)) for n, t in columns])
-        arrays = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
-        return self._session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+    def query(self, sql: str) -> list[Row]:
+        return _rows(self._session.sql(sql).toArrow())
+
+
+class SailEngine:
+    """A session of Sail, over Spark Connect.
+
+    A query brings the tables that it names with it, in one message: to make each a view first is a
+    message for each, and was half of the time of a generated day.
+    """
+
+    def __init__(self, session: Any) -> None:
+        self._client = session.client
+        self._bound: dict[str, tuple[tuple[tuple[str, str], ...], list[Row]]] = {}
+
+    def bind(self, name: str, columns: tuple[tuple[str, str], ...], rows: list[Row]) -> None:
+        self._bound[name] = (columns, rows)
 
     def query(self, sql: str) -> list[Row]:
-        table = self._table(sql)
-        if any(pa.types.is_timestamp(field.type) for field in table.schema):
-            columns = [[_plain(v) for v in column.to_pylist()] for column in table.columns]
-        else:
-            columns = [column.to_pylist() for column in table.columns]
-        return list(zip(*columns, strict=True)) if columns else []
-
-    def _table(self, sql: str) -> pa.Table:
+        plan = self._plan(sql)
         try:
-            return self._fetched(sql)
+            return _rows(self._fetched(plan))
         except AssertionError:
             # Very seldom, Sail answers without a single batch, not even an empty one; asked again,
             # it does not.
-            return self._fetched(sql)
+            return _rows(self._fetched(plan))
 
-    def _fetched(self, sql: str) -> pa.Table:
-        """Spark Connect asks for the relation, its schema and its rows one after the other; the
-        rows alone, which bring their schema, are had in half the time."""
-        from pyspark.sql.connect.plan import SQL
-        from pyspark.sql.connect.session import SparkSession as RemoteSession
-        from pyspark.sql.pandas.types import to_arrow_schema
+    def _plan(self, sql: str) -> proto.Plan:
+        plan = proto.Plan()
+        with_tables = plan.root.with_relations
+        with_tables.root.sql.query = sql
+        with_tables.root.common.plan_id = 0
+        for number, (name, (columns, rows)) in enumerate(self._bound.items()):
+            if name not in sql:
+                continue
+            named = with_tables.references.add()
+            named.common.plan_id = 2 * number + 1
+            named.subquery_alias.alias = name
+            table = named.subquery_alias.input
+            table.common.plan_id = 2 * number + 2
+            if rows:
+                table.local_relation.data = _streamed(columns, rows)
+            else:  # a stream without rows has no batch, which Spark Connect refuses
+                table.sql.query = _no_rows(columns)
+        return plan
 
-        if not isinstance(self._session, RemoteSession):
-            return self._session.sql(sql).toArrow()
-        client = self._session.client
-        table, schema, _ = client.to_table(SQL(sql).to_proto(client), {})
+    def _fetched(self, plan: proto.Plan) -> pa.Table:
+        """``toArrow`` asks for the relation, its schema and its rows one after the other; the rows
+        alone, which bring their schema, are had in half the time."""
+        table, schema, _ = self._client.to_table(plan, {})
         return table.cast(to_arrow_schema(schema))
+
+
+def _no_rows(columns: tuple[tuple[str, str], ...]) -> str:
+    nulls = ", ".join(f"CAST(NULL AS {type_}) AS `{name}`" for name, type_ in columns)
+    return f"SELECT {nulls} WHERE false"
+
+
+def _streamed(columns: tuple[tuple[str, str], ...], rows: list[Row]) -> bytes:
+    """The rows as a stream of Arrow's messages."""
+    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in columns])
+    arrays = [
+        pa.array(values, f.type) for values, f in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_batch(pa.record_batch(arrays, schema=schema))
+    return bytes(sink.getvalue())
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    if any(pa.types.is_timestamp(field.type) for field in table.schema):
+        columns = [[_plain(v) for v in column.to_pylist()] for column in table.columns]
+    else:
+        columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True)) if columns else []
 
 
 class InterpreterEngine:

@@ -21,10 +21,15 @@ def _sail_server() -> Any:
 
 @cache
 def sail_session() -> Any:
-    from pyspark.sql import SparkSession
+    from grpc.experimental import ChannelOptions
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+    from pyspark.sql.connect.session import SparkSession
 
     _, port = _sail_server().listening_address
-    session = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+    channel = DefaultChannelBuilder(f"sc://127.0.0.1:{port}")
+    # Otherwise each query starts a thread that waits for its answer: a third of a small query.
+    channel.setChannelOption(ChannelOptions.SingleThreadedUnaryStream, 1)
+    session = SparkSession.builder.channelBuilder(channel).create()
     session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with
     for name, value in SESSION.items():
         session.conf.set(name, value)

@@ -25,7 +25,7 @@ from tests.properties.cases import (
 )
 from tests.properties.chunks import REGRESSIONS, starts
 from tests.properties.data import COLUMNS
-from tests.properties.engines import SessionEngine
+from tests.properties.engines import SailEngine
 from tests.properties.sessions import sail_session
 from tests.properties.shrink import shrink
 from tests.properties.wrong_declarations import (
@@ -52,7 +52,7 @@ def sail():
 
 def outcome(sail: ConnectEngine, folder: Path, case: Case, lies: Lies, method: Method) -> str:
     """How the day ends on Sail."""
-    return ends(sail, SessionEngine(sail_session()), folder, case, lies, method)
+    return ends(sail, SailEngine(sail_session()), folder, case, lies, method)
 
 
 def kept(sail: ConnectEngine, folder: Path, case: Case, lies: Lies, method: Method) -> str:

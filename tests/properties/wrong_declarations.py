@@ -35,7 +35,7 @@ from tests.oracles.bags import DifferenceError, compare_bags
 from tests.oracles.values import NotInterpretedError, Row
 from tests.properties.cases import Case, TableCase
 from tests.properties.data import without_nan
-from tests.properties.engines import InterpreterEngine, SessionEngine, arrow_type
+from tests.properties.engines import InterpreterEngine, SailEngine, arrow_type
 from tests.properties.execute import RefusedError, check_rows
 from tests.properties.generate import changelog_case, random_case
 from tests.properties.lying_footers import lie
@@ -136,7 +136,7 @@ class WrongDay:
     method: Method
     folder: Path
     engine: Engine
-    plain: SessionEngine
+    plain: SailEngine
     contents: dict[str, dict[str, tuple[Row, ...]]] = field(default_factory=dict)
 
     def check(self) -> str:
@@ -306,7 +306,7 @@ class WrongDay:
 
 
 def ends(
-    engine: Engine, plain: SessionEngine, folder: Path, case: Case, lies: Lies, method: Method
+    engine: Engine, plain: SailEngine, folder: Path, case: Case, lies: Lies, method: Method
 ) -> str:
     """How the day ends in an empty ``folder``, or ``refused``: there is nothing to compare with."""
     shutil.rmtree(folder, ignore_errors=True)

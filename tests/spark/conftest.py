@@ -11,7 +11,7 @@ import pytest
 from include.machine.jvm import submit_options
 from spark_jobs.connect import ConnectEngine, start_sail
 from spark_jobs.engine import Engine
-from tests.properties.engines import SessionEngine
+from tests.properties.engines import SparkEngine
 from tests.properties.sessions import SESSION
 from tests.spark.days import Day
 
@@ -57,7 +57,7 @@ def _started(start_spark: object) -> object:
 
 
 @pytest.fixture(scope="module")
-def sessions(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, SessionEngine]:
+def sessions(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, SparkEngine]:
     """For generated days: the executor's session of Spark, and one for the plain query. Each has
     its own views."""
     from spark_jobs.classic import ClassicEngine
@@ -67,7 +67,7 @@ def sessions(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Engi
         for name, value in _OF_GENERATED_DAYS.items():
             session.conf.set(name, value)
     scratch = tmp_path_factory.mktemp("engine")
-    return ClassicEngine(working, scratch), SessionEngine(plain, literal=True)
+    return ClassicEngine(working, scratch), SparkEngine(plain)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ from spark_jobs.executor import execute
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.planner.starts import OPEN
-from tests.properties.engines import SessionEngine
+from tests.properties.engines import SailEngine
 from tests.properties.sessions import sail_session
 from tests.spark.days import rows_of
 
@@ -120,7 +120,7 @@ class Place:
 
     def check(self, commit: RunCommit, sql: str) -> None:
         """The result is that of the plain query over all that was delivered."""
-        plain = SessionEngine(sail_session())
+        plain = SailEngine(sail_session())
         for name, columns in (("sales", SALES), ("returns", RETURNS)):
             typed = tuple((c.name, c.type) for c in columns)
             plain.bind(name, typed, tuple(self.delivered[name]))

@@ -33,7 +33,7 @@ from spark_jobs.engine import Engine
 from spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.properties.cases import Case, TableCase
-from tests.properties.engines import SessionEngine, arrow_type
+from tests.properties.engines import SailEngine, SparkEngine, arrow_type
 from tests.properties.execute import Outcome, RefusedError, check_rows
 from tests.properties.kept import check_kept
 from tests.spark.days import rows_of
@@ -53,7 +53,7 @@ class StoredDay:
     case: Case
     folder: Path
     engine: Engine
-    plain: SessionEngine
+    plain: SailEngine | SparkEngine
     lost: int = 0
     report: str = "generated"
 

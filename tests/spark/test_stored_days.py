@@ -12,7 +12,7 @@ from spark_jobs.engine import Engine
 from tests.properties.cases import Case
 from tests.properties.chunks import starts
 from tests.properties.data import without_nan
-from tests.properties.engines import SessionEngine
+from tests.properties.engines import SailEngine, SparkEngine
 from tests.properties.execute import Outcome, RefusedError
 from tests.properties.generate import changelog_case, random_case
 from tests.properties.sessions import sail_session
@@ -23,7 +23,7 @@ CHANGELOGS = 62_000
 
 
 def check_days(
-    cases: list[Case], folder: Path, engine: Engine, plain: SessionEngine
+    cases: list[Case], folder: Path, engine: Engine, plain: SailEngine | SparkEngine
 ) -> list[Outcome]:
     """Every fifth day loses its first run; its data is in the delivery of the next one."""
     outcomes = []
@@ -61,7 +61,7 @@ def test_every_run_of_a_stored_day_equals_batch_on_sail(
         replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
         for case in cases
     ]
-    check_days(known, tmp_path, sail, SessionEngine(sail_session()))
+    check_days(known, tmp_path, sail, SailEngine(sail_session()))
 
 
 @pytest.mark.spark
@@ -79,12 +79,12 @@ def test_every_run_of_a_day_that_takes_rows_back_equals_batch_on_sail(
         replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
         for case in cases
     ]
-    check_days(known, tmp_path, sail, SessionEngine(sail_session()))
+    check_days(known, tmp_path, sail, SailEngine(sail_session()))
 
 
 def check_sharing(cases: list[Case], folder: Path, engine: Engine) -> set[str]:
     """Days of two reports; returns what kinds of family one has read of the other."""
-    plain, read = SessionEngine(sail_session()), []
+    plain, read = SailEngine(sail_session()), []
     for case in cases:
         known = {name: without_nan(table) for name, table in case.tables.items()}
         one = StoredDay(replace(case, tables=known), folder / case.name, engine, plain)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from tests.datadriven import read_blocks
 from tests.planner.sql import tables, tpch
-from tests.properties.engines import SessionEngine
+from tests.properties.engines import SailEngine, SparkEngine
 
 CONSTRUCTS = [
     pytest.param(block, id=f"{path.stem}:{block.line}")
@@ -17,7 +18,10 @@ CONSTRUCTS = [
 ]
 
 
-def bound(engine: SessionEngine) -> SessionEngine:
+_Engine = TypeVar("_Engine", SailEngine, SparkEngine)
+
+
+def bound(engine: _Engine) -> _Engine:
     """The engine with the tables of the constructs and those of TPC-H."""
     tables.bind_all(engine)
     generated = tpch.rows()
