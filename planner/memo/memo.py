@@ -151,15 +151,14 @@ class Memo:
 
     def leader(self, group: GroupId) -> GroupId:
         """Return the live group that a group was merged into, or the group itself."""
-        while True:
-            into = self.groups[group].merged_into
-            if into is None:
-                return group
-            group = into
+        return self.group(group).id
 
     def group(self, group: GroupId) -> Group:
         """Return the live group of an id."""
-        return self.groups[self.leader(group)]
+        found = self.groups[group]
+        while found.merged_into is not None:
+            found = self.groups[found.merged_into]
+        return found
 
     def alternatives(self, group: GroupId) -> Iterator[Expression]:
         """Iterate over the live expressions of a group, in the order they were found."""
