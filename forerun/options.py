@@ -66,7 +66,7 @@ class Day:
     points: tuple[TimePoint, ...]
     problem: Problem
     settings: Settings
-    sample: int
+    sample: int | None
     report_date: date | None
     own_parameters: tuple[Parameter, ...]
     choose: int | None = None
@@ -174,7 +174,7 @@ class DayOptions:
         ),
     ] = None
     sample: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--sample",
             metavar="ROWS",
@@ -182,9 +182,9 @@ class DayOptions:
             max=MOST_SAMPLED,
             show_default=False,
             help="Read so many rows of each table at random, to count what the query's filters "
-            "pass.",
+            "pass; 0 for none. Default: 2,000 of tables with a filter that would be guessed.",
         ),
-    ] = 0
+    ] = None
     date: Annotated[
         str | None,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from forerun.tables import CHANGING_ROWS, Table, list_tables
 from include.machine.settings import allowed_functions
-from include.sources.samples import draw
+from include.sources.samples import Drawable, with_samples
 from include.sources.statistics import column_stats
 from planner.algebra.types import parse_type
 from planner.contract.plan_v1 import Parameter
@@ -183,25 +183,22 @@ def _with_statistics(source: Source, table: Table) -> Source:
     return replace(source, stats=stats)
 
 
-def with_samples(
+def _with_samples(
     found: tuple[Source, ...],
     tables: Mapping[str, Table],
     sql: str,
-    rows: int,
-    parameters: tuple[Parameter, ...] = (),
+    rows: int | None,
+    parameters: tuple[Parameter, ...],
 ) -> tuple[Source, ...]:
-    """Sources with about so many rows, drawn at random, of what the query filters; 0 for none."""
-    from planner.sampling import filtered_columns
+    from planner.sampling import filtered_sources
 
-    if not rows:
+    if rows == 0:
         return found
-    filtered = filtered_columns(
+    filtered = filtered_sources(
         sql, found, allowed_functions=allowed_functions(), parameters=parameters
     )
-    return tuple(
-        replace(one, sample=draw(tables[one.name].footers, filtered.get(one.name, ()), rows))
-        for one in found
-    )
+    drawable = {name: Drawable(table.footers, rows) for name, table in tables.items()}
+    return with_samples(found, drawable, filtered)
 
 
 def build_request(  # noqa: PLR0913 - the options of a command
@@ -213,15 +210,15 @@ def build_request(  # noqa: PLR0913 - the options of a command
     *,
     problem: Problem = PDW,
     settings: Settings | None = None,
-    sample: int = 0,
+    sample: int | None = None,
     parameters: tuple[Parameter, ...] = (),
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run. ``sample``: so many rows of each
-    table are drawn at random."""
+    table are drawn at random, 0 for none, None where a filter is guessed."""
     return PlanRequest(
         report=report.name,
         sql=report.sql,
-        sources=with_samples(
+        sources=_with_samples(
             with_statistics(tables, changing), tables, report.sql, sample, parameters
         ),
         parameters=parameters,

@@ -47,7 +47,7 @@ class Simulation:
     method: Method = "auto"
     problem: Problem = PDW
     settings: Settings = field(default_factory=Settings)
-    sample: int = 0
+    sample: int | None = None
     """Rows that are drawn of each source, as :attr:`SourceSpec.sample`."""
     changelogs: frozenset[str] = frozenset()
     """Tables whose deliveries also take rows back, see :mod:`forerun.updates`."""

@@ -1,8 +1,10 @@
-"""Which columns a sample of a source should have: those that a filter over it reads."""
+"""What a sample of a source would tell: the columns that filters over it read, and whether one of
+the filters is estimated by a guess."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from planner.algebra.relational import Filter, Scan, walk
 from planner.algebra.scalar import references
@@ -10,28 +12,43 @@ from planner.contract.plan_v1 import Parameter
 from planner.request import Source
 from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import read_query
+from planner.stats.selectivity import is_guessed
 from planner.tvr.signed import ColumnIds
 
 
-def filtered_columns(
+class Filtered(NamedTuple):
+    """How a query filters a source. ``columns``: those that the filters read, in the order of the
+    source. ``guessed``: whether a part of a filter is estimated by a fixed guess, which a sample
+    would replace by a count."""
+
+    columns: tuple[str, ...]
+    guessed: bool
+
+
+def filtered_sources(
     sql: str,
     sources: Sequence[Source],
     *,
     allowed_functions: Iterable[str] = (),
     parameters: Iterable[Parameter] = (),
-) -> Mapping[str, tuple[str, ...]]:
-    """Of each source that the query filters, in the order of its columns. Raises what reading the
-    query raises (:func:`planner.sql.frontend.read_query`)."""
+) -> Mapping[str, Filtered]:
+    """Return the sources that the query filters, by name. Raises what reading the query raises
+    (:func:`planner.sql.frontend.read_query`)."""
     query = read_query(sql, sources, allowed_functions=allowed_functions, parameters=parameters)
     relation = normalize(query.relation, sources, ColumnIds(query.last_id))
     found: dict[str, set[str]] = {}
+    guessed = set()
     for node in walk(relation):
         if isinstance(node, Filter) and isinstance(node.input, Scan):
             read = references(node.predicate)
             names = {column.name for column in node.input.scanned if column.id in read}
             found.setdefault(node.input.source, set()).update(names)
+            if is_guessed(node.predicate):
+                guessed.add(node.input.source)
     columns = {source.name: [column.name for column in source.columns] for source in sources}
     return {
-        source: tuple(name for name in columns[source] if name in names)
+        source: Filtered(
+            tuple(name for name in columns[source] if name in names), source in guessed
+        )
         for source, names in sorted(found.items())
     }

@@ -16,7 +16,7 @@ from include.reports.clock import parse_time
 from include.reports.run_policy import RunPolicy
 from include.reports.spec import ReportSpec
 from include.sources.delivery import read_pin
-from include.sources.samples import draw
+from include.sources.samples import Drawable, with_samples
 from include.sources.statistics import forecast, time_points, to_source
 from include.state.ledger_entry import LedgerEntry
 from include.state.records import Pin, RunCommit
@@ -24,32 +24,23 @@ from include.state.store import StoreReader
 from planner.contract import decode_plan
 from planner.errors import RequestError
 from planner.request import Committed, Problem, Settings, Source, TimePoint, ivm
-from planner.sampling import filtered_columns
+from planner.sampling import filtered_sources
 
 
 def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
-    """The sources as they are pinned at a time point, with a sample where one is asked for."""
+    """The sources as they are pinned at a time point, with samples."""
     spec = day.spec
     found = tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
-    if not any(source.sample for source in spec.sources):
+    if all(source.sample == 0 for source in spec.sources):
         return found
-    filtered = filtered_columns(
-        sql_of(spec),
-        found,
-        allowed_functions=allowed_functions(),
-        parameters=day.parameters,
+    filtered = filtered_sources(
+        sql_of(spec), found, allowed_functions=allowed_functions(), parameters=day.parameters
     )
-    samples = [
-        draw(
-            pins[source.name].files,
-            filtered.get(source.name, ()),
-            source.sample,
-            changelog=source.change == "changelog",
-            source_format=source.format,
-        )
-        for source in spec.sources
-    ]
-    return tuple(replace(one, sample=drawn) for one, drawn in zip(found, samples, strict=True))
+    drawable = {
+        s.name: Drawable(pins[s.name].files, s.sample, s.change == "changelog", s.format)
+        for s in spec.sources
+    }
+    return with_samples(found, drawable, filtered)
 
 
 def first_sources(

@@ -35,7 +35,8 @@ class SourceSpec:
     often the row comes (positive) or is taken back (negative). A ``growing`` source must say when
     its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
     all is a day without rows. ``sample``: so many rows are read at random before a run is planned,
-    to count what the query's filters let through (docs/statistics.md); 0 for none.
+    to count what the query's filters let through (docs/statistics.md); 0 for none, None for some
+    thousand where the planner would have to guess.
     """
 
     name: str
@@ -48,7 +49,7 @@ class SourceSpec:
     complete_when: CompleteWhen | None = None
     allow_empty: bool = False
     expectations: tuple[Expectation, ...] = ()
-    sample: int = 0
+    sample: int | None = None
 
     def __post_init__(self) -> None:
         take_fields(self, label("source", self.name))
@@ -96,7 +97,7 @@ def _check_source(source: SourceSpec) -> None:
             hint=f"Known are {', '.join('{' + name + '}' for name in _PLACEHOLDERS)}.",
         )
     check_place(source.path, f"{what}: the path")
-    if not 0 <= source.sample <= MOST_SAMPLED:
+    if source.sample is not None and not 0 <= source.sample <= MOST_SAMPLED:
         raise SpecError(
             f"{what}: a sample of {source.sample} rows",
             hint=f"Give 0 to {MOST_SAMPLED:,} rows; some thousand tell most of what more would.",

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -22,12 +23,51 @@ from include.sources.parquet_types import spark_type
 from include.state.records import PinnedFile
 from planner.contract.plan_v1 import WEIGHT_COLUMN
 from planner.errors import ForerunError
-from planner.request import SampleValue
+from planner.request import SampleValue, Source
+from planner.sampling import Filtered
 
 BLOCKS = 8
 """Row groups that are read at most: a row group is 64 to 128 MB of all columns by default."""
 
+BY_DEFAULT = 2_000
+"""Rows that are drawn where nobody says how many, of a source with a filter that is guessed: they
+know a share of a tenth to within 7 percent of itself."""
+
 Sampled = tuple[tuple[str, tuple[SampleValue, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawable:
+    """What a sample of a source is drawn from. ``rows``: how many are asked for, 0 for none; None
+    draws :data:`BY_DEFAULT` if a filter over the source is guessed."""
+
+    files: Sequence[PinnedFile]
+    rows: int | None = None
+    changelog: bool = False
+    source_format: str = "parquet"
+
+    def draw(self, filtered: Filtered) -> Sampled:
+        """Draw the columns that are filtered."""
+        rows = self.rows if self.rows is not None else BY_DEFAULT if filtered.guessed else 0
+        return draw(
+            self.files,
+            filtered.columns,
+            rows,
+            changelog=self.changelog,
+            source_format=self.source_format,
+        )
+
+
+def with_samples(
+    sources: Sequence[Source], drawable: Mapping[str, Drawable], filtered: Mapping[str, Filtered]
+) -> tuple[Source, ...]:
+    """Return the sources with samples of those that are filtered."""
+    return tuple(
+        replace(one, sample=drawable[one.name].draw(filtered[one.name]))
+        if one.name in filtered
+        else one
+        for one in sources
+    )
 
 
 def draw(

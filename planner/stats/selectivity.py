@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts
+from planner.algebra.predicates import equality
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts, references
 from planner.algebra.types import ColumnId
+from planner.cost import constants as c
 from planner.stats.values import ColumnEstimate, number
 
 EQUAL = 0.1
@@ -41,6 +43,32 @@ def selectivity(predicate: Scalar, columns: Columns) -> float:
             place = (column, is_upper)
             ranges[place] = min(fraction, ranges.get(place, 1.0))
     return max(LEAST, result * _between(ranges, columns)) if result > 0.0 else 0.0
+
+
+def selectivity_error(part: Scalar) -> float:
+    """Return how wrong the estimated selectivity of a conjunct may be, by what it is estimated
+    from: the standard deviation of its logarithm."""
+    if isinstance(part, Literal):
+        return 0.0
+    if not isinstance(part, Call):
+        return c.GUESS_ERROR
+    if part.name in ("isnull", "isnotnull"):
+        return c.COUNTED_ERROR
+    if part.name in ("and", "or", "not"):
+        return max(map(selectivity_error, part.args))
+    of_column = any(isinstance(arg, Ref) for arg in (part.args[0], part.args[-1]))
+    if part.name in ("=", "<=>", "in") and (of_column or equality(part)):
+        return c.COLUMN_ERROR
+    # Bounds tell what share is below a constant; of two columns they tell nothing.
+    if part.name in ("<", "<=", ">", ">=") and of_column and len(references(part)) == 1:
+        return c.COLUMN_ERROR
+    return c.GUESS_ERROR
+
+
+def is_guessed(predicate: Scalar) -> bool:
+    """Whether a part of the predicate is estimated by a fixed guess, which no statistics of columns
+    say anything of: a pattern, a function, an inequality of two columns."""
+    return any(selectivity_error(part) >= c.GUESS_ERROR for part in conjuncts(predicate))
 
 
 def _between(ranges: Mapping[tuple[ColumnId, bool], float], columns: Columns) -> float:

@@ -19,7 +19,6 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 
-from planner.algebra.predicates import equality
 from planner.algebra.relational import (
     Aggregate,
     Filter,
@@ -31,12 +30,13 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjuncts
+from planner.algebra.scalar import TRUE, Scalar, conjuncts
 from planner.cost import constants as c
 from planner.memo.memo import GroupId, Memo, Tvr, View
 from planner.memo.reference import Reference, Stamped
 from planner.request import PlanRequest
 from planner.stats.sample import error
+from planner.stats.selectivity import selectivity_error
 from planner.temporal.as_of import AsOf, Span, instant
 from planner.temporal.extraction import ExtractedPlan, inputs_of
 from planner.temporal.group_sizes import GroupSizes
@@ -161,10 +161,10 @@ class Uncertainty:
             passed = sample.through(node.predicate)
             untold = passed.untold
             if passed.told != TRUE:
-                guess = max(map(_guessed, conjuncts(passed.told)))
+                guess = max(map(selectivity_error, conjuncts(passed.told)))
                 yield passed.told, min(guess, error(sample, passed.sample))
         for part in conjuncts(untold):
-            yield part, _guessed(part)
+            yield part, selectivity_error(part)
 
     def _input(self, given: object, as_of: AsOf) -> GroupAsOf:
         if not isinstance(given, Reference):
@@ -240,19 +240,3 @@ def _of_groups(node: Aggregate, below: ErrorTerms, share: float) -> ErrorTerms:
     share = min(1.0, share)
     found = {term: share * size for term, size in below.items()}
     return {**found, ("groups", node.keys): (1.0 - share) * c.GROUPS_ERROR}
-
-
-def _guessed(part: Scalar) -> float:
-    """Return how wrong the estimated selectivity of a conjunct may be, by what it is estimated
-    from."""
-    if isinstance(part, Literal):
-        return 0.0
-    if isinstance(part, Call) and part.name in ("=", "<=>", "<", "<=", ">", ">=", "in"):
-        one = part.args[0]
-        if isinstance(one, Ref) or equality(part) or isinstance(part.args[-1], Ref):
-            return c.COLUMN_ERROR
-    if isinstance(part, Call) and part.name in ("isnull", "isnotnull"):
-        return c.COUNTED_ERROR
-    if isinstance(part, Call) and part.name in ("and", "or", "not"):
-        return max(_guessed(arg) for arg in part.args)
-    return c.GUESS_ERROR

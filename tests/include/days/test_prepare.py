@@ -157,6 +157,21 @@ def test_a_run_is_planned_with_a_sample_of_what_it_pins(case):
     assert last.result.request.first_sources[0].sample == first.sample
 
 
+@pytest.mark.parametrize(
+    ("condition", "asked", "drawn"),
+    [("v % 7 < 3", None, 100), ("v % 7 < 3", 0, 0), ("v < 3", None, 0), ("v < 3", 64, 64)],
+)
+def test_a_sample_is_drawn_where_a_filter_would_be_guessed(case, condition, asked, drawn):
+    """All of a hundred rows, which are fewer than are drawn by default."""
+    case.deliver("1", *((i, i % 7) for i in range(100)))
+    (orders,) = case.spec.sources
+    sql = f"SELECT k, sum(v) AS total FROM orders WHERE {condition} GROUP BY k"
+    spec = replace(case.spec, sources=(replace(orders, sample=asked),), sql=sql)
+    day = open_generation(case.store_uri, spec, DAY, trigger="t", now=NOW)
+    (source,) = prepare_run(day, 1, now=NOW, settings=EARLY).result.request.sources
+    assert [len(values) for _, values in source.sample] == [drawn] * bool(drawn)
+
+
 def test_time_points_of_the_caller_replace_the_forecast(case):
     case.deliver("1", *[(1, 2)] * 10)
     points = [TimePoint(weight=0.25, arrived=0.5), TimePoint(weight=1.0)]

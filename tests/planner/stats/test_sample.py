@@ -15,7 +15,7 @@ from planner.algebra.types import BIGINT, DATE, DOUBLE, STRING
 from planner.api import plan
 from planner.errors import RequestError
 from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.sampling import filtered_columns
+from planner.sampling import filtered_sources
 from planner.sql.frontend import read_query
 from planner.stats.estimate import Estimator
 from planner.stats.sample import Sample
@@ -160,8 +160,24 @@ def test_only_what_is_filtered_needs_a_sample():
         SELECT a.n, count(*) FROM sales a JOIN sales b ON a.n = b.same
         WHERE a.note LIKE '%x%' AND b.ratio < 0.5 GROUP BY a.n HAVING count(*) > 3
     """
-    assert filtered_columns(sql, (SALES,)) == {"sales": ("note", "ratio")}
-    assert filtered_columns("SELECT n FROM sales", (SALES,)) == {}
+    assert filtered_sources(sql, (SALES,)) == {"sales": (("note", "ratio"), True)}
+    assert filtered_sources("SELECT n FROM sales", (SALES,)) == {}
+
+
+@pytest.mark.parametrize(
+    ("condition", "guessed"),
+    [
+        ("note LIKE 'x%'", True),
+        ("ratio < 0.5 AND n % 7 = 3", True),
+        ("NOT (n = 3 OR note LIKE 'x%')", True),
+        ("n < same", True),
+        ("ratio < 0.5 AND n IN (1, 2) AND note IS NOT NULL", False),
+        ("NOT (n = 3 OR ratio < 0.5)", False),
+    ],
+)
+def test_a_filter_is_guessed_where_statistics_of_columns_say_nothing(condition, guessed):
+    found = filtered_sources(f"SELECT count(*) FROM sales WHERE {condition}", (SALES,))
+    assert found["sales"].guessed == guessed
 
 
 def test_columns_of_different_length_are_no_sample():
