@@ -9,6 +9,7 @@ from typing import NamedTuple
 from planner.algebra.relational import Filter, Scan, walk
 from planner.algebra.scalar import references
 from planner.contract.plan_v1 import Parameter
+from planner.errors import ForerunError
 from planner.request import Source
 from planner.rules.normalize.driver import normalize
 from planner.sql.frontend import read_query
@@ -32,10 +33,13 @@ def filtered_sources(
     allowed_functions: Iterable[str] = (),
     parameters: Iterable[Parameter] = (),
 ) -> Mapping[str, Filtered]:
-    """Return the sources that the query filters, by name. Raises what reading the query raises
-    (:func:`planner.sql.frontend.read_query`)."""
-    query = read_query(sql, sources, allowed_functions=allowed_functions, parameters=parameters)
-    relation = normalize(query.relation, sources, ColumnIds(query.last_id))
+    """Return the sources that the query filters, by name. A query that cannot be read filters
+    none: whoever plans it hears what is wrong with it."""
+    try:
+        query = read_query(sql, sources, allowed_functions=allowed_functions, parameters=parameters)
+        relation = normalize(query.relation, sources, ColumnIds(query.last_id))
+    except ForerunError:
+        return {}
     found: dict[str, set[str]] = {}
     guessed = set()
     for node in walk(relation):

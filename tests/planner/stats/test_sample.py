@@ -162,6 +162,7 @@ def test_only_what_is_filtered_needs_a_sample():
     """
     assert filtered_sources(sql, (SALES,)) == {"sales": (("note", "ratio"), True)}
     assert filtered_sources("SELECT n FROM sales", (SALES,)) == {}
+    assert filtered_sources("SELECT nowhere FROM sales WHERE n % 2 = 1", (SALES,)) == {}
 
 
 @pytest.mark.parametrize(
