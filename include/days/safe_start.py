@@ -82,7 +82,7 @@ def _remaining_cost(day: Day) -> float | None:
     A run that was planned and not committed has failed, or still runs: its work is then the final
     run's, which never has to do more than batch.
     """
-    planned = _newest_plan(day.store, day.at, day.spec.runs)
+    planned = newest_plan(day.store, day.at, day.spec.runs)
     if planned is None:
         return None
     chain = day.chain()
@@ -95,7 +95,7 @@ def remaining_cost(planned: Plan, done: int) -> float:
     return min(to_do, max(planned.batch_cost, planned.runs[-1].estimated_cost)) / 1e6
 
 
-def _newest_plan(store: StoreReader, at: Generation, runs: int) -> Plan | None:
+def newest_plan(store: StoreReader, at: Generation, runs: int) -> Plan | None:
     """A plan of the last run that was planned. Which of several tries does not matter here, so a
     listing will do."""
     keys = [file.key for file in store.list(at.plans)]

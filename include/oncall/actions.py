@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from include.days.instructions import Kind, Told
-from include.days.ledger import read_history
 from include.days.safe_start import AROUND_S, remaining_cost
-from include.days.wall_forecast import NEWEST, WallForecast
 from include.oncall.day_records import DayRecords
-from include.state.store import StoreReader
 from planner.cost.constants import MICRO
 
 _BUSY = frozenset({"queued", "scheduled", "running", "restarting", "up_for_reschedule"})
@@ -63,13 +60,11 @@ class Action:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """All that decides about the actions of a day: its records, what its sources lack, its DAG
-    run (None if Airflow does not know it), the forecast of batch's wall seconds (None without a
-    plan), and the time."""
+    run (None if Airflow does not know it), and the time."""
 
     records: DayRecords
     missing: tuple[str, ...]
     dag_run: DagRunState | None
-    batch_wall_s: float | None
     now: datetime
 
     @property
@@ -116,16 +111,6 @@ class Situation:
         end = self.prefix if final else f"{self.prefix}run_{run}."
         known = self.dag_run.tasks if self.dag_run else {}
         return tuple(one for one in (*names, f"{end}check", f"{end}publish") if one in known)
-
-
-def read_batch_wall(store: StoreReader, records: DayRecords) -> float | None:
-    """The wall seconds that batch is forecast to take on the day, None where nothing is planned."""
-    plan, spec = records.plan, records.spec
-    if plan is None:
-        return None
-    history = read_history(store, spec.name, NEWEST * spec.runs)
-    before = [entry for entry in history if entry.day < records.at.day]
-    return WallForecast(before, spec.policy).of(plan.batch_cost / MICRO, 1)[0]
 
 
 def actions_of(situation: Situation) -> tuple[Action, ...]:
@@ -285,7 +270,7 @@ def _batch_cost(situation: Situation) -> str:
 
 def _finish(situation: Situation, start: datetime) -> list[str]:
     """When batch would be published that starts at an instant."""
-    records, wall = situation.records, situation.batch_wall_s
+    records, wall = situation.records, situation.records.batch_wall_s
     if wall is None:
         return ["When it is published cannot be forecast: nothing is planned yet."]
     at = start + timedelta(seconds=wall + AROUND_S)

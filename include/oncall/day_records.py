@@ -11,6 +11,7 @@ from include.days.generations import generations
 from include.days.instructions import Told, read_told
 from include.days.ledger import read_history
 from include.days.safe_start import SafeStart, remaining_cost, safe_start
+from include.days.wall_forecast import NEWEST, WallForecast
 from include.oncall.catalogue import read_spec
 from include.reports.run_policy import Retries
 from include.reports.spec import ReportSpec
@@ -21,10 +22,9 @@ from include.state.pointers import Pointer, read_published
 from include.state.records import GenerationRecord, RunCommit
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
+from planner.cost.constants import MICRO
 
 _PLAN = re.compile(r"/run-(\d+)-([^/]+)\.json\Z", re.ASCII)
-_NEWEST = 14
-"""So many final runs of the ledger are read: those that forecasts rest on."""
 _NO_RETRIES = Retries(count=0, pauses_s=0.0)
 
 
@@ -43,8 +43,9 @@ class DayRecords:
     """The newest generation of a day. ``chain`` has its commits, ``plans`` all plans, both oldest
     first; ``plan`` is the newest one. ``points`` are the instants of its runs, ``safe`` is the
     latest safe start as the tasks of the day work it out; once the final run is committed, as it
-    was before. ``older``: how many generations came before. ``told`` has what people told
-    this one to do."""
+    was before. ``batch_wall_s``: the seconds that one run of batch over the day is forecast to
+    take, None where nothing forecasts it. ``older``: how many generations came before. ``told`` has
+    what people told this one to do."""
 
     at: Generation
     record: GenerationRecord
@@ -56,6 +57,7 @@ class DayRecords:
     points: tuple[datetime, ...]
     deadline: datetime
     safe: SafeStart
+    batch_wall_s: float | None
     older: int
     told: Told
 
@@ -107,8 +109,9 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
     plans = _plans(store, at)
     plan = decode_plan(store.get(plans[-1].key)) if plans else None
     chain = tuple(read_chain(store, at))
-    history = read_history(store, report, _NEWEST + 1, run=spec.runs)
+    history = read_history(store, report, NEWEST * spec.runs)
     before = [entry for entry in history if entry.day < day]
+    batch_s = plan.batch_cost / MICRO if plan else None
     return DayRecords(
         at=at,
         record=record,
@@ -120,6 +123,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         points=spec.points(at_day),
         deadline=spec.deadline_on(at_day),
         safe=_safe_start(spec, at_day, record, plan, chain, before),
+        batch_wall_s=WallForecast(before, spec.policy).of(batch_s)[0],
         older=len(known) - 1,
         told=read_told(store, at),
     )
@@ -137,7 +141,8 @@ def _safe_start(
     done = final.base if final else chain[-1].run if chain else 0
     cost = None if plan is None else remaining_cost(plan, done)
     retries = opened_by.retries if opened_by else _NO_RETRIES
-    return safe_start(spec, day, cost, history, retries)
+    batches = len(chain) if final else len(chain) + 1
+    return safe_start(spec, day, cost, history, retries, batches)
 
 
 def _plans(store: StoreReader, at: Generation) -> tuple[PlanFile, ...]:

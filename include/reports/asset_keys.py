@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 _URI = "forerun://report/"
 _EARLY = "/early"
-_NAMED = re.compile(r"forerun_(report|early)_(\w+)", re.ASCII)
+_AT_RISK = "/at-risk"
+_NAMED = re.compile(r"forerun_(report|early|at_risk)_(\w+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ def report_key(report: str, *, early: bool = False) -> AssetKey:
     return AssetKey(f"forerun_report_{report}", f"{_URI}{report}")
 
 
+def warning_key(report: str) -> AssetKey:
+    """The asset that is updated when a day of a report is predicted to miss its deadline."""
+    return AssetKey(f"forerun_at_risk_{report}", f"{_URI}{report}{_AT_RISK}")
+
+
 def key_of(uri: str, name: str) -> AssetKey:
     """The asset that an author names by its URI, its name, or both.
 
@@ -46,7 +52,11 @@ def key_of(uri: str, name: str) -> AssetKey:
 def _report_of(text: str) -> AssetKey | None:
     if text.startswith(_URI):
         report = text.removeprefix(_URI).strip("/")
+        if report.endswith(_AT_RISK):
+            return warning_key(report.removesuffix(_AT_RISK))
         return report_key(report.removesuffix(_EARLY), early=report.endswith(_EARLY))
     if found := _NAMED.fullmatch(text):
+        if found[1] == "at_risk":
+            return warning_key(found[2])
         return report_key(found[2], early=found[1] == "early")
     return None

@@ -8,8 +8,9 @@ imported by the tasks that use them.
 
 from __future__ import annotations
 
-from forerun_airflow.assets import report_asset
+from forerun_airflow.assets import report_asset, warning_asset
 from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag, report_params
+from forerun_airflow.deadlines import deadline_alerts
 from forerun_airflow.group_builder import group_dag
 from include.reports.expectations import Expectation, expect
 from include.reports.group import ReportGroup
@@ -48,6 +49,7 @@ __all__ = [
     "RunTime",
     "SourceSpec",
     "VersionedFolder",
+    "deadline_alerts",
     "decode_report",
     "encode_report",
     "expect",
@@ -55,4 +57,5 @@ __all__ = [
     "progressive_dag",
     "report_asset",
     "report_params",
+    "warning_asset",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.sdk import Asset
 
-from include.reports.asset_keys import report_key
+from include.reports.asset_keys import report_key, warning_key
 from include.reports.spec import AssetEvent, ReportSpec
 
 
@@ -15,6 +15,13 @@ def report_asset(report: str, *, early: bool = False) -> Asset:
     """The asset that a published report updates; with ``early``, the one of its early results.
     Schedule downstream DAGs on it."""
     key = report_key(report, early=early)
+    return Asset(name=key.name, uri=key.uri)
+
+
+def warning_asset(report: str) -> Asset:
+    """The asset that is updated when a day of a report is predicted to miss its deadline: before
+    it does. Its event has the whole alert. Schedule a DAG on it that tells somebody."""
+    key = warning_key(report)
     return Asset(name=key.name, uri=key.uri)
 
 

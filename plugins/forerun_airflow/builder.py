@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from airflow.sdk import (
     chain,
 )
 
-from forerun_airflow.assets import awaited_assets, report_asset
+from forerun_airflow.alerting import EarlyRunTicket, check_notify
+from forerun_airflow.assets import awaited_assets, report_asset, warning_asset
 from forerun_airflow.day import MODES, OPEN_DAY, final_task_of
 from forerun_airflow.options import Options, check_timeout, refuse_broken, sort_options
 from forerun_airflow.publish import CheckResult, PublishReport
@@ -26,6 +27,7 @@ from forerun_airflow.sql_check import check_sql
 from forerun_airflow.submit import SubmitRun
 from forerun_airflow.tasks import OpenDay, PlanRun
 from forerun_airflow.wait import WaitForRun
+from forerun_airflow.watching import WatchDay
 from include.reports.spec import ReportSpec, SpecError
 
 REPORTS = Path(__file__).resolve().parents[2] / "include" / "sql"
@@ -66,16 +68,22 @@ def add_report_tasks(
     engine: str = "spark",
     before_run: BeforeRun | None = None,
     poll: float = 30.0,
+    notify: str = "",
+    watch: bool = True,
 ) -> None:
     """Add the tasks of a report to the DAG or task group that is open.
 
     They are ``open_day``, per run ``wait``, ``plan`` and ``run``, then ``check`` and ``publish``,
-    which an early run that gives a result has, too. The last is the only leaf, so it alone decides
-    about the DAG run. ``conn_id`` names the Spark connection, ``spark_conf`` adds to the
-    configuration of every run (:mod:`include.reports.spark_conf` says what it takes), ``engine``
-    is one of :data:`include.engines.ENGINES` (``sail`` is for tests), ``before_run`` makes a task
-    that comes before the wait of run i (the demo lets data arrive there), ``poll`` is the number of
-    seconds between looks for complete sources.
+    which an early run that gives a result has, too; beside them ``watch``, which warns. ``publish``
+    is the only leaf that is no teardown, so it alone decides about the DAG run.
+
+    ``conn_id`` names the Spark connection, ``spark_conf`` adds to the configuration of every run
+    (:mod:`include.reports.spark_conf` says what it takes), ``engine`` is one of
+    :data:`include.engines.ENGINES` (``sail`` is for tests), ``before_run`` makes a task that comes
+    before the wait of run i (the demo lets data arrive there), ``poll`` is the number of seconds
+    between looks for complete sources, ``notify`` the dotted path of a function that is called with
+    an :class:`include.oncall.alerts.Alert` where somebody has to know; with ``watch`` false nobody
+    watches the deadline.
     """
     opened = OpenDay(task_id=OPEN_DAY, spec=spec, trigger_rule=TriggerRule.ALL_SUCCESS)
     refuse_defaults(opened)
@@ -88,10 +96,39 @@ def add_report_tasks(
         with TaskGroup(group_id=f"run_{run}"):
             steps = _tasks_of_run(spec, run, opened, waiting, submitting)
             chain(*steps)
+        if run < spec.runs:
+            raise_tickets(steps[:3], [(spec, run, opened.task_id)], notify)
         chain(before, *([before_run(run)] if before_run else []), steps[0])
         # Also after an early result: were its tasks leaves, one that fails would fail the DAG run.
         before = steps[-1]
     chain(before, *publishing(spec, spec.runs, opened))
+    if watch:
+        watching(spec, opened, notify)
+
+
+def watching(spec: ReportSpec, opened: BaseOperator, notify: str) -> None:
+    """Add the task that watches a report's day."""
+    check_notify(notify)
+    watch = WatchDay(
+        task_id="watch",
+        spec=spec,
+        day_task=opened.task_id,
+        notify=notify,
+        execution_timeout=None,
+        outlets=[warning_asset(spec.name)],
+    )
+    opened >> watch.as_teardown()
+
+
+def raise_tickets(
+    tasks: Iterable[BaseOperator], runs: Iterable[tuple[ReportSpec, int, str]], notify: str
+) -> None:
+    """Let tasks of early runs raise a ticket when they fail, beside what the author has named for
+    that. ``runs`` has the reports whose runs they are, each with its run and the task that opens
+    its day."""
+    tickets = [EarlyRunTicket(spec, run, day_task, notify) for spec, run, day_task in runs]
+    for task in tasks:
+        task.on_failure_callback = [*task.on_failure_callback, *tickets]
 
 
 def _tasks_of_run(

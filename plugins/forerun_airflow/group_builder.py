@@ -21,9 +21,11 @@ from forerun_airflow.builder import (
     finishing,
     of_the_dag,
     publishing,
+    raise_tickets,
     read_sql,
     refuse_defaults,
     report_params,
+    watching,
 )
 from forerun_airflow.day import OPEN_DAY
 from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
@@ -42,6 +44,8 @@ def add_group_tasks(
     engine: str = "spark",
     before_point: BeforePoint | None = None,
     poll: float = 30.0,
+    notify: str = "",
+    watch: bool = True,
 ) -> None:
     """Add the tasks of a group to the DAG that is open.
 
@@ -68,10 +72,19 @@ def add_group_tasks(
             before = [arriving]
         before >> steps[0]
         chain(*steps)
+        early = [
+            (member.spec, run, day_tasks[member.spec.name])
+            for member in group.members
+            if (run := member.run_at(point)) is not None and point != member.last
+        ]
+        raise_tickets(steps, early, notify)
         before = [steps[-1]]
         for member in group.members:
             name = member.spec.name
             _of_report(member, point, steps[-1], days[name], own[name], submitting, poll)
+    for member in group.members if watch else ():
+        with own[member.spec.name]:
+            watching(member.spec, days[member.spec.name], notify)
 
 
 def _open_day(member: GroupMember, group: str) -> BaseOperator:

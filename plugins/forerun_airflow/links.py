@@ -29,8 +29,10 @@ class DayLink(BaseOperatorLink):
         from forerun_airflow.submit import SubmitRun
         from forerun_airflow.tasks import OpenDay, PlanRun
         from forerun_airflow.wait import WaitForRun
+        from forerun_airflow.watching import WatchDay
 
-        of_report = [OpenDay, WaitForRun, PlanRun, SubmitRun, CheckResult, PublishReport]
+        of_run = [WaitForRun, PlanRun, SubmitRun, CheckResult, PublishReport]
+        of_report = [OpenDay, *of_run, WatchDay]
         return [*of_report, WaitForPoint, PlanPoint, SubmitPoint]
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature

@@ -134,7 +134,7 @@ class SubmitRun(SubmitApplication):
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
         self._refuse_late_try(context)
-        plan_uri = str(planned["plan"])
+        plan_uri = self._as_batch(context) or str(planned["plan"])
         self.make_ready(store_uri(self.spec), tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
         try:
@@ -159,6 +159,23 @@ class SubmitRun(SubmitApplication):
                 f"run {self.run} is not tried again: the time of run {self.run + 1} has come, and "
                 "that one reads what this one would have read"
             )
+
+    def _as_batch(self, context: Any) -> str:
+        """The plan of batch, where the final run has failed and only that can still be in time;
+        else nothing."""
+        from include.days.way_out import read_way_out
+
+        ti = context["ti"]
+        if self.run < self.spec.runs or ti.try_number < 2:
+            return ""
+        opened = opened_day(context, self.day_task)
+        with explained():
+            day, last = opened.of(self.spec), ti.try_number > ti.max_tries
+            why = read_way_out(day, utc_now(), failed=True, last=last)
+            if not why:
+                return ""
+            self.log.warning("planned again as batch: %s", why)
+            return prepared_run(self.spec, opened, self.run, batch=True).plan_uri
 
     def _planned_without(self, context: Any, plan_uri: str) -> str:
         """Another plan of the run, if that is why it failed that something which another report

@@ -51,9 +51,11 @@ def prepared_run(
     *,
     share: bool = True,
     incomplete: Sequence[tuple[str, str]] = (),
+    batch: bool = False,
 ) -> PreparedRun:
-    """The run, planned as was asked for, when the day was opened or since; ``share`` and
-    ``incomplete`` are those of :func:`include.days.prepare.prepare_run`."""
+    """The run, planned as was asked for, when the day was opened or since; with ``batch`` as batch
+    in any case. ``share`` and ``incomplete`` are those of
+    :func:`include.days.prepare.prepare_run`."""
     from include.days.instructions import read_told
     from include.days.prepare import prepare_run
 
@@ -64,7 +66,7 @@ def prepared_run(
     return prepare_run(
         day,
         run,
-        method="batch" if told.batch else METHODS.get(opened.mode, "auto"),
+        method="batch" if batch or told.batch else METHODS.get(opened.mode, "auto"),
         now=utc_now(),
         share=share,
         incomplete=incomplete,
@@ -164,7 +166,7 @@ class PlanRun(RepeatableOperator):
         opened = opened_day(context, self.day_task)
         with explained():
             incomplete = self._incomplete(context, opened)
-            prepared = prepared_run(self.spec, opened, self.run, incomplete=incomplete)
+            prepared = self._in_time(opened, incomplete)
             retries = retries_of(self, self.final_task)
             safe = read_safe_start(opened.of(self.spec), retries)
         why = DRY_RUN if opened.dry_run else prepared.skip_reason
@@ -184,6 +186,19 @@ class PlanRun(RepeatableOperator):
             "latest_safe_start": safe.at.isoformat(),
             "tiny": prepared.tiny,
         }
+
+    def _in_time(self, opened: OpenedDay, incomplete: list[tuple[str, str]]) -> PreparedRun:
+        """The run as it is planned; as batch if only that can still meet the deadline."""
+        from include.days.way_out import read_way_out
+
+        prepared = prepared_run(self.spec, opened, self.run, incomplete=incomplete)
+        if self.run < self.spec.runs or opened.dry_run or prepared.result is None:
+            return prepared
+        why = read_way_out(opened.of(self.spec), utc_now())
+        if not why:
+            return prepared
+        self.log.warning("planned again as batch: %s", why)
+        return prepared_run(self.spec, opened, self.run, incomplete=incomplete, batch=True)
 
     def _incomplete(self, context: Any, opened: OpenedDay) -> list[tuple[str, str]]:
         """Return what was still missing when the wait before a final run let it go on. A wait that

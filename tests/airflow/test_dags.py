@@ -12,7 +12,13 @@ from airflow.sdk import DAG, Asset
 
 from forerun.demo.arrivals import demo_dag
 from forerun.demo.reports import DAY
-from forerun_airflow import ProgressiveTaskGroup, progressive_dag, report_asset
+from forerun_airflow import (
+    ProgressiveTaskGroup,
+    group_dag,
+    progressive_dag,
+    report_asset,
+    warning_asset,
+)
 from forerun_airflow.builder import read_sql
 from include.reports.group import ReportGroup
 from include.reports.spec import AssetEvent, Parameter, ReportSpec, SpecError
@@ -43,7 +49,7 @@ def _edges(dag):
 
 
 def test_task_order():
-    dag = progressive_dag(sales_report(), start_date=START)
+    dag = progressive_dag(sales_report(), start_date=START, watch=False)
     order = FLOW.split()
     assert [task.task_id for task in dag.topological_sort()] == order
     expected = {a: [b] for a, b in zip(order, [*order[1:], ""], strict=True)}
@@ -52,16 +58,34 @@ def test_task_order():
 
 def test_publish_is_the_only_leaf_and_early_failures_do_not_block():
     dag = progressive_dag(sales_report(), start_date=START)
-    assert [leaf.task_id for leaf in dag.leaves] == ["publish"]
+    assert [leaf.task_id for leaf in dag.leaves if not leaf.is_teardown] == ["publish"]
     rules = {task.task_id: task.trigger_rule.value for task in dag.tasks}
     assert {rules[f"run_{i}.wait"] for i in (1, 2, 3)} == {"all_done"}
     assert rules["check"] == "none_failed"
     assert {rules[t] for t in rules if t.endswith((".plan", ".run"))} == {"all_success"}
 
 
+def test_the_watch_begins_with_the_day_and_decides_about_nothing():
+    dag = progressive_dag(sales_report(), start_date=START, retries=5, notify="oncall.pager.send")
+    watch = dag.get_task("watch")
+    assert (watch.upstream_task_ids, watch.downstream_task_ids) == ({"open_day"}, set())
+    assert (watch.is_teardown, watch.on_failure_fail_dagrun) == (True, False)
+    assert watch.execution_timeout is None
+    assert [asset.uri for asset in watch.outlets] == ["forerun://report/revenue/at-risk"]
+    assert watch.outlets == [warning_asset("revenue")]
+    group = group_dag(ReportGroup(name="night", reports=(sales_report(),)), start_date=START)
+    assert group.get_task("revenue.watch").upstream_task_ids == {"revenue.open_day"}
+
+
+@pytest.mark.parametrize("notify", ["send", "a b.c", "oncall.pager:send", "oncall..send"])
+def test_who_is_told_is_a_dotted_path(notify):
+    with pytest.raises(SpecError, match="not the dotted path of a function"):
+        progressive_dag(sales_report(), start_date=START, notify=notify)
+
+
 def test_a_run_with_an_early_result_publishes_before_the_next_one():
     policy = replace(sales_report().policy, results_at=(2,))
-    dag = progressive_dag(sales_report(policy=policy), start_date=START)
+    dag = progressive_dag(sales_report(policy=policy), start_date=START, watch=False)
     order = FLOW.replace("run_2.run\n", "run_2.run\nrun_2.check\nrun_2.publish\n").split()
     expected = {a: [b] for a, b in zip(order, [*order[1:], ""], strict=True)}
     assert _edges(dag) == {**expected, "publish": []}
@@ -78,7 +102,7 @@ def test_a_task_group_in_a_dag_of_one_s_own():
     with DAG("mine", start_date=START, schedule=None) as dag:
         group = ProgressiveTaskGroup(sales_report())
     ids = {task.task_id for task in dag.tasks}
-    assert ids == {f"revenue.{task}" for task in FLOW.split()}
+    assert ids == {f"revenue.{task}" for task in [*FLOW.split(), "watch"]}
     assert group.group_id == "revenue"
     assert dag.get_task("revenue.run_1.run").plan_task == "revenue.run_1.plan"
     assert dag.get_task("revenue.run_3.wait").day_task == "revenue.open_day"

@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
 from forerun_airflow import ProgressiveTaskGroup, progressive_dag, submit
+from forerun_airflow.alerting import EarlyRunTicket
 from forerun_airflow.retries import RETRIES, RETRY_DELAY, retries_of
 from include.reports.run_policy import Retries
 from include.reports.spec import SpecError
@@ -43,7 +44,7 @@ def test_what_the_dag_takes_is_the_dag_s():
     assert (dag.description, dag.is_paused_upon_creation) == ("Mine", True)
     assert dag.dagrun_timeout == timedelta(hours=40)
     # The same callback is one of tasks, too: there it is given by default_args.
-    assert not any(task.on_failure_callback for task in dag.tasks)
+    assert not any(alarm in task.on_failure_callback for task in dag.tasks)
 
 
 def test_what_tasks_take_is_every_task_s():
@@ -55,9 +56,11 @@ def test_what_tasks_take_is_every_task_s():
     for task in dag.tasks:
         assert (task.pool, task.queue, task.priority_weight) == ("reports", "q", 7)
         assert (task.retries, task.retry_delay) == (4, timedelta(minutes=1))
-        assert (task.owner, task.on_failure_callback) == ("team", [alarm])
-        # A wait lasts as long as the day does.
-        waits = task.task_id.endswith(".wait")
+        assert (task.owner, task.on_failure_callback[0]) == ("team", alarm)
+        tickets = [isinstance(one, EarlyRunTicket) for one in task.on_failure_callback[1:]]
+        assert tickets == ([True] if task.task_id.startswith(("run_1.", "run_2.")) else [])
+        # A wait lasts as long as the day does, and so does the watch.
+        waits = task.task_id.endswith(("wait", "watch"))
         assert task.execution_timeout == (None if waits else timedelta(hours=1)), task.task_id
     assert {task.owner for task in dag_of().tasks} == {"forerun"}
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
-from forerun_airflow import group_tasks, progressive_dag, triggers, wait
+from forerun_airflow import group_tasks, progressive_dag, submit, triggers, wait
 from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
 from include.days.instructions import Instruction, instruct
 from include.state.layout import Generation
@@ -151,3 +151,31 @@ def test_a_day_that_was_told_so_is_planned_as_batch_whatever_it_has_kept(tmp_pat
         planned = dag.get_task("run_2.plan").execute({"ti": ti})
         key = planned["plan"].removeprefix(f"{case.store.root}/")
         assert decode_plan(case.store.get(key)).method == method
+
+
+def test_the_last_try_of_a_final_run_is_batch_while_that_is_in_time(tmp_path, monkeypatch):
+    case = dag_day(tmp_path)
+    case.begin()
+    case.make(1, day_at(12))
+    case.deliver("2", (3, 4))
+    kept = case.plan(2, day_at(16), method="progressive").plan_uri
+    monkeypatch.setattr(submit, "utc_now", lambda: day_at(17))
+    submitted = []
+    monkeypatch.setattr(submit.SubmitRun, "make_ready", lambda *_, **__: None)
+    monkeypatch.setattr(
+        submit.SubmitRun, "submit", lambda _self, _context, plans, *_: submitted.extend(plans)
+    )
+    dag = progressive_dag(replace(case.spec, store=case.store_uri), start_date=at(0))
+    planned = {"submit": True, "plan": kept, "tiny": True, "why": ""}
+    opened = {"day": DATE, "generation": "1", "mode": "auto", "dry_run": False}
+    answers = {"open_day": opened, "run_2.plan": planned}
+    for tried in (1, 2, 3):
+        ti = SimpleNamespace(
+            xcom_pull=lambda task_ids: answers[task_ids], try_number=tried, max_tries=2, dag_id="d"
+        )
+        dag.get_task("run_2.run").execute({"ti": ti})
+    methods = [
+        decode_plan(case.store.get(uri.removeprefix(f"{case.store.root}/"))).method
+        for uri in submitted
+    ]
+    assert methods == ["incremental", "incremental", "batch"]

@@ -81,13 +81,13 @@ class StandaloneAirflow:
         with urlopen(Request(self.url + path, data, headers), timeout=60) as answer:
             return dict(json.load(answer))
 
-    def trigger(self, dag_id: str, **conf: object) -> str:
+    def trigger(self, dag_id: str, *, logical_date: str | None = None, **conf: object) -> str:
         """Begin a DAG run as soon as the DAG is known; return the path of the run in the API."""
         deadline = time.monotonic() + PATIENCE
         dag = f"/api/v2/dags/{dag_id}"
         while True:
             try:
-                run = self.ask(f"{dag}/dagRuns", {"logical_date": None, "conf": conf})
+                run = self.ask(f"{dag}/dagRuns", {"logical_date": logical_date, "conf": conf})
                 return f"{dag}/dagRuns/{quote(run['dag_run_id'])}"
             except HTTPError:
                 assert time.monotonic() < deadline, self.log.read_text()[-3000:]

@@ -23,7 +23,7 @@ from forerun_airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
 from forerun_airflow.pages.forms import Form, read_form
 from forerun_airflow.pages.render import render, where_of
 from include.days.instructions import Instruction, Kind, instruct
-from include.oncall.actions import TITLES, Action, Situation, actions_of, read_batch_wall
+from include.oncall.actions import TITLES, Action, Situation, actions_of
 from include.oncall.day_records import DayRecords
 from include.oncall.night import NightRow
 from include.oncall.night_reader import NightReader
@@ -144,17 +144,14 @@ class ActionPages:
     async def _actions(
         self, request: Request, row: NightRow, records: DayRecords
     ) -> tuple[Action, ...]:
-        reader = self._pages.reader
         opened_by = records.record.opened_by
         api = AirflowApi(request)
         run = await api.dag_run(opened_by.dag_id, opened_by.run_id) if opened_by else None
-        wall_s = await in_thread(reader.ask, partial(read_batch_wall, reader.store, records))
         return actions_of(
             Situation(
                 records=records,
                 missing=row.missing,
                 dag_run=run,
-                batch_wall_s=wall_s,
                 now=self._clock(),
             )
         )

@@ -38,6 +38,7 @@ def chained(name, source, **changes):
         spec,
         start_date=datetime(2026, 1, 1, tzinfo=UTC),
         engine="sail",
+        watch=False,
         retry_delay=timedelta(0),
         poll=0.5,
     )

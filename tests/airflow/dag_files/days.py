@@ -133,7 +133,7 @@ def build(
 
     # Tasks are tried again as often as anywhere, and at once.
     again = {"retry_delay": timedelta(0)}
-    options = {"engine": "sail", "before_run": before_run, **again, **options}
+    options = {"engine": "sail", "watch": False, "before_run": before_run, **again, **options}
     return make(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), poll=0.5, **options)
 
 

@@ -78,7 +78,8 @@ def build(name: str, *reports: Any, late: str = "", **options: Any) -> Any:
         )
 
     group = ReportGroup(name=name, reports=reports, patience="+00:00:00")
-    given = {"engine": "sail", "before_point": before_point, "retry_delay": timedelta(0)}
+    again = {"retry_delay": timedelta(0), "watch": False}
+    given = {"engine": "sail", "before_point": before_point, **again}
     start = datetime(2026, 1, 1, tzinfo=UTC)
     return group_dag(group, start_date=start, schedule=None, poll=0.5, **given, **options)
 

@@ -15,7 +15,7 @@ ROOT = os.environ["FORERUN_TEST_ROOT"]
 def build(name):
     spec = sales_report(f"{ROOT}/data", f"{ROOT}/store", name=name)
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    return progressive_dag(spec, start_date=start, mode="batch", engine="sail")
+    return progressive_dag(spec, start_date=start, mode="batch", engine="sail", watch=False)
 
 
 shown = build("shown")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.days.instructions import Instruction, instruct
-from include.oncall.actions import DagRunState, Situation, actions_of, read_batch_wall
+from include.oncall.actions import DagRunState, Situation, actions_of
 from include.state.records import CheckRecord
 from tests.include.oncall.dag_days import at, dag_day
 
@@ -33,7 +33,6 @@ def told(case, now, dag_run=None, missing=(), lost=False):
         records=records,
         missing=missing,
         dag_run=None if lost else dag_run or airflow(),
-        batch_wall_s=read_batch_wall(case.store, records),
         now=now,
     )
     return {action.kind: action for action in actions_of(situation)}

@@ -1,0 +1,81 @@
+"""Tells people: by a function that the author names, and always in the log.
+
+The function is named by its dotted path (``oncall.pager.send``), as the triggerer and the workers
+must be able to import it. It is called with an :class:`include.oncall.alerts.Alert`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow.configuration import conf
+
+from forerun_airflow.day import OpenedDay, store_uri, utc_now
+from forerun_airflow.pages import PREFIX
+from include.reports.spec import ReportSpec, SpecError
+from planner.errors import ForerunError
+
+if TYPE_CHECKING:
+    from include.oncall.alerts import Alert
+
+_LOG = logging.getLogger(__name__)
+_PATH = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
+
+
+def check_notify(notify: str) -> str:
+    """The dotted path of a function, or nothing. Raises :class:`SpecError` for what is neither."""
+    if notify and not _PATH.match(str(notify)):
+        raise SpecError(
+            f"the option notify is {notify!r}, which is not the dotted path of a function",
+            hint='Write its module and name, such as notify="oncall.pager.send".',
+        )
+    return notify
+
+
+def page_of(report: str, day: str) -> str:
+    """The address of a day's page, below that of Airflow."""
+    base = conf.get("api", "base_url", fallback="").rstrip("/")
+    return f"{base}{PREFIX}/days/{quote(report)}/{quote(day)}"
+
+
+def tell(notify: str, alert: Alert) -> None:
+    """Log an alert, and call the function with it. Raises what the function raises."""
+    _LOG.log(logging.WARNING if alert.kind == "ticket" else logging.ERROR, "%s", alert.text)
+    if notify:
+        module, _, name = notify.rpartition(".")
+        getattr(importlib.import_module(module), name)(alert)
+
+
+class EarlyRunTicket:
+    """Called by Airflow when a task of an early run has failed for good. That wakes nobody: the
+    final run does its work. A failure to tell is logged, and changes nothing."""
+
+    def __init__(self, spec: ReportSpec, run: int, day_task: str, notify: str) -> None:
+        self._spec = spec
+        self._run = run
+        self._day_task = day_task
+        self._notify = notify
+
+    def __call__(self, context: Any) -> None:
+        from include.oncall.alerts import alert_of, read_watched
+        from include.state.opening import open_store
+
+        record = context["ti"].xcom_pull(task_ids=self._day_task)
+        if not record:
+            return
+        day, task = OpenedDay(**record), context["ti"].task_id
+        what = f"{task} of early run {self._run} has failed; a later run does its work"
+        try:
+            store, now = open_store(store_uri(self._spec)), utc_now()
+            watched = read_watched(store, self._spec.name, day.day, now)
+            if watched is not None:
+                page = page_of(self._spec.name, day.day)
+                tell(
+                    self._notify, alert_of(store, watched, now, kind="ticket", page=page, what=what)
+                )
+        except ForerunError as error:
+            _LOG.warning("%s, and nobody can be told: %s", what, error)
