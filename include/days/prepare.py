@@ -38,6 +38,7 @@ from include.days.publishing import (
     read_findings,
 )
 from include.days.results import read_pointer
+from include.days.state_for_repairs import with_state_left
 from include.reports.spec import ReportSpec, encode_report
 from include.state.backoff import Backoff
 from include.state.fence import closed_through
@@ -260,8 +261,9 @@ def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> Pre
     day, run = asked.day, asked.request.current
     day.refuse_closed()  # a chain that clean-up was taking apart would have looked shorter
     key = day.at.plan(run, uuid.uuid4().hex[:12])
-    day.store.put(key, encode_plan(result.plan))
-    idle = not result.plan.run.opened or not result.plan.run.stages
+    chosen = with_state_left(asked.request, result, day.spec.policy.expected_repairs)
+    day.store.put(key, encode_plan(chosen))
+    idle = not chosen.run.opened or not chosen.run.stages
     return PreparedRun(
         at=day.at,
         run=run,

@@ -43,7 +43,9 @@ class RunPolicy:
     weighted sum of what the runs cost, ``ivm`` the cost of the last run, then of the one before it,
     and so on; with ``ivm`` every run publishes. ``batch_after_losses``: after so many days on which
     early work was measured to cost more than batch, the cost no longer decides and days are batch
-    (:mod:`include.days.losing_days`); 0 for never.
+    (:mod:`include.days.losing_days`); 0 for never. ``expected_repairs``: how often a day is
+    repaired after it is published, on the average: what a repair would save, times that, is what
+    its final run may spend on state (:mod:`include.days.state_for_repairs`); 0 for nothing.
     """
 
     runs: tuple[RunTime, ...]
@@ -52,6 +54,7 @@ class RunPolicy:
     results_at: tuple[int, ...] = ()
     problem: Literal["pdw", "ivm"] = "pdw"
     batch_after_losses: int = 3
+    expected_repairs: float = 0.0
 
     @property
     def early_results(self) -> tuple[int, ...]:
@@ -89,6 +92,11 @@ class RunPolicy:
             raise SpecError(
                 f"the run policy is batch after {self.batch_after_losses} losing days",
                 hint="Give how many of them: 3, or 0 to let the estimates alone decide.",
+            )
+        if not 0 <= self.expected_repairs < math.inf:
+            raise SpecError(
+                f"the run policy expects {self.expected_repairs:g} repairs",
+                hint="Give how many repairs a day has on the average: 0 or more, such as 0.1.",
             )
         self._check_results()
 

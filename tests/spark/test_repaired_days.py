@@ -10,6 +10,7 @@ import pytest
 
 from spark_jobs.connect import ConnectEngine
 from spark_jobs.engine import Engine
+from spark_jobs.failures import StageError
 from tests.properties.cases import Case
 from tests.properties.chunks import starts
 from tests.properties.data import without_nan
@@ -20,6 +21,8 @@ from tests.properties.sessions import sail_session
 from tests.spark.repaired_days import RepairedDay
 
 CHUNK, ON_SPARK = 6, 4
+SAIL_FAILS = "Physical input schema should be the same as the one converted from logical"
+"""What Sail says of some unions of joins, whose columns it gives metadata on one side."""
 
 
 def check_repairs(
@@ -41,6 +44,10 @@ def check_repairs(
         try:
             found += day.check()
         except RefusedError:
+            refused += 1
+        except StageError as error:
+            if SAIL_FAILS not in str(error):
+                raise
             refused += 1
         except Exception as error:
             raise AssertionError(f"{case.name}, {day.seed}: {case.query.sql}\n{error}") from error
