@@ -33,8 +33,8 @@ def with_state_left(request: PlanRequest, result: PlanResult, expected: float) -
         return found
     kept = plan(_with_a_repair(request, expected)).plan
     run = kept.runs[last - 1]
-    dear = run.estimated_cost > result.decision.batch.by_run[-1]
-    if dear or not any(isinstance(stage.output, ArtifactOutput) for stage in run.stages):
+    costly = run.estimated_cost > result.decision.batch.by_run[-1]
+    if costly or not any(isinstance(stage.output, ArtifactOutput) for stage in run.stages):
         return found
     stages = tuple(
         replace(stage, title="the report") if isinstance(stage.output, ResultOutput) else stage
