@@ -13,6 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from forerun import console
+from forerun.backfill import backfill_command
 from forerun.calibrate import calibrate_command
 from forerun.doctor import doctor_command
 from forerun.expire import expire_command
@@ -269,6 +270,12 @@ def demo_command(
     return command.run(store.value, scale, mode.value, as_json=as_json)
 
 
+app.command(
+    "backfill",
+    epilog="**Examples**\n\n"
+    "`forerun backfill daily_totals 2026-01-01 2026-01-31 --store s3://warehouse/forerun --preview`"
+    "\n\n`forerun backfill daily_totals 2026-01-01 2026-01-31 --store ./store --together 10 --yes`",
+)(backfill_command)
 app.command(
     "calibrate",
     epilog="**Examples**\n\n"

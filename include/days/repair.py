@@ -15,13 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from include.days.day_request import bytes_at_hand
 from include.days.generations import generations
 from include.days.handle import Day
 from include.days.manifests import read_manifest
 from include.days.prepare import TINY_BYTES, PreparedRun, open_generation
 from include.days.repair_bases import Base, Pins, Unusable, find_bases
-from include.days.repair_plans import RepairPlan, plan_anew, plan_delta
+from include.days.repair_plans import RepairPlan, bytes_read, plan_anew, plan_delta
 from include.days.results import NoResultError, read_pointer
 from include.reports.complete_when import AssetEvent
 from include.reports.spec import ReportSpec, SourceSpec
@@ -165,25 +164,24 @@ def begin_repair(repair: Repair, *, now: datetime) -> PreparedRun:
             hint="Nothing is done yet: ask for the repair again.",
         )
     _refuse_unready(day.store, day.spec, day.date, repair.published)
-    one, run, store = repair.best, repair.run, day.store
+    best, run, store = repair.best, repair.run, day.store
     manifest = _manifest(repair, day, now)
     put_or_get(store, day.at.manifest(run), encode(manifest))
     key = day.at.plan(run, uuid.uuid4().hex[:12])
     done = day.commit(run)
     if done is None:
         day.refuse_closed()
-        store.put(key, encode_plan(one.result.plan))
+        store.put(key, encode_plan(best.result.plan))
     else:
         key = done.plan
-    chain = one.base.chain if one.base is not None else ()
     return PreparedRun(
         at=day.at,
         run=run,
         plan_key=key,
         plan_uri=f"{store.root}/{key}",
         skip_reason="the repair is computed already" if done is not None else "",
-        tiny=bytes_at_hand({name: pin for name, (_, pin) in pins.items()}, chain) < TINY_BYTES,
-        result=one.result,
+        tiny=bytes_read(best, pins) < TINY_BYTES,
+        result=best.result,
     )
 
 

@@ -24,6 +24,7 @@ from include.sources.corrections import came, went
 from include.sources.delivery import read_pin
 from include.state.records import Pin, PinnedFile
 from planner.api import PlanResult, plan
+from planner.contract import FamilyInput, SourceInput
 from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
 
 _NEARLY_ALL = 1 - 1e-6
@@ -176,3 +177,20 @@ def _share_before(before: Pin, now: Pin, source: SourceSpec) -> float:
 def _rows(files: Sequence[PinnedFile], source: SourceSpec) -> float:
     rows = float(sum(file.rows for file in files))
     return max(0.0, rows - 2 * taken_back(files)) if source.change == "changelog" else rows
+
+
+def bytes_read(planned: RepairPlan, pins: Pins) -> int:
+    """The bytes of files that the run of a repair reads, of sources and of what is kept."""
+    inputs = {item for stage in planned.result.plan.run.stages for item in stage.inputs}
+    return sum(_bytes_of(item, planned.base, pins) for item in inputs)
+
+
+def _bytes_of(item: SourceInput | FamilyInput, base: Base | None, pins: Pins) -> int:
+    if isinstance(item, FamilyInput):
+        chain = base.chain if base is not None else ()
+        kept = (one for commit in chain for one in commit.artifacts)
+        return sum(one.bytes for one in kept if one.family == item.family)
+    if item.version == "snapshot" or base is None:
+        return pins[item.source][1].bytes
+    changes = base.changes[item.source]
+    return sum(file.size for file in (*came(changes), *went(changes)))

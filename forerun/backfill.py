@@ -1,0 +1,128 @@
+"""``forerun backfill``: a range of days, priced and computed, several days to an application."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forerun import console
+from forerun.backfill_work import DoneDay, compute_all
+from include.days.backfill import Backfill, find_backfill
+from include.engines import engine_spec
+from include.machine.wall_clock import utc_now
+from include.oncall.catalogue import newest_spec
+from include.reports.clock import parse_day
+from include.reports.spec import ReportSpec, decode_report
+from include.state.opening import open_store
+from planner.cost.constants import MICRO
+from planner.errors import RequestError
+from planner.request import Settings
+
+
+def backfill_command(  # noqa: PLR0913 - the options of the command
+    report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
+    first: Annotated[str, typer.Argument(metavar="FROM", help="The first day, YYYY-MM-DD.")],
+    last: Annotated[str, typer.Argument(metavar="TO", help="The last day, YYYY-MM-DD.")],
+    store: Annotated[
+        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
+    ],
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Only say what is to be done and what it would take.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Compute and publish without asking.")] = False,
+    together: Annotated[
+        int, typer.Option("--together", min=1, help="At most so many days share an application.")
+    ] = 7,
+    spec: Annotated[
+        Path | None,
+        typer.Option("--spec", metavar="FILE", help="The report as JSON, if the store lacks it."),
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="NAME", help="spark or sail.")] = (
+        "spark"
+    ),
+    master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
+    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
+) -> int:
+    """Price a range of days, and compute and publish those that are missing or were corrected.
+
+    Says of each day what is to be done and from which state, with the planner's estimate. Days
+    that are published and whose sources are unchanged are left alone. Without a terminal it
+    computes with `--yes` only.
+    """
+    settings, known = Settings(prices=engine_spec(engine).prices), _spec(store, report, spec)
+    found = find_backfill(
+        store,
+        known,
+        parse_day(first),
+        parse_day(last),
+        now=utc_now(),
+        together=together,
+        settings=settings,
+    )
+    if not as_json:
+        console.say("\n".join(_lines(found)))
+    may_ask = sys.stdin.isatty() and not as_json and not yes
+    if preview or not found.applications or not (yes or (may_ask and _agreed())):
+        if as_json:
+            console.say_json(_as_json(found))
+        return 0
+    say = console.notes().print if as_json else console.say
+    done = tuple(compute_all(store, found, engine, master, settings, say))
+    if as_json:
+        console.say_json(_as_json(found, done))
+    return 1 if any(one.error for one in done) else 0
+
+
+def _agreed() -> bool:
+    return typer.confirm("compute and publish them?", err=True)
+
+
+def _spec(store: str, report: str, file: Path | None) -> ReportSpec:
+    """The report as JSON, or as it was on its newest day that a DAG run has opened."""
+    known = decode_report(file.read_bytes()) if file else newest_spec(open_store(store), report)
+    if known is None:
+        raise RequestError(
+            f"the store does not know the report {report}",
+            hint="Look at the name and the store. A report that no DAG runs is given by --spec.",
+        )
+    return known
+
+
+def _lines(found: Backfill) -> Iterator[str]:
+    for day in found.days:
+        cost = f"{day.cost / MICRO:10.1f} CPU s" if day.is_to_do else " " * 16
+        yield f"{day.date}  {day.standing:<9} {cost}  {day.what}"
+    days = sum(day.is_to_do for day in found.days)
+    if not days:
+        yield "nothing to do"
+        return
+    yield (
+        f"{days} days to do in {len(found.applications)} applications: {found.cost / MICRO:,.1f} "
+        f"CPU s by estimate, {found.apart / MICRO:,.1f} with one for each day"
+    )
+
+
+def _as_json(found: Backfill, done: tuple[DoneDay, ...] = ()) -> dict[str, object]:
+    return {
+        "report": found.spec.name,
+        "days": [
+            {
+                "day": day.date.isoformat(),
+                "standing": day.standing,
+                "what": day.what,
+                "estimated_cpu_s": day.cost / MICRO,
+            }
+            for day in found.days
+        ],
+        "applications": [[day.date.isoformat() for day in days] for days in found.applications],
+        "estimated_cpu_s": found.cost / MICRO,
+        "apart_estimated_cpu_s": found.apart / MICRO,
+        "done": [
+            {"day": one.date.isoformat(), "version": one.version, "error": one.error}
+            for one in done
+        ],
+    }

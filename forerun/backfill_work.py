@@ -1,0 +1,83 @@
+"""Computing a range of days: applications one after the other, every day published by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from forerun.running import Runner, open_runner, scratch_folder
+from include.days.backfill import Backfill, BackfillDay, begin_day
+from include.days.handle import Day
+from include.days.prepare import PreparedRun, publish_result
+from include.machine.jvm import home_folder
+from include.machine.wall_clock import utc_now
+from planner.errors import ForerunError
+from planner.request import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoneDay:
+    """What became of a day: the version that is published, or why there is none."""
+
+    date: date
+    version: str = ""
+    error: str = ""
+
+
+def compute_all(
+    store_uri: str,
+    found: Backfill,
+    engine: str,
+    master: str,
+    settings: Settings,
+    say: Callable[[str], None],
+) -> Iterator[DoneDay]:
+    """Compute and publish the days to do, oldest first, and yield what became of each. A day that
+    fails holds up no other; asked for again, the range goes on with what is left."""
+    logs = scratch_folder(home_folder() / "backfills", found.spec.name)
+    with open_runner(engine, logs, master) as runner:
+        for days in found.applications:
+            for one in _together(store_uri, found, days, runner, settings, logs):
+                say(f"{one.date}  {one.error or f'published, version {one.version}'}")
+                yield one
+
+
+def _together(
+    store_uri: str,
+    found: Backfill,
+    days: Sequence[BackfillDay],
+    runner: Runner,
+    settings: Settings,
+    logs: Path,
+) -> Iterator[DoneDay]:
+    """The days of one application."""
+    begun: list[tuple[Day, PreparedRun]] = []
+    for each in days:
+        try:
+            now = utc_now()
+            begun.append(begin_day(store_uri, found.spec, each, now=now, settings=settings))
+        except ForerunError as error:
+            yield DoneDay(date=each.date, error=error.message)
+    wanted = [prepared for _, prepared in begun if not prepared.skip_reason]
+    failed = ""
+    if wanted:
+        name = f"{days[0].date}-{days[-1].date}"
+        try:
+            runner.run([p.plan_uri for p in wanted], name, tiny=all(p.tiny for p in wanted))
+        except ForerunError as error:  # of several runs each is committed by itself
+            failed = error.message
+    for day, prepared in begun:
+        yield _published(day, prepared, failed, logs)
+
+
+def _published(day: Day, prepared: PreparedRun, failed: str, logs: Path) -> DoneDay:
+    if day.commit(prepared.run) is None:
+        why = failed or f"its run was not committed; {logs} has the log"
+        return DoneDay(date=day.date, error=why)
+    try:
+        pointer = publish_result(day, now=utc_now(), run=prepared.run)
+    except ForerunError as error:
+        return DoneDay(date=day.date, error=error.message)
+    return DoneDay(date=day.date, version=pointer.version)
