@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from include.sources.delivery import read_pin
 from include.state.commits import read_chain, read_commit
+from include.state.given_up import all_given_up
 from include.state.layout import Generation
 from include.state.opening import split_uri
 from include.state.pointers import Pointer, read_published
@@ -141,7 +142,8 @@ def read_runs(
     store: StoreReader, at: Generation, points: tuple[tuple[float, float], ...]
 ) -> tuple[RunAccount, ...]:
     """The runs of a day; ``points`` are weight and arrived fraction of each."""
-    commits = {commit.run: commit for commit in read_chain(store, at)}
+    gave_up = {given_up.done.run: given_up.done for given_up in all_given_up(store, at)}
+    commits = gave_up | {commit.run: commit for commit in read_chain(store, at)}
     return tuple(
         _run(store, commits[index], weight, arrived)
         if index in commits

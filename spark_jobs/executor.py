@@ -5,13 +5,16 @@ given, and nothing but the store remembers what was done.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from include.days.overrun import why_stop
 from include.days.stored_plan import StoredPlan
 from include.machine.cpu_meter import Meter
 from include.machine.wall_clock import utc_now
 from include.state.borrowed import write_borrowable
 from include.state.commits import commit_run, read_commit
+from include.state.given_up import GivenUp, record_given_up
 from include.state.layout import RESULT_FAMILY
 from include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
 from planner.errors import ContractError, ForerunError
@@ -36,6 +39,12 @@ _LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 
+class GivenUpError(ForerunError):
+    """An early run has stopped itself: its stages are too dear for what the day can save by it."""
+
+    code = "given-up"
+
+
 def execute(
     engine: Engine,
     stored: StoredPlan,
@@ -48,7 +57,8 @@ def execute(
     Compare its ``attempt`` to know whether this attempt won: another one may have committed first,
     then nothing is changed. A retry takes over the stages that earlier attempts have finished.
     ``meter`` measures the run; without one, from the start of this call.
-    Raises a ``ForerunError`` for everything that a person can act on, with nothing committed.
+    Raises a ``ForerunError`` for everything that a person can act on, with nothing committed; and
+    :class:`GivenUpError` for a run that stops itself.
     """
     store, at, plan = stored.store, stored.at, stored.plan
     meter = meter or Meter()
@@ -63,27 +73,45 @@ def execute(
     check_declarations(work)
     checks = check_deliveries(work, progress)
     records = _run_stages(work, progress)
+    if len(records) < len(plan.run.stages):
+        raise _given_up(work, stored, records, meter)
     outputs = [record.output for record in records]
     result = next((o for o in outputs if o.family == RESULT_FAMILY), None)
     if result is not None and inputs.manifest.final:  # an early one is of a part of the day
         checks += check_result(work, result, progress)
     # What changed while it was being read must not be committed.
     verify_read(store, inputs, outputs)
-    commit = RunCommit(
-        run=plan.current,
-        base=inputs.manifest.own_base,
-        attempt=attempt,
-        plan=stored.key,
-        committed_at=utc_now().isoformat(timespec="seconds"),
-        artifacts=tuple(o for o in outputs if o.family != RESULT_FAMILY),
-        result=result,
-        checks=tuple(checks),
-        metrics=run_metrics(work, records, meter),
-    )
+    commit = _done(work, stored, records, meter)
+    commit = replace(commit, result=result, checks=tuple(checks))
     winner = commit_run(store, at, commit)
     progress(_verdict(winner, attempt, commit.checks))
     _write_borrowable(work, winner, progress)
     return winner
+
+
+def _done(
+    work: Work, stored: StoredPlan, records: Sequence[StageRecord], meter: Meter
+) -> RunCommit:
+    """What the run has done by now, without its result."""
+    return RunCommit(
+        run=stored.plan.current,
+        base=work.inputs.manifest.own_base,
+        attempt=work.attempt,
+        plan=stored.key,
+        committed_at=utc_now().isoformat(timespec="seconds"),
+        artifacts=tuple(r.output for r in records if r.output.family != RESULT_FAMILY),
+        metrics=run_metrics(work, records, meter),
+    )
+
+
+def _given_up(
+    work: Work, stored: StoredPlan, records: Sequence[StageRecord], meter: Meter
+) -> GivenUpError:
+    """Record that the run goes no further, and return the error that says so."""
+    why = why_stop(stored.plan, [record.metrics for record in records])
+    done = _done(work, stored, records, meter)
+    record_given_up(work.store, work.inputs.at, GivenUp(why=why, done=done))
+    return GivenUpError(why, hint="Nothing is lost: later runs of the day are planned without it.")
 
 
 def _write_borrowable(work: Work, winner: RunCommit, progress: Progress) -> None:
@@ -98,7 +126,8 @@ def _write_borrowable(work: Work, winner: RunCommit, progress: Progress) -> None
 
 
 def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
-    """Every stage in order; each one's partition is visible to those after it."""
+    """Every stage in order; each one's partition is visible to those after it. Fewer than all if
+    the run had better stop there."""
     plan = work.inputs.plan
     records: list[StageRecord] = []
     done: dict[str, ArtifactPartition] = {}
@@ -121,6 +150,8 @@ def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
         if output.family != RESULT_FAMILY:
             work.engine.add_partition(plan.family(output.family), bound(work.store, output))
         progress(_line(number, record, work))
+        if why_stop(plan, [record.metrics for record in records]):
+            break
     return records
 
 

@@ -1,11 +1,11 @@
 """``spark-submit run.py --plan URI --attempt TOKEN``: do one run of a day and commit it; or, with
 several ``--plan``, the runs of several reports in one application.
 
-Exit codes: 0 all runs are committed (by this attempt or by another), 2 one of them cannot be done,
-with the reason on stderr, 1 a bug, with a traceback. Of several runs each is done whatever becomes
-of the others. The last line of stdout is a JSON object, of several runs with one in ``runs`` for
-each. Expectations that fail do not change the exit code: the commit says so, and publishing
-refuses.
+Exit codes: 0 all runs are committed (by this attempt or by another) or have given up, as early runs
+may, of which the store says why; 2 one of them cannot be done, with the reason on stderr; 1 a bug,
+with a traceback. Of several runs each is done whatever becomes of the others. The last line of
+stdout is a JSON object, of several runs with one in ``runs`` for each. Expectations that fail do
+not change the exit code: the commit says so, and publishing refuses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from include.machine.cpu_meter import Meter
 from planner.errors import ContractError, ForerunError
 from spark_jobs.application import Outcome, read_plans, run_all
 from spark_jobs.engine import Engine, start_engine
-from spark_jobs.executor import Progress
+from spark_jobs.executor import GivenUpError, Progress
 from spark_jobs.failures import StageError, explained
 
 CANNOT = 2
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return CANNOT
     said = [_said(outcome, options.attempt) for outcome in outcomes]
     sys.stdout.write(json.dumps(said[0] if len(options.plan) == 1 else {"runs": said}) + "\n")
-    failed = [outcome.error for outcome in outcomes if outcome.error is not None]
+    errors = (outcome.error for outcome in outcomes if outcome.error is not None)
+    failed = [error for error in errors if not isinstance(error, GivenUpError)]
     for reason in failed:
         _say(f"error: {reason.code}: {reason}")
     return CANNOT if failed else 0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from include.days.handle import Day
 from include.days.manifests import read_manifest
 from include.sources.delivery import read_pin
+from include.state.given_up import all_given_up
 from include.state.layout import history_folder, history_key, history_order
 from include.state.ledger_entry import LedgerEntry, StageEntry
 from include.state.records import RunCommit, RunMetrics, decode, encode
@@ -22,8 +23,10 @@ _ENTRIES = 200
 
 
 def record_history(day: Day, chain: Sequence[RunCommit]) -> None:
-    """Enter the runs of a chain that are not entered yet. An entry never changes."""
-    for commit in chain:
+    """Enter the runs of a chain that are not entered yet, and those of the day that gave up: what
+    they took and counted counts as well. An entry never changes."""
+    gave_up = (given_up.done for given_up in all_given_up(day.store, day.at))
+    for commit in (*chain, *gave_up):
         key = history_key(day.at, commit.run)
         if day.store.find(key) is None:
             day.store.put_if_absent(key, encode(_entry(day, commit)))
@@ -55,13 +58,15 @@ def _entry(day: Day, commit: RunCommit) -> LedgerEntry:
     store = day.store
     planned = decode_plan(store.get(commit.plan))
     manifest = read_manifest(store, day.at, commit.run)
+    executed = {stage.stage for stage in commit.metrics.stages}
+    left_out = sum(s.estimated_cost for s in planned.run.stages if s.id not in executed)
     return LedgerEntry(
         report=day.at.report,
         day=day.at.day,
         generation=day.at.generation,
         run=commit.run,
         weight=planned.run.weight,
-        estimated_cost=planned.run.estimated_cost,
+        estimated_cost=planned.run.estimated_cost - left_out,  # of a run that has given up
         batch_cost=planned.batch_cost,
         executor_cpu_s=commit.metrics.executor_cpu_s,
         process_cpu_s=commit.metrics.process_cpu_s,

@@ -42,6 +42,7 @@ from include.days.state_for_repairs import with_state_left
 from include.reports.spec import ReportSpec, encode_report
 from include.state.backoff import Backoff
 from include.state.fence import closed_through
+from include.state.given_up import read_given_up
 from include.state.layout import Generation, day_folder, spec_key
 from include.state.ledger_entry import LedgerEntry
 from include.state.opening import open_store
@@ -226,6 +227,15 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
             plan_key=done.plan,
             plan_uri=f"{store.root}/{done.plan}",
             skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
+        )
+    given_up = read_given_up(store, at, run)
+    if given_up is not None:
+        return PreparedRun(
+            at=at,
+            run=run,
+            plan_key=given_up.done.plan,
+            plan_uri=f"{store.root}/{given_up.done.plan}",
+            skip_reason=given_up.why,
         )
     incomplete = asking.get("incomplete", ())
     manifest, pins = manifest_of(day, run, asking["now"], incomplete=incomplete)

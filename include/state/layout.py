@@ -13,6 +13,7 @@
     reports/<report>/<day>/<generation>/checks/run-<i>-<attempt>/
     reports/<report>/<day>/<generation>/diffs/run-<i>-<attempt>.parquet
     reports/<report>/<day>/<generation>/commits/run-<i>.json
+    reports/<report>/<day>/<generation>/given-up/run-<i>.json
     reports/<report>/<day>/<generation>/instructions/<n>.json
     results/<report>/<day>/<version>/
     results/<report>/<day>/pointer.json
@@ -170,6 +171,14 @@ class Generation:
     @property
     def commits(self) -> str:
         return f"{self.folder}/commits"
+
+    def given_up(self, run: int) -> str:
+        return f"{self.gave_up}/run-{run}.json"
+
+    @property
+    def gave_up(self) -> str:
+        """The folder of what is known of runs that stopped themselves."""
+        return f"{self.folder}/given-up"
 
     def instruction(self, number: int) -> str:
         return f"{self.instructions}/{number}.json"

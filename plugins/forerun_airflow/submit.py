@@ -146,7 +146,7 @@ class SubmitRun(SubmitApplication):
             self.submit(context, [again], "--run", str(self.run))
         if self.run < self.spec.runs:
             with explained():
-                self._raise_alarm(plan_uri)
+                self._look_at_early_run(plan_uri)
 
     def _refuse_late_try(self, context: Any) -> None:
         """An early run that has failed is not tried again into the time of the next one: that
@@ -198,15 +198,20 @@ class SubmitRun(SubmitApplication):
             raise AirflowSkipException(prepared.skip_reason)
         return prepared.plan_uri
 
-    def _raise_alarm(self, plan_uri: str) -> None:
+    def _look_at_early_run(self, plan_uri: str) -> None:
         """Fail an early run whose deliveries break a critical expectation: that is hours before the
-        deadline. The run stays committed, and the final run goes on from it."""
+        deadline. The run stays committed, and the final run goes on from it. Skip one that has
+        given up."""
         from include.state.commits import read_commit
+        from include.state.given_up import read_given_up
         from include.state.layout import generation_of
         from include.state.opening import open_store, split_uri
 
         root, key = split_uri(plan_uri)
-        commit = read_commit(open_store(root), generation_of(key), self.run)
+        store, at = open_store(root), generation_of(key)
+        commit = read_commit(store, at, self.run)
+        if commit is None and (given_up := read_given_up(store, at, self.run)) is not None:
+            raise AirflowSkipException(given_up.why)
         broken = [check for check in commit.checks if check.critical] if commit else []
         if broken:
             raise AirflowFailException(

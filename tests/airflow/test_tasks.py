@@ -23,9 +23,10 @@ from forerun_airflow.submit import SubmitRun
 from forerun_airflow.tasks import PlanRun
 from include.reports.run_policy import Retries
 from include.reports.spec import SpecError, decode_report
+from include.state.given_up import GivenUp, record_given_up
 from include.state.layout import Generation, spec_key
 from include.state.opening import open_store
-from include.state.records import GenerationRecord, Manifest, OpenedBy, decode
+from include.state.records import GenerationRecord, Manifest, OpenedBy, RunCommit, decode
 from include.state.store import StoreDeniedError, StoreDownError
 from tests.airflow.reports import sales_report
 
@@ -253,6 +254,18 @@ def test_only_a_store_that_is_down_is_worth_a_retry():
     assert not isinstance(caught.value, AirflowFailException)
     with pytest.raises(AirflowFailException, match=r"\[store-denied\] no"), explained():
         raise StoreDeniedError("no")
+
+
+def test_a_run_that_has_given_up_is_skipped_and_says_why(place, monkeypatch):
+    at = Generation("revenue", DAY, "1")
+    store = open_store((place / "store").as_uri())
+    done = RunCommit(run=1, base=0, attempt="a1", plan=at.plan(1, "x"), committed_at="")
+    record_given_up(store, at, GivenUp(why="run 1 has given up: too dear", done=done))
+    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
+    monkeypatch.setattr(SubmitRun, "submit", lambda *_: None)
+    planned = {**PLANNED, "plan": f"{store.root}/{at.plan(1, 'x')}"}
+    with pytest.raises(AirflowSkipException, match="run 1 has given up: too dear"):
+        submitting().execute(context({"run_1.plan": planned, "open_day": OPENED}))
 
 
 def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_tried_again(

@@ -8,14 +8,16 @@ from dataclasses import replace
 import pytest
 
 from include.days.generations import NameTakenError
+from include.days.ledger import read_history
 from include.days.prepare import DayClosedError, latest_generation, open_generation, prepare_run
 from include.reports.run_policy import Retries
 from include.sources.delivery import SourceChangedError
 from include.sources.files import SourcePathError
 from include.state.commits import read_chain
+from include.state.given_up import GivenUp, record_given_up
 from include.state.layout import Generation, claim_key
 from include.state.opening import split_uri
-from include.state.records import OpenedBy
+from include.state.records import OpenedBy, RunCommit, RunMetrics, StageMetrics
 from include.state.store import StoreError
 from planner.contract import decode_plan
 from planner.errors import RequestError
@@ -155,6 +157,34 @@ def test_a_run_is_planned_with_a_sample_of_what_it_pins(case):
     assert max(first.sample[0][1]) < 7 < max(then.sample[0][1])
     # What the first run knew is drawn again as it was: joins keep their order.
     assert last.result.request.first_sources[0].sample == first.sample
+
+
+def test_a_run_that_gave_up_is_not_begun_again_and_its_cost_is_in_the_ledger(case):
+    case.deliver("1", (1, 2), (3, 4))
+    generation = case.open()
+    first = case.prepare(generation, 1)
+    day, (stage, *_) = case.day(generation), first.result.plan.run.stages
+    took = StageMetrics(stage=stage.id, rows=2, bytes=9, executor_cpu_s=7.0)
+    done = RunCommit(
+        run=1,
+        base=0,
+        attempt="a1",
+        plan=first.plan_key,
+        committed_at="2026-03-01T12:00:00+00:00",
+        metrics=RunMetrics(stages=(took,), executor_cpu_s=7.0, process_cpu_s=9.0),
+    )
+    record_given_up(case.store, day.at, GivenUp(why="run 1 has given up: too dear", done=done))
+    again = case.prepare(generation, 1)
+    assert again.skip_reason == "run 1 has given up: too dear"
+    assert (again.plan_key, again.result) == (first.plan_key, None)
+    case.deliver("2", (5, 6))
+    last = case.prepare(generation, 2)
+    assert case.manifest(last).base == 0
+    (entry,) = read_history(case.store, "totals")
+    assert (entry.run, entry.process_cpu_s, entry.arrived) == (1, 9.0, (("orders", 2),))
+    # Of what the run was planned to cost, that which it had done by then.
+    left = sum(s.estimated_cost for s in first.result.plan.run.stages if s.id != stage.id)
+    assert entry.estimated_cost == first.result.plan.run.estimated_cost - left
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from include.days.fitted_prices import FittedPrices
-from include.state import ledger_entry, pointers, records
+from include.state import given_up, ledger_entry, pointers, records
 from include.state.records import decode, encode
 from planner.contract import Plan, decode_plan, encode_plan
 
@@ -16,6 +16,7 @@ RECORDS: dict[str, type] = {
     "Fence": records.Fence,
     "FittedPrices": FittedPrices,
     "GenerationRecord": records.GenerationRecord,
+    "GivenUp": given_up.GivenUp,
     "LedgerEntry": ledger_entry.LedgerEntry,
     "Manifest": records.Manifest,
     "Offer": records.BorrowableViews,
