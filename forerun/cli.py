@@ -13,6 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from forerun import console
+from forerun.assess import assess_command
 from forerun.backfill import backfill_command
 from forerun.calibrate import calibrate_command
 from forerun.doctor import doctor_command
@@ -270,6 +271,13 @@ def demo_command(
     return command.run(store.value, scale, mode.value, as_json=as_json)
 
 
+app.command(
+    "assess",
+    epilog="**Examples**\n\n"
+    "`forerun assess reports/ --tables data/`\n\n"
+    "`forerun assess sales.sql stock.sql --tables data/ --changing orders,lineitem --json`\n\n"
+    "`forerun assess reports/ --tables data/ --arrived 0.5,0.9,1 --weights 0.2,0.2,1`",
+)(assess_command)
 app.command(
     "backfill",
     epilog="**Examples**\n\n"

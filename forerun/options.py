@@ -27,6 +27,7 @@ from forerun.planning import (
     parse_rules,
     read_day_tables,
     read_report,
+    report_files,
     report_name,
 )
 from include.machine.settings import allowed_functions
@@ -117,7 +118,8 @@ class DayOptions:
         list[Path],
         typer.Argument(
             metavar="REPORT.sql",
-            help="The query, a text file. Several are a group, planned and run as one.",
+            help="The query, a text file, or a folder of such. Several are a group, planned and "
+            "run as one.",
         ),
     ]
     tables: Annotated[
@@ -219,7 +221,7 @@ class DayOptions:
         """The day that they describe. Raises a ``ForerunError`` for what does not fit."""
         points = parse_points(self.arrived, self.weights)
         return Day(
-            reports=_different(tuple(map(read_report, self.reports))),
+            reports=_different(tuple(map(read_report, report_files(self.reports)))),
             tables=self.tables,
             changing=self.changing,
             points=points,

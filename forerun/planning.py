@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -47,6 +47,21 @@ def report_name(text: str) -> str:
     """A name that a report may have."""
     plain = re.sub(r"[^A-Za-z0-9_]", "_", text)[:80]
     return plain if re.match(r"[A-Za-z_]", plain) else f"r_{plain}"
+
+
+def report_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files of reports; a folder stands for all files in it that end in ``.sql``, by
+    name. Raises :class:`ReportFileError` for a folder without any."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(path.glob("*.sql"))
+        if not found:
+            raise ReportFileError(
+                f"{path} holds no .sql file", hint="Give a report's file, or the folder of some."
+            )
+        yield from found
 
 
 def read_report(path: Path) -> Report:
