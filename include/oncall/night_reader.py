@@ -7,10 +7,8 @@ the reading that hangs holds up nobody else.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as TookTooLong
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -19,15 +17,13 @@ from typing import TypeVar
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import KnownReport, days_of, known_reports
 from include.oncall.day_records import DayRecords, day_mark, read_day_records
+from include.oncall.kept_value import KeptValue, in_time
 from include.oncall.night import NightRow, make_row
 from include.sources.completeness import find_missing
 from include.state.store import StoreDownError, StoreReader
 from planner.errors import ForerunError
 
 _T = TypeVar("_T")
-
-PATIENCE_S = 8.0
-"""A page does not wait for the store any longer."""
 
 _AT_ONCE = 16
 """So many days are read at the same time: on S3 each takes a dozen round trips."""
@@ -64,53 +60,31 @@ class NightReader:
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self.store = store
-        self._fresh, self._stale = timedelta(seconds=fresh_s), timedelta(seconds=stale_s)
         self._clock = clock
-        self._lock = threading.Lock()
-        self._night: Night | None = None
-        self._reading: Future[Night] | None = None
+        self._night = KeptValue(
+            lambda: self._all_rows(clock()), fresh_s=fresh_s, stale_s=stale_s, clock=clock
+        )
         self._days: dict[tuple[str, str], tuple[object, DayRecords | None]] = {}
         self._looks: dict[tuple[str, str], tuple[datetime, tuple[str, ...]]] = {}
         self._readers = ThreadPoolExecutor(_AT_ONCE, "forerun-days")
-        self._nights = ThreadPoolExecutor(1, "forerun-night")
         self._asked = ThreadPoolExecutor(_AT_ONCE, "forerun-pages")
 
     def night(self) -> Night:
         """The night of the newest days. Raises what reading the store raises."""
-        now = self._clock()
-        with self._lock:
-            night, reading = self._night, self._reading
-            age = now - night.read_at if night else None
-            if reading is None or (reading.done() and (age is None or age >= self._fresh)):
-                reading = self._reading = self._nights.submit(self._read_night)
-        if night is not None and age is not None and age < self._stale:
-            return night
-        return _in_time(reading)
+        return self._night.get()
 
     def ask(self, read: Callable[[], _T]) -> _T:
         """Read something else of the store, in time. Raises what ``read`` raises, and
         :class:`StoreDownError` if that takes too long."""
-        return _in_time(self._asked.submit(read))
+        return in_time(self._asked.submit(read))
 
     def changed(self) -> None:
         """Somebody has changed something by a page: the next one shows it."""
-        with self._lock:
-            self._night = self._reading = None
+        self._night.forget()
 
     def day(self, report: KnownReport, day: str) -> NightRow | None:
         """The row of any day; None if the report has none of that date."""
         return self._row(report, day, self._clock())
-
-    def _read_night(self) -> Night:
-        try:
-            night = self._all_rows(self._clock())
-        except ForerunError:
-            with self._lock:
-                self._night = None
-            raise
-        with self._lock:
-            self._night = night
-        return night
 
     def _all_rows(self, now: datetime) -> Night:
         reports = known_reports(self.store)
@@ -180,13 +154,3 @@ def _matters(row: NightRow, now: datetime) -> bool:
     if row.records is None or row.standing is None or row.standing.severity != "good":
         return True
     return now - row.records.deadline < _SHOWN_AFTER
-
-
-def _in_time(reading: Future[_T]) -> _T:
-    try:
-        return reading.result(PATIENCE_S)
-    except TookTooLong:
-        raise StoreDownError(
-            f"the store has not answered within {PATIENCE_S:.0f} seconds",
-            hint="Is its server up, and can the API server reach it? The page asks again.",
-        ) from None

@@ -21,6 +21,7 @@
     fences/<report>/<day>.json
     specs/<report>/<digest>.json
     prices/spark.json
+    index/savings/<report>.json
 """
 
 from __future__ import annotations
@@ -244,6 +245,12 @@ def spec_key(report: str, digest: str) -> str:
     """Return the key of a report's spec as it once was. Clean-up leaves it: it is small, and says
     what the days were that it was used for."""
     return f"{SPECS_FOLDER}/{part(report, 'report')}/{part(digest, 'digest')}.json"
+
+
+def savings_index_key(report: str) -> str:
+    """Return the key of what a report's ledger says in short, for pages. It may be deleted: it is
+    made again from the ledger."""
+    return f"index/savings/{part(report, 'report')}.json"
 
 
 def clock_key(token: str) -> str:

@@ -27,7 +27,6 @@ from include.state import file_store
 from include.state.file_store import FileStore
 from include.state.layout import history_key, pin_key, pointer_key, source_id
 from include.state.ledger_entry import LedgerEntry
-from include.state.opening import open_store
 from include.state.pointers import Pointer
 from include.state.records import (
     ArtifactFile,
@@ -409,6 +408,14 @@ def without_flushing() -> None:
     file_store._flush_file = lambda path: None
 
 
+def source_names(store: FileStore, report: str) -> list[str]:
+    """The sources of a report of the store."""
+    from include.oncall.catalogue import newest_spec
+
+    spec = newest_spec(store, report)
+    return [source.name for source in spec.sources] if spec else []
+
+
 def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
     """Seconds that each page took, the very first answer under ``cold``."""
     from starlette.testclient import TestClient
@@ -418,7 +425,7 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
     from include.oncall.catalogue import known_reports
     from include.oncall.night_reader import NightReader
 
-    store, began = open_store(str(folder / "store")), time.monotonic()
+    store, began = FileStore(folder / "store"), time.monotonic()
 
     def clock() -> datetime:
         return now + timedelta(seconds=time.monotonic() - began)
@@ -446,6 +453,14 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
     took["day"] = [timed(f"/days/{name}/{day}") for name in some]
     took["report"] = [timed(f"/reports/{name}") for name in some]
     took["plan"] = [timed(f"/days/{name}/{day}/plan") for name in some]
+    took["source"] = [
+        timed(f"/days/{name}/{day}/sources/{source}")
+        for name in some
+        for source in source_names(store, name)[:1]
+    ]
+    for page in ("savings", "state", "arrivals"):
+        took[f"{page}, first"] = [timed(f"/{page}")]
+        took[page] = [timed(f"/{page}") for _ in range(asks)]
     old = day - timedelta(days=60)
     if store.folders(f"reports/{some[0]}/{old}"):
         took["old day"] = [timed(f"/days/{name}/{old}") for name in some[: asks // 2]]

@@ -67,6 +67,10 @@ def test_every_page_is_whole_fits_a_laptop_and_complains_of_nothing(night, brows
         "/forerun/": "document.querySelectorAll('.night tbody.group tr.good').length === 3",
         day: "document.querySelectorAll('svg.timeline').length === 2",
         "/forerun/reports/top_orders": "document.querySelectorAll('svg.timeline').length === 1",
+        "/forerun/savings": "document.querySelectorAll('main .card').length >= 1",
+        "/forerun/state": "document.querySelectorAll('tbody tr').length === 3",
+        "/forerun/arrivals": "document.querySelectorAll('tbody tr').length >= 4",
+        f"{day}/sources/lineitem": "document.querySelectorAll('svg.timeline').length === 1",
         f"{day}/plan": "document.querySelectorAll('svg.plan a[href^=\"#run-\"]').length >= 1",
         f"/forerun/runs/demo_night/{quote(run)}": "document.querySelector('.night tbody.group')",
     }

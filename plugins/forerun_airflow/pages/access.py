@@ -17,6 +17,10 @@ from starlette.responses import RedirectResponse
 _USER = Depends(get_user)
 
 
+class UnknownError(Exception):
+    """There is no such page, or whoever asks may not know that there is."""
+
+
 def readable_dags(user: Any = _USER) -> frozenset[str]:
     """The ids of the DAGs that whoever asks may read. Answers 401 to who is not logged in."""
     found = get_auth_manager().get_authorized_dag_ids(user=user, method="GET")

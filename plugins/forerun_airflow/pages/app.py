@@ -12,9 +12,10 @@ from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from forerun_airflow.pages.access import changeable_dags, readable_dags, to_login
+from forerun_airflow.pages.access import UnknownError, changeable_dags, readable_dags, to_login
 from forerun_airflow.pages.acting import ActionPages
 from forerun_airflow.pages.airflow_api import AirflowRefusedError
+from forerun_airflow.pages.overview_pages import OverviewPages
 from forerun_airflow.pages.render import render, where_of
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
@@ -45,15 +46,12 @@ DAGS = Depends(readable_dags)
 CHANGEABLE = Depends(changeable_dags)
 
 
-class UnknownError(Exception):
-    """There is no such page, or whoever asks may not know that there is."""
-
-
 def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = utc_now) -> FastAPI:
     """The application over the deployment's store, or over what ``reader`` reads."""
     app = FastAPI(title="Forerun", docs_url=None, redoc_url=None, openapi_url=None)
     pages = _Pages(reader, clock)
     actions = ActionPages(pages, clock)
+    overviews = OverviewPages(pages, clock)
 
     @app.middleware("http")
     async def add_headers(request: Request, answer: Any) -> Response:
@@ -72,6 +70,10 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     app.get("/days/{report}/{day}/act", **page)(actions.show)
     app.post("/days/{report}/{day}/act", **page)(actions.act)
     app.get("/runs/{dag_id}/{run_id}")(pages.dag_run)
+    app.get("/savings", **page)(overviews.savings)
+    app.get("/state", **page)(overviews.state)
+    app.get("/arrivals", **page)(overviews.arrivals)
+    app.get("/days/{report}/{day}/sources/{name}", **page)(overviews.source)
     app.get("/assets/{name}")(pages.asset)
     app.get("/{rest:path}")(pages.nothing)
     return app

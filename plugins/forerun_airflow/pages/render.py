@@ -12,8 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from forerun_airflow.pages import PREFIX, figures
+from forerun_airflow.pages.arrivals_drawing import arrivals_drawing
 from forerun_airflow.pages.plan_drawing import plan_drawing
-from forerun_airflow.pages.savings_drawing import savings_drawing
+from forerun_airflow.pages.savings_drawing import savings_drawing, total_drawing
 from forerun_airflow.pages.timeline import day_timelines, strip
 from include.oncall.actions import TITLES
 from planner.explain.reasons import reason_text
@@ -75,6 +76,8 @@ def _environment() -> Environment:
     environment.globals.update(
         action_titles=TITLES,
         savings_drawing=savings_drawing,
+        total_drawing=total_drawing,
+        arrivals_drawing=arrivals_drawing,
         clock=figures.clock,
         timelines=day_timelines,
         strip=strip,

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from include.days.prepare import open_generation
-from include.oncall import night_reader
+from include.oncall import kept_value, night_reader
 from include.oncall.catalogue import (
     KnownReport,
     days_opened_by,
@@ -130,7 +130,7 @@ def test_a_night_that_is_a_little_old_is_handed_out_while_the_next_one_is_read(c
     assert found.night() is first
     clock.now += dt.timedelta(seconds=10)
     assert found.night() is first
-    found._reading.result()
+    found._night._reading.result()
     assert found.night().read_at == clock.now
     clock.now += dt.timedelta(seconds=100)
     assert found.night().read_at == clock.now
@@ -159,7 +159,7 @@ def test_a_store_that_is_down_is_an_error_and_comes_back(case, monkeypatch):
 
 
 def test_a_store_that_hangs_is_not_waited_for(case, monkeypatch):
-    monkeypatch.setattr(night_reader, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(kept_value, "PATIENCE_S", 0.05)
     ended = threading.Event()
     with pytest.raises(StoreDownError, match="has not answered within"):
         reader(case, at(13)).ask(ended.wait)

@@ -1,0 +1,72 @@
+"""What reports keep in the store: how much, since when, and who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from include.oncall.catalogue import KnownReport
+from include.oncall.night import NightRow
+from include.state.layout import report_folder, report_results_folder
+from include.state.store import StoredFile, StoreReader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptState:
+    """What a report has in the store. ``state_bytes``: tables kept between runs, of ``days`` days,
+    the oldest file since ``oldest`` (None for none); ``result_bytes``: published results, with
+    earlier versions; ``record_bytes``: plans, commits and all else. ``readers``: the reports whose
+    newest plans read its tables."""
+
+    report: KnownReport
+    state_bytes: int
+    days: int
+    oldest: datetime | None
+    result_bytes: int
+    record_bytes: int
+    readers: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        return self.state_bytes + self.result_bytes + self.record_bytes
+
+
+def read_kept_states(
+    store: StoreReader,
+    reports: Iterable[KnownReport],
+    rows: Sequence[NightRow],
+    map_many: Callable[..., Iterator[KeptState]],
+) -> tuple[KeptState, ...]:
+    """What reports keep, the most first; ``rows`` are those of the night, whose plans say who
+    reads what. ``map_many`` is ``map``, perhaps of many threads."""
+    readers: dict[str, set[str]] = {}
+    for row in rows:
+        plan = row.records.plan if row.records else None
+        for origin in plan.shared if plan else ():
+            readers.setdefault(origin.report, set()).add(row.report.name)
+
+    def one(report: KnownReport) -> KeptState:
+        return _state_of(store, report, tuple(sorted(readers.get(report.name, ()))))
+
+    found = map_many(one, reports)
+    return tuple(sorted(found, key=lambda state: (-state.bytes, state.report.name)))
+
+
+def _state_of(store: StoreReader, report: KnownReport, readers: tuple[str, ...]) -> KeptState:
+    files = store.list(report_folder(report.name))
+    kept = [file for file in files if "/artifacts/" in file.key]
+    modified = min((file.modified for file in kept), default=None)
+    return KeptState(
+        report=report,
+        state_bytes=_size(kept),
+        days=len({file.key.split("/")[2] for file in kept}),
+        oldest=None if modified is None else datetime.fromtimestamp(modified, UTC),
+        result_bytes=_size(store.list(report_results_folder(report.name))),
+        record_bytes=_size(files) - _size(kept),
+        readers=readers,
+    )
+
+
+def _size(files: Iterable[StoredFile]) -> int:
+    return sum(file.size for file in files)

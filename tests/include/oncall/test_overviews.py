@@ -1,0 +1,115 @@
+"""What is kept, how sources arrive, and how long what was read is handed out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from include.oncall.arrivals import read_source_arrivals, sources_of
+from include.oncall.catalogue import KnownReport, known_reports
+from include.oncall.kept_state import read_kept_states
+from include.oncall.kept_value import KeptValue
+from include.oncall.night import make_row
+from include.oncall.night_reader import NightReader
+from include.oncall.overviews import Overviews
+from include.state.store import StoreDownError
+from tests.include.oncall.dag_days import at, dag_day
+
+REPORT = KnownReport("totals", "sums")
+
+
+@pytest.fixture
+def case(tmp_path):
+    found = dag_day(tmp_path)
+    found.begin()
+    found.make(1, at(12))
+    return found
+
+
+def test_what_a_report_keeps_is_counted_as_it_lies_there(case):
+    (kept,) = read_kept_states(case.store, [REPORT], [], map)
+    commit = case.read().chain[0]
+    assert kept.state_bytes == sum(part.bytes for part in commit.artifacts) > 0
+    assert (kept.days, kept.result_bytes, kept.readers) == (1, 0, ())
+    stored = case.store.list("reports/totals")
+    assert kept.bytes == sum(file.size for file in stored)
+    assert kept.oldest is not None
+    case.make(2, at(16))
+    case.publish(at(17))
+    (kept,) = read_kept_states(case.store, [REPORT], [], map)
+    assert kept.result_bytes == sum(f.size for f in case.store.list("results/totals")) > 0
+
+
+def test_who_reads_what_is_kept_is_told_by_the_plans_of_the_night(case):
+    case.plan(2, at(16))
+    records = case.read()
+    origin = SimpleNamespace(report="totals")
+    plan = SimpleNamespace(shared=(origin,))
+    reader = replace(
+        make_row(KnownReport("board", "sums"), records, at(17)),
+        records=SimpleNamespace(plan=plan),
+    )
+    (kept,) = read_kept_states(case.store, [REPORT], [reader], map)
+    assert kept.readers == ("board",)
+
+
+def test_a_source_of_two_reports_is_one_and_says_what_it_lacks(case):
+    row = make_row(REPORT, case.read(), at(17), ("orders: no _SUCCESS", "lines: 0 of 2 rows"))
+    other = replace(row, report=KnownReport("board", "sums"))
+    (source,) = sources_of([row, other])
+    assert (source.name, source.reports) == ("orders", ("totals", "board"))
+    assert source.missing == ("no _SUCCESS",)
+
+
+def test_arrivals_are_those_of_the_pins_beside_those_of_past_days(case, tmp_path):
+    source = case.spec.sources[0]
+    found = read_source_arrivals(case.store, case.read(), source)
+    assert [rows for _, rows in found.seen] == [2]
+    assert (found.middle, found.cautious, found.total, found.complete_at) == ((), (), 0, None)
+    case.deliver("2", (3, 4))
+    case.make(2, at(16))
+    case.publish(at(17))
+    # The next day has the day before to go by.
+    records = replace(case.read(), at=replace(case.read().at, day="2026-03-02"))
+    found = read_source_arrivals(case.store, records, source)
+    assert found.seen == ()
+    assert found.total == 3
+    assert found.middle[-1][1] == found.cautious[-1][1] == 3
+    assert found.complete_at is not None
+    assert found.complete_at.date().isoformat() == "2026-03-02"
+
+
+def test_the_overviews_are_read_from_the_store(case):
+    overviews = Overviews(NightReader(case.store, clock=lambda: at(13)), lambda: at(13))
+    assert known_reports(case.store) == (REPORT,)
+    assert [one.report for one in overviews.states()] == [REPORT]
+    assert overviews.savings().reports == (), "no day is whole"
+
+
+def test_a_value_is_handed_out_while_it_is_read_again_and_not_beyond_its_time():
+    now, read = [at(0)], []
+
+    def reading():
+        read.append(now[0])
+        if now[0] == at(9):
+            raise StoreDownError("away")
+        return len(read)
+
+    kept = KeptValue(reading, fresh_s=60, stale_s=3600, clock=lambda: now[0])
+    assert [kept.get(), kept.get()] == [1, 1]
+    now[0] += dt.timedelta(minutes=2)
+    assert kept.get() == 1, "the old one, while the next is read"
+    kept._reading.result(5)
+    assert kept.get() == 2
+    now[0] = at(8)
+    assert kept.get() == 3, "too old to be handed out"
+    kept.forget()
+    assert kept.get() == 4
+    now[0] = at(9)
+    with pytest.raises(StoreDownError):
+        kept.get()
+    now[0] = at(10)
+    assert kept.get() == 6
