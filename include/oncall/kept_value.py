@@ -81,5 +81,6 @@ def in_time(reading: Future[_T]) -> _T:
     except TookTooLong:
         raise StoreDownError(
             f"the store has not answered within {PATIENCE_S:.0f} seconds",
-            hint="Is its server up, and can the API server reach it? The page asks again.",
+            hint="Reading goes on, and the page asks again. If that does not help: is the store's "
+            "server up, and can the API server reach it?",
         ) from None

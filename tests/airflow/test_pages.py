@@ -287,12 +287,14 @@ def test_a_link_is_below_the_address_of_airflow():
 
 
 def test_the_pages_over_all_reports_show_those_that_may_be_seen(place):
-    for page in ("savings", "state", "arrivals"):
+    for page in ("savings", "state", "arrivals", "schedule"):
         assert place.nobody.get(f"/forerun/{page}").status_code == 401
         assert place.guest.get(f"/forerun/{page}").status_code == 200
     assert "/forerun/reports/shown" in place.guest.get("/forerun/savings").text
     assert "/forerun/reports/hidden" in place.admin.get("/forerun/state").text
     assert "hidden" not in place.guest.get("/forerun/state").text
+    assert "hidden: final run" in place.admin.get("/forerun/schedule").text
+    assert "hidden: " not in place.guest.get("/forerun/schedule").text
     source = f"/forerun/days/shown/{DAY}/sources/sales"
     assert source in place.guest.get("/forerun/arrivals").text
     assert "rows pinned" in place.guest.get(source).text

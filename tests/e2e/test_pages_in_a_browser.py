@@ -68,6 +68,7 @@ def test_every_page_is_whole_fits_a_laptop_and_complains_of_nothing(night, brows
         day: "document.querySelectorAll('svg.timeline').length === 2",
         "/forerun/reports/top_orders": "document.querySelectorAll('svg.timeline').length === 1",
         "/forerun/savings": "document.querySelectorAll('main .card').length >= 1",
+        "/forerun/schedule": "document.querySelectorAll('svg.timeline').length === 1",
         "/forerun/state": "document.querySelectorAll('tbody tr').length === 3",
         "/forerun/arrivals": "document.querySelectorAll('tbody tr').length >= 4",
         f"{day}/sources/lineitem": "document.querySelectorAll('svg.timeline').length === 1",

@@ -72,6 +72,7 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     app.get("/runs/{dag_id}/{run_id}")(pages.dag_run)
     app.get("/savings", **page)(overviews.savings)
     app.get("/state", **page)(overviews.state)
+    app.get("/schedule", **page)(overviews.schedule)
     app.get("/arrivals", **page)(overviews.arrivals)
     app.get("/days/{report}/{day}/sources/{name}", **page)(overviews.source)
     app.get("/assets/{name}")(pages.asset)

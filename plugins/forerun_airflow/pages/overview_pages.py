@@ -13,6 +13,7 @@ from forerun_airflow.pages.access import UnknownError, readable_dags
 from forerun_airflow.pages.render import render, where_of
 from include.oncall.arrivals import read_source_arrivals, sources_of
 from include.oncall.night import NightRow
+from include.oncall.night_lanes import lanes
 from include.oncall.night_reader import NightReader
 from include.oncall.overviews import Overviews
 
@@ -51,6 +52,12 @@ class OverviewPages:
         night = self._pages.reader.night()
         found = sources_of(night.of(dags))
         return render("arrivals.html", where_of(request), sources=found, now=self._clock())
+
+    def schedule(self, request: Request, dags: frozenset[str] = _DAGS) -> str:
+        """The night on one clock."""
+        now = self._clock()
+        found = lanes(self._pages.reader.night().of(dags), now)
+        return render("schedule.html", where_of(request), lanes=found, now=now)
 
     def source(
         self, request: Request, report: str, day: str, name: str, dags: frozenset[str] = _DAGS

@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from forerun_airflow.pages import PREFIX, figures
 from forerun_airflow.pages.arrivals_drawing import arrivals_drawing
+from forerun_airflow.pages.lanes_drawing import lanes_drawing
 from forerun_airflow.pages.plan_drawing import plan_drawing
 from forerun_airflow.pages.savings_drawing import savings_drawing, total_drawing
 from forerun_airflow.pages.timeline import day_timelines, strip
@@ -78,6 +79,7 @@ def _environment() -> Environment:
         savings_drawing=savings_drawing,
         total_drawing=total_drawing,
         arrivals_drawing=arrivals_drawing,
+        lanes_drawing=lanes_drawing,
         clock=figures.clock,
         timelines=day_timelines,
         strip=strip,

@@ -12,11 +12,12 @@ from include.oncall.arrivals import read_source_arrivals, sources_of
 from include.oncall.catalogue import KnownReport, known_reports
 from include.oncall.kept_state import read_kept_states
 from include.oncall.kept_value import KeptValue
-from include.oncall.night import make_row
+from include.oncall.night import NightRow, make_row
+from include.oncall.night_lanes import LaneRun, cores_in_use, lanes
 from include.oncall.night_reader import NightReader
 from include.oncall.overviews import Overviews
 from include.state.store import StoreDownError
-from tests.include.oncall.dag_days import at, dag_day
+from tests.include.oncall.dag_days import DATE, at, dag_day
 
 REPORT = KnownReport("totals", "sums")
 
@@ -113,3 +114,47 @@ def test_a_value_is_handed_out_while_it_is_read_again_and_not_beyond_its_time():
         kept.get()
     now[0] = at(10)
     assert kept.get() == 6
+
+
+def test_the_night_on_one_clock_has_what_was_and_what_will_be(case):
+    rows = [make_row(REPORT, case.read(), at(13)), broken_row()]
+    (lane,) = lanes(rows, at(13))
+    made, to_come = lane.runs
+    commit = case.read().chain[0]
+    assert (made.kind, made.made, made.run) == ("early", True, 1)
+    assert made.end == dt.datetime.fromisoformat(commit.committed_at)
+    assert (made.end - made.start).total_seconds() == commit.metrics.wall_s
+    assert (to_come.kind, to_come.made, to_come.start) == ("final", False, at(16))
+    late = lanes(rows[:1], at(20))[0].runs[-1]
+    assert late.start == at(20), "it can be no earlier than now"
+    case.make(2, at(16))
+    assert all(run.made for run in lanes([make_row(REPORT, case.read(), at(17))], at(17))[0].runs)
+
+
+def test_an_early_run_is_shown_to_come_while_its_time_is_ahead_and_the_plan_opens_it(tmp_path):
+    case = dag_day(tmp_path, runs=3)
+    case.begin()
+    case.make(1, at(12))
+    row = make_row(REPORT, case.read(), at(13))
+    opened = [run.index for run in row.records.plan.runs if run.opened and run.index > 1]
+    shown = {run.run for run in lanes([row], at(13))[0].runs if not run.made}
+    assert shown == {3, *opened}
+    assert 2 not in {run.run for run in lanes([row], at(17))[0].runs}
+
+
+def test_cores_in_use_rise_and_fall_with_the_runs():
+    def lane(cores, *runs):
+        made = [
+            LaneRun(run=1, start=at(start), end=at(end), kind="final", made=True)
+            for start, end in runs
+        ]
+        return SimpleNamespace(runs=made, cores=cores)
+
+    steps = cores_in_use([lane(2, (1, 3)), lane(4, (2, 3), (3, 5)), lane(8, (6, 6))])
+    assert steps == ((at(1), 2), (at(2), 6), (at(3), 4), (at(5), 0))
+
+
+def broken_row():
+    return NightRow(
+        report=REPORT, day=DATE, group="", records=None, standing=None, broken="cannot be read"
+    )
