@@ -38,6 +38,7 @@ from include.days.publishing import (
     read_findings,
 )
 from include.days.results import read_pointer
+from include.days.run_times import read_times
 from include.days.state_for_repairs import with_state_left
 from include.reports.spec import ReportSpec, encode_report
 from include.state.backoff import Backoff
@@ -175,8 +176,9 @@ def _open(
 
 class Asking(TypedDict, total=False):
     """How a run is to be planned. ``method`` is ``auto`` by default. ``points`` replaces the
-    forecast of what arrives when; with ``share`` false nothing that other reports keep is read;
-    ``incomplete`` says which sources were known not to be complete, and what is missing."""
+    forecast of what arrives when, and ``holds`` says what is there now, if not what the forecast
+    has for this run; with ``share`` false nothing that other reports keep is read; ``incomplete``
+    says which sources were known not to be complete, and what is missing."""
 
     now: Required[datetime]
     method: Method
@@ -184,6 +186,7 @@ class Asking(TypedDict, total=False):
     settings: Settings | None
     share: bool
     incomplete: Sequence[tuple[str, str]]
+    holds: TimePoint
 
 
 def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
@@ -242,12 +245,14 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     chain = day.chain(tip=manifest.base)
     record_history(day, chain)
     history = read_history(store, spec.name)
-    points = asking.get("points")
-    times = tuple(points) if points is not None else forecast_points(day, history)
+    points, chosen = asking.get("points"), read_times(day)
+    times = tuple(points or chosen.points or forecast_points(day, history))
+    holds = asking.get("holds") or times[run - 1]
+    method, forced = asking.get("method", "auto"), chosen.forced and not points
     request = PlanRequest(
         report=spec.name,
         sql=sql_of(spec),
-        sources=sources_at(day, pins, times[run - 1]),
+        sources=sources_at(day, pins, holds),
         first_sources=first_sources(day, chain, times, pins),
         points=times,
         current=run,
@@ -256,12 +261,13 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         borrowed=find_borrowed_views(store, manifest)
         if asking.get("share", True) and manifest.share
         else (),
-        method=asking.get("method", "auto"),
+        method="progressive" if forced and method == "auto" else method,
+        may_open=None if points else chosen.may_open,
         settings=settings_of(day, asking.get("settings") or Settings()),
         problem=problem_of(spec.policy),
         parameters=day.parameters,
     )
-    request = replace(request, batch_because=_why_batch(day, request, history, pins))
+    request = replace(request, batch_because=_why_batch(day, request, history, pins, holds))
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
     return AskedRun(day=day, request=request, tiny=tiny)
 
@@ -296,7 +302,11 @@ def _committed_before(day: Day, run: int) -> RunCommit | None:
 
 
 def _why_batch(
-    day: Day, request: PlanRequest, history: Sequence[LedgerEntry], pins: Mapping[str, Pin]
+    day: Day,
+    request: PlanRequest,
+    history: Sequence[LedgerEntry],
+    pins: Mapping[str, Pin],
+    holds: TimePoint,
 ) -> str:
     """What the ledger has against early work, where it is for the cost to decide: not once the day
     has begun it, nor where it was asked for by name. Early results are wanted whatever they cost,
@@ -306,8 +316,7 @@ def _why_batch(
         return ""
     if request.committed or policy.early_results:
         return ""
-    point = request.points[request.current - 1]
-    shares = {s.name: point.fraction(s.name) if s.changing else 1.0 for s in request.sources}
+    shares = {s.name: holds.fraction(s.name) if s.changing else 1.0 for s in request.sources}
     return why_batch(
         day.date,
         history,

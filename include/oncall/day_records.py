@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from include.days.generations import generations
+from include.days.handle import Day
 from include.days.instructions import Told, read_told
 from include.days.ledger import read_history
+from include.days.run_times import read_times
 from include.days.safe_start import SafeStart, remaining_cost, safe_start
 from include.days.wall_forecast import NEWEST, WallForecast
 from include.oncall.catalogue import read_spec
@@ -20,6 +22,7 @@ from include.state.layout import Generation, day_folder, pointer_key
 from include.state.ledger_entry import LedgerEntry
 from include.state.pointers import Pointer, read_published
 from include.state.records import GenerationRecord, RunCommit
+from include.state.scratch_store import ScratchStore
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 from planner.cost.constants import MICRO
@@ -120,13 +123,18 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         plans=plans,
         plan=plan,
         published=read_published(store, report, day).pointer,
-        points=spec.points(at_day),
+        points=_starts(store, spec, at),
         deadline=spec.deadline_on(at_day),
         safe=_safe_start(spec, at_day, record, plan, chain, before),
         batch_wall_s=WallForecast(before, spec.policy).of(batch_s)[0],
         older=len(known) - 1,
         told=read_told(store, at),
     )
+
+
+def _starts(store: StoreReader, spec: ReportSpec, at: Generation) -> tuple[datetime, ...]:
+    """When the runs of the day are, as it was chosen last."""
+    return read_times(Day(ScratchStore(store), spec, at)).instants
 
 
 def _safe_start(

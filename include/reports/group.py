@@ -60,6 +60,13 @@ class ReportGroup:
                     f"{', '.join(sorted(map(repr, values)))}",
                     hint=f"Reports that run together have one {what}: make a group of each.",
                 )
+        for one in self.reports:
+            if one.policy.choose is not None:
+                raise SpecError(
+                    f"report group {self.name}: {one.name} chooses its own times",
+                    hint="Reports that run together have one set of times: leave out choose, or "
+                    "take the report out of the group.",
+                )
         if not parse_time(self.patience, "the patience").elapsed:
             raise SpecError(
                 f"report group {self.name}: the patience {self.patience!r} is a clock time",

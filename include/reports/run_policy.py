@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from include.reports.clock import parse_time
 from include.reports.fields import SpecError, take_fields
+from include.reports.hours import Hours, daily_curve
+
+_DAY_S = 24 * 3600
+_ANY_DAY = date(2026, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +26,28 @@ class RunTime:
 
     def __post_init__(self) -> None:
         take_fields(self, "RunTime")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose:
+    """The times of a day's runs are chosen for each day: at most so many runs, the final one
+    included. So many slots the report has; a day uses as many as are worth it."""
+
+    at_most: int = 4
+
+    def __post_init__(self) -> None:
+        take_fields(self, "Choose")
+        if self.at_most < 2:
+            raise SpecError(
+                f"Choose: at most {self.at_most} runs leave nothing to choose",
+                hint="Give at least 2: an early run and the final one.",
+            )
+
+    @property
+    def own_times(self) -> tuple[RunTime, ...]:
+        """The times of a report that names none: evenly over the day, the last at its end."""
+        minutes = (24 * 60 * run // self.at_most for run in range(1, self.at_most + 1))
+        return tuple(RunTime(at=f"{each // 60:02}:{each % 60:02}") for each in minutes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,15 +74,22 @@ class RunPolicy:
     (:mod:`include.days.losing_days`); 0 for never. ``expected_repairs``: how often a day is
     repaired after it is published, on the average: what a repair would save, times that, is what
     its final run may spend on state (:mod:`include.days.state_for_repairs`); 0 for nothing.
+
+    ``choose``: the times are chosen for each day (:mod:`include.days.choosing`). ``runs`` are then
+    the report's own times, by default evenly over the day: they hold where nothing can be chosen,
+    and the final run is never before the last of them. ``prices`` are what compute costs by the
+    hour of the clock, for all 24 hours; they are then the weights of the runs, whenever these are.
     """
 
-    runs: tuple[RunTime, ...]
+    runs: tuple[RunTime, ...] = ()
     reserve: str = "+01:00"
     cores: int = 2
     results_at: tuple[int, ...] = ()
     problem: Literal["pdw", "ivm"] = "pdw"
     batch_after_losses: int = 3
     expected_repairs: float = 0.0
+    choose: Choose | None = None
+    prices: tuple[Hours, ...] = ()
 
     @property
     def early_results(self) -> tuple[int, ...]:
@@ -65,6 +100,8 @@ class RunPolicy:
 
     def __post_init__(self) -> None:
         take_fields(self, "RunPolicy")
+        if self.choose is not None and not self.runs:
+            object.__setattr__(self, "runs", self.choose.own_times)
         if not self.runs:
             raise SpecError("the run policy has no run", hint="Give at least the final run.")
         for run in self.runs:
@@ -99,6 +136,28 @@ class RunPolicy:
                 hint="Give how many repairs a day has on the average: 0 or more, such as 0.1.",
             )
         self._check_results()
+        if self.prices:
+            priced = tuple(replace(run, weight=self._price_at(run)) for run in self.runs)
+            object.__setattr__(self, "runs", priced)
+        if self.choose is not None:
+            self._check_choice(self.choose)
+
+    def _price_at(self, run: RunTime) -> float:
+        curve = daily_curve(self.prices, _ANY_DAY, 1, ZoneInfo("UTC"), "the prices of the report")
+        return curve.at(curve.start + parse_time(run.at, "the time of a run").seconds % _DAY_S)
+
+    def _check_choice(self, choose: Choose) -> None:
+        if len(self.runs) != choose.at_most:
+            raise SpecError(
+                f"the run policy has {len(self.runs)} runs, and at most {choose.at_most} are "
+                "chosen",
+                hint="Name as many times of the report's own, or leave out runs.",
+            )
+        if self.early_results:
+            raise SpecError(
+                "the run policy chooses its times and has early results",
+                hint="Who waits for an early result wants it at a known time: leave out choose.",
+            )
 
     def _check_results(self) -> None:
         if self.problem == "ivm" and self.results_at:

@@ -6,6 +6,7 @@
     sources/<source>/<day>/kept/<report>-<generation>-run-<i>.json
     reports/<report>/claim.json
     reports/<report>/<day>/<generation>/generation.json
+    reports/<report>/<day>/<generation>/schedule/<n>.json
     reports/<report>/<day>/<generation>/manifests/run-<i>.json
     reports/<report>/<day>/<generation>/plans/run-<i>-<attempt>.json
     reports/<report>/<day>/<generation>/artifacts/<family>/<i>-<attempt>/
@@ -131,6 +132,13 @@ class Generation:
     @property
     def record(self) -> str:
         return f"{self.folder}/generation.json"
+
+    def schedule(self, number: int) -> str:
+        return f"{self.schedules}/{number}.json"
+
+    @property
+    def schedules(self) -> str:
+        return f"{self.folder}/schedule"
 
     def manifest(self, run: int) -> str:
         return f"{self.folder}/manifests/run-{run}.json"

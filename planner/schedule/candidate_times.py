@@ -27,9 +27,10 @@ _WHOLE = 10_000
 class RestOfDay:
     """What is left of a report's day from ``now`` on.
 
-    ``curves`` are those of the growing sources. The final run may start from ``ready`` on, and has
-    to by ``latest`` to be safe; ``due`` is when it has to be done. ``seconds`` forecasts the run
-    that does a part of the day's work, from 0 to 1, and merges so many batches.
+    ``curves`` are those of the growing sources. The final run may start from ``ready`` on if they
+    are complete then, and has to by ``latest`` to be safe; ``due`` is when it has to be done.
+    ``seconds`` forecasts the run that does a part of the day's work, from 0 to 1, and merges so
+    many batches.
     """
 
     now: float
@@ -53,8 +54,19 @@ class RestOfDay:
         return sum(shares) / len(shares) if shares else 1.0
 
     @property
+    def complete(self) -> float:
+        """When the last row is forecast to come."""
+        return max((curve.complete_at for curve in self.curves.values()), default=self.now)
+
+    @property
+    def expected(self) -> float:
+        """When the final run will really start: it waits for a source that is late, but for no
+        forecast of that."""
+        return max(self.final, min(self.complete, self.latest))
+
+    @property
     def final(self) -> float:
-        """When the final run starts: where it is cheapest, the earliest of equals."""
+        """For when the final run is scheduled: where it is cheapest, the earliest of equals."""
         seconds = self.seconds(1.0, 1)
         begin = max(self.ready, self.now)
         end = min(self.latest, self.prices.end - seconds)

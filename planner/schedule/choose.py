@@ -9,7 +9,8 @@ is read again, what a run costs to open.
 
 Time comes before money. A set whose runs would overlap, or whose final run would miss the deadline,
 is dearer than any that does not. Where batch itself misses it, early runs are opened whatever they
-cost: as few as are enough, each as late as possible, as in section 3.1.
+cost: the cheapest of the planned sets that is in time, else as few runs as are enough, each as late
+as possible, as in section 3.1.
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from typing import Protocol
 from planner import api
 from planner.materialize.candidate import Candidate
 from planner.request import PlanRequest
-from planner.result import PlanResult
 
-PLANNED_PER_SIZE = 3
+PLANNED_PER_SIZE = 2
 """So many sets of each number of runs are planned."""
 
 MOST_CANDIDATES = 11
@@ -89,38 +89,44 @@ class _Choice:
 
     def choose(self) -> ChosenTimes:
         sets = tuple(self._sets())
-        found = api.plan(replace(self._request, open_sets=sets))
+        # What each method gives alone is seldom better, and the plan of each run looks at it anew.
+        settings = replace(self._request.settings, compare=0)
+        found = api.plan(replace(self._request, open_sets=sets, settings=settings))
         decision = found.decision
-        best = decision.chosen
+        best, batch = decision.chosen, decision.late
         if self._is_timely(best):
-            return self._chosen(found, best, forced=False, planned=len(sets))
-        timely = [
-            one
-            for one in decision.rejected
-            if one.opened[-1] == self._last and self._is_timely(one) and not one.is_text
-        ]
+            return self._chosen(best, batch, forced=False, planned=len(sets))
+        others = [batch, *(one for one in decision.rejected if one.keeps)]
+        timely = [one for one in others if self._is_timely(one)]
         if timely:
             best = min(timely, key=lambda one: (one.rank, one.opened))
-            return self._chosen(found, best, forced=True, planned=len(sets))
-        return self._for_the_deadline(found, len(sets))
+            return self._chosen(best, batch, forced=best.keeps, planned=len(sets))
+        best, tried = self._for_the_deadline(batch)
+        return self._chosen(best, batch, forced=best is not batch, planned=len(sets) + tried)
 
-    def _for_the_deadline(self, found: PlanResult, planned: int) -> ChosenTimes:
+    def _for_the_deadline(self, batch: Candidate) -> tuple[Candidate, int]:
         """The fewest early runs with which the deadline is met, or missed by least; batch where
-        none of them helps."""
-        batch, best = found, found.decision.batch
+        none of them helps. And how many sets were tried."""
+        best, tried = batch, 0
         for count in range(1, self._most + 1):
             chain = self._latest_chain(count)
             if chain is None:
                 break
-            planned += 1
+            tried += 1
             asked = replace(self._request, method="progressive", may_open=chain)
-            tried = api.plan(asked)
-            one = tried.decision.chosen
+            one = self._with_starts(api.plan(asked).decision.chosen)
             if self._missing(one) < self._missing(best) and not self._overlaps(one):
-                found, best = tried, one
+                best = one
             if not self._missing(best):
                 break
-        return self._chosen(found, best, forced=found is not batch, planned=planned)
+        return best, tried
+
+    def _with_starts(self, one: Candidate) -> Candidate:
+        """A plan whose runs were taken to be there anyway, with what starting them costs."""
+        start = round(self._request.settings.prices.run_start)
+        weights = sum(self._request.points[run - 1].weight for run in one.opened)
+        by_run = tuple(cost + start for cost in one.by_run)
+        return replace(one, by_run=by_run, total=one.total + start * weights)
 
     # -- sets ------------------------------------------------------------------------------------
 
@@ -192,24 +198,24 @@ class _Choice:
     # -- the answer ------------------------------------------------------------------------------
 
     def _chosen(
-        self, found: PlanResult, best: Candidate, *, forced: bool, planned: int
+        self, best: Candidate, batch: Candidate, *, forced: bool, planned: int
     ) -> ChosenTimes:
-        batch = found.decision.late.total
         missing = self._missing(best)
         return ChosenTimes(
             opened=best.opened,
             forced=forced,
             missing=missing,
             cost=best.total / _MICRO,
-            batch=batch / _MICRO,
-            why=_why(best, batch, missing, self._missing(found.decision.late), forced=forced),
+            batch=batch.total / _MICRO,
+            why=_why(best, batch, missing, self._missing(batch), forced=forced),
             planned=planned,
         )
 
 
 def _why(
-    best: Candidate, batch: float, missing: float, batch_missing: float, *, forced: bool
+    best: Candidate, batch: Candidate, missing: float, batch_missing: float, *, forced: bool
 ) -> str:
+    """Say for people what was chosen and why."""
     early = len(best.opened) - 1
     runs = "1 early run" if early == 1 else f"{early} early runs"
     parts = []
@@ -218,12 +224,11 @@ def _why(
     if forced:
         parts.append(f"{runs} for the deadline, whatever they cost")
     if early:
-        parts.append(
-            f"{runs}, {abs(1 - best.total / batch):.0%} "
-            f"{'below' if best.total <= batch else 'above'} batch by price"
-        )
+        ratio = best.total / batch.total
+        side = "below" if ratio <= 1 else "above"
+        parts.append(f"{runs}, {abs(1 - ratio):.0%} {side} batch by price")
     elif not batch_missing:
         parts.append("batch: no early run is clearly cheaper")
     if missing:
         parts.append(f"even so the deadline is forecast to be missed by {missing:,.0f} s")
-    return "; ".join(dict.fromkeys(parts))
+    return "; ".join(parts)

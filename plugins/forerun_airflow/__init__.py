@@ -14,6 +14,8 @@ from forerun_airflow.deadlines import deadline_alerts
 from forerun_airflow.group_builder import group_dag
 from include.reports.expectations import Expectation, expect
 from include.reports.group import ReportGroup
+from include.reports.hours import Hours
+from include.reports.run_policy import Choose
 from include.reports.spec import (
     AssetEvent,
     ClockTime,
@@ -34,11 +36,13 @@ from planner.contract.plan_v1 import ColumnSpec
 
 __all__ = [
     "AssetEvent",
+    "Choose",
     "ClockTime",
     "ColumnSpec",
     "Expectation",
     "ExpectedCount",
     "HourlyMarkers",
+    "Hours",
     "MarkerFile",
     "Parameter",
     "PartitionFolder",

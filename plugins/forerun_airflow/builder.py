@@ -350,8 +350,10 @@ def _document(spec: ReportSpec) -> str:
         f"| {i} | {run.at} | {run.weight:g} | {'yes' if i in gives else ''} |"
         for i, run in enumerate(spec.policy.runs, start=1)
     )
+    chosen = "The times are chosen for each day; these are the report's own.\n\n"
     return (
         f"{spec.description}\n\nDue at {spec.deadline} ({spec.timezone}).\n\n"
+        f"{chosen if spec.policy.choose else ''}"
         f"| run | at | weight | publishes |\n|---|---|---|---|\n{runs}\n\n"
         f"```sql\n{spec.sql.strip()}\n```\n\nspec {spec.digest}"
     )

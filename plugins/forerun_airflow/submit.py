@@ -18,7 +18,8 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from forerun_airflow.day import explained, opened_day, store_uri, utc_now
+from forerun_airflow.choosing import times_of
+from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
 from forerun_airflow.retries import RepeatableOperator
 from forerun_airflow.tasks import prepared_run
 from include.engines import engine_spec
@@ -154,7 +155,7 @@ class SubmitRun(SubmitApplication):
         if self.run == self.spec.runs or context["ti"].try_number < 2:
             return
         opened = opened_day(context, self.day_task)
-        if opened.mode == "auto" and utc_now() >= self.spec.points(opened.date)[self.run]:
+        if opened.mode == "auto" and self._next_is_due(opened):
             raise AirflowFailException(
                 f"run {self.run} is not tried again: the time of run {self.run + 1} has come, and "
                 "that one reads what this one would have read"
@@ -176,6 +177,10 @@ class SubmitRun(SubmitApplication):
                 return ""
             self.log.warning("planned again as batch: %s", why)
             return prepared_run(self.spec, opened, self.run, batch=True).plan_uri
+
+    def _next_is_due(self, opened: OpenedDay) -> bool:
+        with explained():
+            return utc_now() >= times_of(opened.of(self.spec), opened).after(self.run)
 
     def _planned_without(self, context: Any, plan_uri: str) -> str:
         """Another plan of the run, if that is why it failed that something which another report

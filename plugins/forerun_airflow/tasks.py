@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from forerun_airflow.choosing import choose_again, is_choosing
 from forerun_airflow.day import (
     OPEN_DAY,
     OpenedDay,
@@ -100,6 +101,9 @@ class OpenDay(RepeatableOperator):
         opened = OpenedDay(
             day=day.isoformat(), generation=handle.at.generation, mode=mode, dry_run=dry_run
         )
+        if is_choosing(handle, opened):
+            retries = retries_of(self, final_task_of(self.task_id, self.spec))
+            choose_again(handle, 1, retries, self.log)
         dry = ", a dry run: it is not opened" if dry_run else ""
         self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)
         return as_xcom(opened)

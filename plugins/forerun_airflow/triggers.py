@@ -54,12 +54,15 @@ class _Waiting(BaseTrigger):
         return told, {"told": told}
 
     def _is_told(self) -> bool:
+        return self._is_there(self.unless)
+
+    def _is_there(self, uri: str) -> bool:
         from include.state.opening import split_uri
 
-        if not self.unless:
+        if not uri:
             return False
         try:
-            root, key = split_uri(self.unless)
+            root, key = split_uri(uri)
             return _store_of(root).stat(key) is not None
         except ForerunError as error:
             self.log.warning("the store cannot be looked at: %s", error)
@@ -103,6 +106,36 @@ class SourcesTrigger(_Waiting):
             return [each.text for each in find_missing(spec, day, utc_now())]
         except ForerunError as error:
             return [str(error)]
+
+
+class SlotTrigger(SourcesTrigger):
+    """Fires when a run whose time is chosen is due, when ``schedule``, the next schedule of its
+    day, lies in the store, and, if it ``watches``, when the sources are complete: then the rest of
+    the day is decided again."""
+
+    def __init__(
+        self,
+        report: str,
+        day: str,
+        until: str,
+        poll: float = 30.0,
+        unless: str = "",
+        schedule: str = "",
+        watches: bool = False,
+    ) -> None:
+        super().__init__(report, day, until, poll, unless)
+        self.schedule = schedule
+        self.watches = watches
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        path, known = super().serialize()
+        return path, {**known, "schedule": self.schedule, "watches": self.watches}
+
+    def _look(self) -> tuple[bool, dict[str, Any]]:
+        decided = self._is_there(self.schedule)
+        complete = self.watches and not self._missing()
+        wakes = decided or complete or self._is_told()
+        return wakes, {"decided": decided, "complete": complete}
 
 
 @cache

@@ -1,5 +1,5 @@
-"""The wait before a run: for the clock, and before the final run also for the sources. What people
-have told the day to do (:mod:`include.days.instructions`) ends it."""
+"""The wait before a run: for its time, as it is written or chosen, and before the final run also
+for the sources. What people have told the day to do (:mod:`include.days.instructions`) ends it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.assets import awaited_assets, days_published
+from forerun_airflow.choosing import (
+    SOON,
+    choose_again,
+    is_choosing,
+    is_complete,
+    times_of,
+    until,
+)
 from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
@@ -18,6 +26,8 @@ from include.reports.spec import ReportSpec, encode_report
 from include.state.store import StoreDownError
 
 if TYPE_CHECKING:
+    from include.days.handle import Day
+    from include.days.run_times import RunTimes
     from include.sources.completeness import Missing
 
 # Events of assets can be asked for by a worker only, not by the triggerer.
@@ -76,7 +86,7 @@ class WaitForRun(RepeatableOperator):
         return []
 
     def _look(self, context: Any, opened: OpenedDay) -> Incomplete:
-        now, points = utc_now(), self.spec.points(opened.date)
+        now = utc_now()
         final = self.run == self.spec.runs
         if opened.dry_run:
             if self.run != 1:
@@ -84,25 +94,62 @@ class WaitForRun(RepeatableOperator):
             return []
         day = opened.of(self.spec)
         told = read_told(day.store, day.at)
+        times = times_of(day, opened)
         if not final:
-            self._skip_early(opened, told, now, points)
+            self._skip_early(opened, told, now, times)
         if final and told.batch:
             return self._as_told(context, opened, told.batch, now)
         unless = next_instruction(day.store, day.at, told)
-        if now < (at := points[self.run - 1]):
+        if is_choosing(day, opened):
+            self._wait_for_chosen(day, opened, told, times, unless)
+        elif now < (at := day.points[self.run - 1]):
             self.log.info("run %d starts at %s", self.run, at)
             trigger = TimeTrigger(until=at.isoformat(), poll=self.poll, unless=unless)
             self.defer(trigger=trigger, method_name="resume")
         return self._wait_for_sources(context, opened, unless, now) if final else []
 
-    def _skip_early(
-        self, opened: OpenedDay, told: Told, now: datetime, points: tuple[datetime, ...]
+    def _wait_for_chosen(
+        self, day: Day, opened: OpenedDay, told: Told, times: RunTimes, unless: str
     ) -> None:
+        """Wait for a time that is chosen. When an early run is due, or all sources are complete,
+        the rest of the day is decided again, and the run moves, starts, or is skipped."""
+        now, final = utc_now(), self.run == self.spec.runs
+        at = self._chosen_start(opened, times)
+        watches = not final and not (times.schedule and times.schedule.complete)
+        complete = watches and is_complete(day)
+        if not final and (now >= at or complete):
+            retries = retries_of(self, self.final_task)
+            times = choose_again(day, self.run, retries, self.log, complete=complete)
+            self._skip_early(opened, told, now, times)
+            at, watches = self._chosen_start(opened, times), watches and not complete
+            if at - now < SOON:
+                return
+        if now < at:
+            self.log.info("run %d starts at %s, by schedule %d", self.run, at, times.number)
+            trigger = until(day, at, unless, self.poll, watches=watches)
+            self.defer(trigger=trigger, method_name="resume")
+
+    def _chosen_start(self, opened: OpenedDay, times: RunTimes) -> datetime:
+        """When the run starts. Whatever the schedule says, the final run is no later than is safe,
+        and an early run that would not be before it is skipped."""
+        start, final = times.instants[self.run - 1], times.instants[-1]
+        if times.schedule is not None:
+            own = self.spec.points(opened.date)[-1]
+            final = max(own, min(final, self._safe_start(opened)))
+        if self.run == self.spec.runs:
+            return final
+        if max(start, utc_now()) >= final:
+            raise AirflowSkipException("the final run is due before this one")
+        return start
+
+    def _skip_early(self, opened: OpenedDay, told: Told, now: datetime, times: RunTimes) -> None:
         if told.skips_early:
             raise AirflowSkipException(f"early runs are skipped: {told.skips_early.text}")
         if opened.mode in ("single", "batch"):
             raise AirflowSkipException(f"the day goes straight to the final run ({opened.mode})")
-        if opened.mode == "auto" and now >= points[self.run]:
+        if times.starts[self.run - 1] is None:
+            raise AirflowSkipException(f"schedule {times.number} has no run in this slot")
+        if opened.mode == "auto" and now >= times.after(self.run):
             raise AirflowSkipException("the time of the next run has come already")
 
     def _as_told(
@@ -137,14 +184,14 @@ class WaitForRun(RepeatableOperator):
             self.log.warning("going on although not complete: %s", said)
             return pairs
         self.log.info("not complete: %s", said)
-        until = safe if now < safe else now + timedelta(days=1)
+        again = safe if now < safe else now + timedelta(days=1)
         if awaited_assets(self.spec):
-            until = min(until, now + _ASSET_POLL)
+            again = min(again, now + _ASSET_POLL)
         self.defer(
             trigger=SourcesTrigger(
                 report=encode_report(self.spec).decode(),
                 day=opened.day,
-                until=until.isoformat(),
+                until=again.isoformat(),
                 poll=self.poll,
                 unless=unless,
             ),

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
+from include.days.fitted_prices import store_prices
+from include.days.handle import Day
+from include.days.prepare import open_generation
+from include.reports.hours import Hours
+from include.reports.run_policy import Choose
 from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.sources.pins import pin_source
-from include.state.layout import pointer_key
+from include.state.layout import Generation, history_key, pointer_key
+from include.state.ledger_entry import LedgerEntry
 from include.state.opening import open_store
 from include.state.pointers import Pointer
 from include.state.records import encode
+from include.state.run_schedule import RunSchedule, ScheduledRun
 from include.state.store import Store
+from planner.cost.prices import SPARK
 from tests.include.days.day_cases import COLUMNS, table
 
 MONDAY = dt.date(2026, 3, 2)
+BERLIN = ZoneInfo("Europe/Berlin")
+NIGHT_IS_DEAR = (
+    Hours(start="00:00", end="06:00", value=1.0),
+    Hours(start="06:00", end="18:00", value=0.2),
+    Hours(start="18:00", end="24:00", value=0.8),
+)
+ROW_COST = 1e5
+"""What a row is said to cost: a few hundred are then as dear as millions."""
 
 
 def ago(days: int) -> dt.date:
@@ -83,3 +100,58 @@ class PastDays:
                 folder="", files=(), rows=1, published_at="", **pointer,
             )  # fmt: skip
             self.store.put(pointer_key("totals", day.isoformat()), encode(found))
+
+
+def chosen_report(folder: Path, **changes: Any) -> ReportSpec:
+    """The report with four slots whose times are chosen, due at two in the night."""
+    policy = RunPolicy(choose=Choose(at_most=4), prices=NIGHT_IS_DEAR, cores=1, reserve="+00:10")
+    return report_of(folder, **{"policy": policy, "deadline": "26:00", **changes})
+
+
+def past_days(folder: Path, **changes: Any) -> PastDays:
+    """Three days on which 20 rows an hour came, each computed in one run at midnight."""
+    days = PastDays(folder, chosen_report(folder, **changes))
+    for back in (3, 2, 1):
+        days.day(ago(back), *((hours, 20 * hours) for hours in (6, 12, 18, 24)))
+        ledger(days, ago(back))
+    rows = dict.fromkeys(("scan_row", "aggregate_row"), ROW_COST)
+    store_prices(days.store, replace(SPARK, run_start=1e6, stage_start=1e5, **rows), 1)
+    return days
+
+
+def ledger(days: PastDays, day: dt.date, wall_s: float = 600.0) -> None:
+    """One batch run of 100 estimated CPU seconds."""
+    found = LedgerEntry(
+        report="totals", day=day.isoformat(), generation="1", run=4, weight=1.0,
+        estimated_cost=10**8, batch_cost=10**8, executor_cpu_s=0.0, process_cpu_s=0.0,
+        wall_s=wall_s, arrived=(("orders", 480),), state_bytes=0, committed_at="",
+    )  # fmt: skip
+    days.store.put(history_key(Generation("totals", day.isoformat(), "1"), 4), encode(found))
+
+
+def opened(days: PastDays, day: dt.date = MONDAY) -> Day:
+    return open_generation(str(days.folder / "store"), days.spec, day, trigger="t", now=at(0))
+
+
+def at(hours: float, day: dt.date = MONDAY) -> dt.datetime:
+    """So many hours after the start of the day in Berlin."""
+    start = dt.datetime.combine(day, dt.time(), tzinfo=BERLIN)
+    return start.astimezone(dt.UTC) + dt.timedelta(hours=hours)
+
+
+def schedule(day: Day, hours: dict[int, float], **changes: Any) -> RunSchedule:
+    """A schedule with runs in these slots at these hours."""
+    runs = tuple(
+        ScheduledRun(
+            run=run,
+            at=at(hour, day.date).isoformat(),
+            weight=1.0 if run == day.spec.runs else 0.2,
+            arrived=(("orders", min(1.0, hour / 24)),),
+        )
+        for run, hour in hours.items()
+    )
+    values: dict[str, Any] = {
+        "number": 0, "decided_at": at(0).isoformat(), "before": 1, "runs": runs, "forced": False,
+        "missing_s": 0.0, "complete": False, "why": "a test says so", **changes,
+    }  # fmt: skip
+    return RunSchedule(**values)

@@ -79,6 +79,12 @@ class TestFinal:
         spike = steps((0, 25, 1.0), (25, 25.3, 0.5), (25.3, 72, 3.0))
         assert rest(spike).final == 24 * H
 
+    def test_a_late_source_is_waited_for_and_no_forecast_of_it(self):
+        late = rest(FLAT, curves={"orders": steady(0.0, 26 * H, 2400)})
+        assert (late.final, late.expected) == (24 * H, 26 * H)
+        very_late = rest(FLAT, curves={"orders": steady(0.0, 40 * H, 2400)})
+        assert very_late.expected == 28 * H
+
     def test_late_or_too_late_it_is_as_soon_as_it_can_be(self):
         assert rest(FLAT, latest=20 * H).final == 24 * H
         assert rest(FLAT, now=27 * H).final == 27 * H

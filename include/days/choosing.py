@@ -1,0 +1,263 @@
+"""Chooses when the runs of a day are, and again as the day goes on, from what the store knows.
+
+Three things have to be known: when the rows of past days came (:mod:`include.days.past_arrivals`),
+how long runs take (:mod:`include.days.wall_forecast`), and what the day will look like to the
+planner. Of a day that has not begun that is the newest day that was published; of one that has, its
+own files. If one of them is not known, nothing is chosen, and the report's own times hold.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from statistics import median
+
+from include.days.handle import Day
+from include.days.ledger import read_history
+from include.days.past_arrivals import (
+    by_instants,
+    clock_seconds,
+    published_days,
+    read_arrivals,
+)
+from include.days.prepare import AskedRun, ask_for_run, imagine_generation
+from include.days.run_times import RunTimes, own_times, read_times, store_times
+from include.days.safe_start import AROUND_S, needed_for
+from include.days.wall_forecast import NEWEST, WallForecast
+from include.reports.clock import parse_time
+from include.reports.hours import daily_curve
+from include.reports.run_policy import Retries
+from include.sources.files import SourcePathError
+from include.sources.pins import pin_source
+from include.sources.statistics import time_points
+from include.state.ledger_entry import LedgerEntry
+from include.state.run_schedule import RunSchedule, ScheduledRun
+from planner.errors import ForerunError
+from planner.request import PlanRequest, TimePoint
+from planner.schedule.arrivals import ArrivalCurve
+from planner.schedule.candidate_times import RestOfDay
+from planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
+from planner.schedule.step_curve import StepCurve, constant
+from planner.schedule.today import curve_complete, curve_today
+
+
+class NothingToChooseError(ForerunError):
+    """The times of a day cannot be chosen: its report has no history that says enough."""
+
+    code = "no-history"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What a decision goes by: slot ``before`` is the next one, it is ``now``, ``complete`` says
+    that all sources are known to be complete. ``retries`` are those of the final run's task."""
+
+    before: int
+    now: datetime
+    retries: Retries
+    complete: bool = False
+
+
+def choose_day(day: Day, asked: Decision) -> RunTimes:
+    """Choose the times of all runs from slot ``before`` on, and store them as the newest schedule.
+
+    Raises :class:`NothingToChooseError` without a history, and what reading and planning raise:
+    then nothing is stored, and what held before holds on.
+    """
+    choosing = _Choosing(day, asked)
+    chosen = choosing.choose()
+    return store_times(day, choosing.schedule(chosen))
+
+
+class _Choosing:
+    """One decision about one day."""
+
+    def __init__(self, day: Day, asked: Decision) -> None:
+        self._day, self._asked = day, asked
+        self._now = asked.now.timestamp()
+        self._before = read_times(day)
+        self._history = self._known_history()
+        self._batch_s = self._batch_cost()
+        wall = WallForecast(self._history, day.spec.policy)
+
+        @functools.cache
+        def seconds(cost_s: float, batches: int = 1) -> float:
+            found, _ = wall.of(cost_s, batches)
+            return found or 0.0
+
+        self._seconds = seconds
+        self._rows = self._rows_now()
+        self._curves = self._curves_today()
+        self._rest = self._rest_of_day()
+
+    def choose(self) -> ChosenTimes:
+        slots = self._day.spec.runs
+        early = self._rest.early(MOST_CANDIDATES)
+        starts = (*self._done_starts(), *early, self._rest.final)
+        points = (*self._done_points(), *map(self._point, early), self._final_point())
+        asked = self._ask(points)
+        timing = Timing(
+            starts=(*starts[:-1], self._rest.expected),
+            due=self._rest.due,
+            work=self._batch_s,
+            seconds=self._seconds,
+        )
+        self._starts, self._points = starts, points
+        return choose_times(asked, slots - self._asked.before, timing)
+
+    def schedule(self, chosen: ChosenTimes) -> RunSchedule:
+        """The record of what was chosen: early runs take the next slots, in order."""
+        slots, before = self._day.spec.runs, self._asked.before
+        done = self._before.schedule.runs if self._before.schedule else ()
+        runs = [one for one in done if one.run < before]
+        for place, point in enumerate(chosen.opened):
+            final = point == len(self._points)
+            runs.append(self._scheduled(slots if final else before + place, point))
+        return RunSchedule(
+            number=0,  # given when it is stored
+            decided_at=self._asked.now.astimezone(UTC).isoformat(),
+            before=before,
+            runs=tuple(runs),
+            forced=chosen.forced,
+            missing_s=chosen.missing,
+            complete=self._asked.complete,
+            why=chosen.why,
+        )
+
+    def _scheduled(self, run: int, point: int) -> ScheduledRun:
+        known = self._points[point - 1]
+        at = datetime.fromtimestamp(self._starts[point - 1], UTC)
+        return ScheduledRun(
+            run=run, at=at.isoformat(), weight=known.weight, arrived=known.by_source
+        )
+
+    # -- what is known ---------------------------------------------------------------------------
+
+    def _known_history(self) -> tuple[LedgerEntry, ...]:
+        spec = self._day.spec
+        found = read_history(self._day.store, spec.name, NEWEST * spec.runs)
+        if not found:
+            raise _nothing(self._day, "no run of it is in the ledger")
+        return found
+
+    def _batch_cost(self) -> float:
+        costs = [e.batch_cost for e in self._history if e.batch_cost]
+        if not costs:
+            raise _nothing(self._day, "the ledger does not say what batch would have cost")
+        return median(costs) / 1e6
+
+    def _rows_now(self) -> Mapping[str, int]:
+        """Rows of each growing source that are there now; they are pinned, which makes the forecast
+        of later days finer."""
+        found = {}
+        for source in self._day.spec.sources:
+            if source.arrival == "growing":
+                try:
+                    _, pin = pin_source(self._day.store, source, self._day.date, self._asked.now)
+                    found[source.name] = pin.rows
+                except SourcePathError:  # nothing is there yet
+                    found[source.name] = 0
+        return found
+
+    def _curves_today(self) -> Mapping[str, ArrivalCurve]:
+        spec, date_ = self._day.spec, self._day.date
+        if self._asked.complete:
+            return {name: curve_complete(self._now, rows) for name, rows in self._rows.items()}
+        forecasts = read_arrivals(self._day.store, spec, date_)
+        if lacking := sorted(set(self._rows) - set(forecasts)):
+            raise _nothing(self._day, f"no past day tells when rows of {lacking[0]} come")
+        clock = clock_seconds(spec, date_, self._asked.now)
+        curves = {
+            name: curve_today(forecast, date_.weekday(), clock, self._rows[name])
+            for name, forecast in forecasts.items()
+        }
+        return {name: by_instants(spec, date_, curve) for name, curve in curves.items()}
+
+    def _rest_of_day(self) -> RestOfDay:
+        spec, date_ = self._day.spec, self._day.date
+        own = own_times(self._day).starts[-1]
+        ready = own.timestamp() if own else self._now
+        deadline = spec.deadline_on(date_)
+        reserve = parse_time(spec.policy.reserve, "the reserve").seconds
+        needed = needed_for(self._seconds(self._batch_s), self._asked.retries)
+        latest = deadline.timestamp() - max(float(reserve), needed)
+        due = deadline.timestamp() - AROUND_S
+        return RestOfDay(
+            now=self._now,
+            ready=ready,
+            latest=latest,
+            due=due,
+            curves=self._curves,
+            prices=self._prices(max(ready, due)),
+            seconds=self._part_seconds,
+        )
+
+    def _part_seconds(self, part: float, batches: int) -> float:
+        return self._seconds(part * self._batch_s, batches)
+
+    def _prices(self, until: float) -> StepCurve:
+        spec, date_ = self._day.spec, self._day.date
+        begin = parse_time("00:00", "the start of the day").on(date_, spec.zone).timestamp()
+        # Beyond the deadline, so that a run that is late has a price, too.
+        days = 2 + math.ceil((max(until, self._now) - begin) / timedelta(days=1).total_seconds())
+        if not spec.policy.prices:
+            return constant(begin, begin + days * 86_400.0, 1.0, "the prices")
+        return daily_curve(spec.policy.prices, date_, days, spec.zone, "the prices of the report")
+
+    # -- what is asked of the planner ------------------------------------------------------------
+
+    def _point(self, at: float) -> TimePoint:
+        return time_points((self._rest.prices.at(at),), (self._rest.arrived(at),))[0]
+
+    def _final_point(self) -> TimePoint:
+        whole = dict.fromkeys(self._curves, 1.0)
+        return time_points((self._rest.prices.at(self._rest.final),), (whole,))[0]
+
+    def _done_starts(self) -> tuple[float, ...]:
+        instants = self._before.instants[: self._asked.before - 1]
+        return tuple(at.timestamp() for at in instants)
+
+    def _done_points(self) -> tuple[TimePoint, ...]:
+        """Slots that have gone by: with what is there now at most."""
+        now = self._point(self._now)
+        count = self._asked.before - 1
+        if self._before.schedule is None:
+            return (now,) * count
+        then = self._before.points[:count]
+        return tuple(p if _no_more(p, now) else replace(now, weight=p.weight) for p in then)
+
+    def _ask(self, points: tuple[TimePoint, ...]) -> PlanRequest:
+        """The request with the candidates as time points: over today's files if each source has
+        some, else over those of the newest day that was published."""
+        now = self._point(self._now)
+        if (self._day.chain() or all(self._rows.values())) and now.arrived > 0:
+            day, holds = self._day.imagined(), now
+        else:
+            day, holds = self._like(), self._final_point()
+        before, at = self._asked.before, self._asked.now
+        asked = ask_for_run(day, before, now=at, points=points, holds=holds)
+        if not isinstance(asked, AskedRun):
+            raise _nothing(self._day, f"run {self._asked.before} is committed already")
+        return asked.request
+
+    def _like(self) -> Day:
+        """The newest published day, as a day that is imagined to begin anew."""
+        store, spec = self._day.store, self._day.spec
+        known = published_days(store, spec, self._day.date)
+        if not known:
+            raise _nothing(self._day, "no day of it is published")
+        return imagine_generation(store.root, spec, known[-1], now=self._asked.now)
+
+
+def _no_more(one: TimePoint, other: TimePoint) -> bool:
+    return one.arrived <= other.arrived
+
+
+def _nothing(day: Day, why: str) -> NothingToChooseError:
+    return NothingToChooseError(
+        f"the times of {day.at.report}, {day.at.day}, are the report's own: {why}",
+        hint="Nothing has to be done: they are chosen once days of it have been published.",
+    )
