@@ -44,11 +44,11 @@ class PlanFile:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayRecords:
     """The newest generation of a day. ``chain`` has its commits, ``plans`` all plans, both oldest
-    first; ``plan`` is the newest one. ``points`` are the instants of its runs, ``safe`` is the
-    latest safe start as the tasks of the day work it out; once the final run is committed, as it
-    was before. ``batch_wall_s``: the seconds that one run of batch over the day is forecast to
-    take, None where nothing forecasts it. ``older``: how many generations came before. ``told`` has
-    what people told this one to do."""
+    first; ``plan`` is the newest one. ``points`` are the instants of its runs and ``weights`` their
+    prices, as they are written or were chosen last. ``safe`` is the latest safe start as the tasks
+    of the day work it out; once the final run is committed, as it was before. ``batch_wall_s``: the
+    seconds that one run of batch over the day is forecast to take, None where nothing forecasts it.
+    ``older``: how many generations came before. ``told`` has what people told this one to do."""
 
     at: Generation
     record: GenerationRecord
@@ -58,6 +58,7 @@ class DayRecords:
     plan: Plan | None
     published: Pointer | None
     points: tuple[datetime, ...]
+    weights: tuple[float, ...]
     deadline: datetime
     safe: SafeStart
     batch_wall_s: float | None
@@ -115,6 +116,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
     history = read_history(store, report, NEWEST * spec.runs)
     before = [entry for entry in history if entry.day < day]
     batch_s = plan.batch_cost / MICRO if plan else None
+    times = read_times(Day(ScratchStore(store), spec, at))
     return DayRecords(
         at=at,
         record=record,
@@ -123,18 +125,14 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         plans=plans,
         plan=plan,
         published=read_published(store, report, day).pointer,
-        points=_starts(store, spec, at),
+        points=times.instants,
+        weights=tuple(point.weight for point in times.points) or spec.weights,
         deadline=spec.deadline_on(at_day),
         safe=_safe_start(spec, at_day, record, plan, chain, before),
         batch_wall_s=WallForecast(before, spec.policy).of(batch_s)[0],
         older=len(known) - 1,
         told=read_told(store, at),
     )
-
-
-def _starts(store: StoreReader, spec: ReportSpec, at: Generation) -> tuple[datetime, ...]:
-    """When the runs of the day are, as it was chosen last."""
-    return read_times(Day(ScratchStore(store), spec, at)).instants
 
 
 def _safe_start(

@@ -122,8 +122,8 @@ def read_day_view(store: StoreReader, records: DayRecords) -> DayView:
 def _runs(records: DayRecords, plans: Mapping[str, Plan]) -> Iterator[ShownRun]:
     commits = {commit.run: commit for commit in records.chain}
     files = {plan.key: plan for plan in records.plans}
-    for index, (time, at) in enumerate(
-        zip(records.spec.policy.runs, records.points, strict=True), start=1
+    for index, (weight, at) in enumerate(
+        zip(records.weights, records.points, strict=True), start=1
     ):
         commit = commits.get(index)
         key = commit.plan if commit else records.plans[-1].key if records.plans else ""
@@ -132,7 +132,7 @@ def _runs(records: DayRecords, plans: Mapping[str, Plan]) -> Iterator[ShownRun]:
         yield ShownRun(
             index=index,
             at=at,
-            weight=time.weight,
+            weight=weight,
             final=index == records.spec.runs,
             early_result=index in records.spec.policy.early_results,
             plan=files.get(key),

@@ -116,7 +116,7 @@ def grouped(rows: Iterable[NightRow]) -> tuple[NightGroup, ...]:
 
 def cost_of(records: DayRecords) -> Cost:
     """What a day was estimated to cost, beside batch, and what it has cost so far."""
-    plan, weights = records.plan, records.spec.weights
+    plan, weights = records.plan, records.weights
     spent = [
         weights[min(commit.run, len(weights)) - 1]  # the day may have been edited meanwhile
         * max(commit.metrics.process_cpu_s, commit.metrics.executor_cpu_s)

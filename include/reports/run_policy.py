@@ -100,7 +100,7 @@ class RunPolicy:
 
     def __post_init__(self) -> None:
         take_fields(self, "RunPolicy")
-        if self.choose is not None and not self.runs:
+        if not self.runs and self.choose is not None:
             object.__setattr__(self, "runs", self.choose.own_times)
         if not self.runs:
             raise SpecError("the run policy has no run", hint="Give at least the final run.")
@@ -136,11 +136,14 @@ class RunPolicy:
                 hint="Give how many repairs a day has on the average: 0 or more, such as 0.1.",
             )
         self._check_results()
+        self._take_prices()
+        if self.choose is not None:
+            self._check_choice(self.choose)
+
+    def _take_prices(self) -> None:
         if self.prices:
             priced = tuple(replace(run, weight=self._price_at(run)) for run in self.runs)
             object.__setattr__(self, "runs", priced)
-        if self.choose is not None:
-            self._check_choice(self.choose)
 
     def _price_at(self, run: RunTime) -> float:
         curve = daily_curve(self.prices, _ANY_DAY, 1, ZoneInfo("UTC"), "the prices of the report")

@@ -60,7 +60,7 @@ def _columns(
         at = clock(records.points[run - 1], records.date, records.spec.zone)
         name = "final run" if final else f"run {run}"
         sheet.text("label", x + _PAD, 24, f"{name} · {at}")
-        sheet.text("soft", x + _PAD, 40, f"price ×{records.spec.weights[run - 1]:g}")
+        sheet.text("soft", x + _PAD, 40, f"price ×{records.weights[run - 1]:g}")
 
 
 def _label(sheet: Drawing, lane: Lane, top: float, width: float) -> None:
