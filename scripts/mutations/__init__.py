@@ -8,6 +8,7 @@ from scripts.mutations.front import FRONT
 from scripts.mutations.machine import MACHINE
 from scripts.mutations.methods import METHODS
 from scripts.mutations.planner import PLANNER
+from scripts.mutations.repairs import REPAIRS
 from scripts.mutations.rules import RULES
 from scripts.mutations.sources import SOURCES
 from scripts.mutations.stages import STAGES
@@ -23,6 +24,7 @@ MUTATIONS = (
     *STAGES,
     *STORE,
     *SOURCES,
+    *REPAIRS,
     *MACHINE,
 )
 """Every mutation, in the order in which they are tried."""

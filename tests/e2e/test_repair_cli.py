@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,8 +12,10 @@ import pytest
 from forerun.cli import run
 from forerun.running import open_runner
 from include.days.prepare import publish_result, read_pointer
+from include.days.repair import Repair, begin_repair, find_repair
 from include.reports.spec import encode_report
-from tests.include.days.day_cases import DAY, NOW, DayCase
+from include.state.fence import GenerationClosedError, close_through
+from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 
 
 @pytest.fixture
@@ -59,3 +62,44 @@ def test_a_day_is_looked_at_repaired_and_published(case: DayCase, tmp_path: Path
     assert read_pointer(case.store, "totals", DAY).version == record["version"]
     assert run([*command, "--yes"]) == 0
     assert "nothing to repair" in capsys.readouterr().out
+
+
+def test_on_a_terminal_it_asks_twice(case: DayCase, tmp_path: Path, capsys, monkeypatch):
+    command = ["repair", "totals", DAY.isoformat(), "--store", case.store_uri, "--engine", "sail"]
+    command += ["--spec", str(tmp_path / "spec.json")]
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    asked: list[str] = []
+    for answers in ([False], [True, False], [True, True]):
+        left = iter(answers)
+        monkeypatch.setattr(
+            "typer.confirm", lambda text, err, left=left: asked.append(text) or next(left)
+        )
+        assert run(command) == 0
+        published = read_pointer(case.store, "totals", DAY)
+        assert published.generation == (2 if all(answers) else 1)
+    assert asked == ["compute it?"] + ["compute it?", "publish it?"] * 2
+    assert run([*command, "--preview"]) == 0
+    assert "nothing to repair" in capsys.readouterr().out
+
+
+def test_state_that_clean_up_closes_meanwhile_does_not_count(case: DayCase, tmp_path: Path):
+    """The run of the repair reads all of it and then looks at the fence, so it commits nothing; the
+    next repair does without."""
+
+    def look() -> Repair:
+        return find_repair(case.store, case.spec, DAY, now=NOW, settings=EARLY)
+
+    repair = look()
+    delta = next(one for one in repair.plans if one.is_delta)
+    prepared = begin_repair(replace(repair, plans=(delta,)), now=NOW)
+    close_through(case.store, "totals", DAY.isoformat(), 1)
+    with open_runner("sail", tmp_path, "local[1]") as runner:
+        with pytest.raises(GenerationClosedError):
+            runner.run([prepared.plan_uri], "repair", tiny=True)
+        assert case.day(prepared.at.generation).commit(repair.run) is None
+        again = look()
+        assert [one.base for one in again.plans] == [None]
+        prepared = begin_repair(again, now=NOW)
+        runner.run([prepared.plan_uri], "repair", tiny=True)
+    day = case.day(prepared.at.generation)
+    assert publish_result(day, now=NOW, run=repair.run).generation == 3

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from include.sources.changelog import only_adds
 from include.state.records import ColumnFooter, ManifestSource, PinnedFile
 from planner.contract import ColumnSpec
-from spark_jobs.changelog import coming, consolidated
+from spark_jobs.changelog import coming, consolidated, with_taken_back
 from spark_jobs.connect import ConnectEngine
 
 SOURCE = ManifestSource(
@@ -54,6 +56,16 @@ def test_only_rows_that_come_are_checked(sail: ConnectEngine) -> None:
 def test_nothing_is_added_up_where_each_row_comes_once(sail: ConnectEngine) -> None:
     rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", 1))
     assert found(consolidated(SOURCE, rows, once=True)) == [(1, "a"), (1, "a")]
+
+
+def test_rows_of_files_that_are_gone_are_taken_back(sail: ConnectEngine) -> None:
+    came, gone = changes(sail, ("1", "'a'", 2)), changes(sail, ("2", "'b'", 3), ("3", "'c'", -1))
+    changed = with_taken_back(SOURCE, came, gone)
+    assert changed.columns == ["k", "copy", "__w"]
+    assert found(changed) == [(1, "a", 2), (2, "b", -3), (3, "c", 1)]
+    plain = replace(SOURCE, change="append_only")
+    changed = with_taken_back(plain, came.drop("__w"), gone.drop("__w"))
+    assert found(changed) == [(1, "a", 1), (2, "b", -1), (3, "c", -1)]
 
 
 @pytest.mark.parametrize(

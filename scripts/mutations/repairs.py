@@ -1,0 +1,55 @@
+"""Breaks of repairs: what they find, what they take back, and what they go on from."""
+
+from __future__ import annotations
+
+from scripts.mutations.mutation import Mutation
+
+_REPAIRS = ("tests/include/days/test_repair.py",)
+_TYPED = ("tests/e2e/test_repair_cli.py",)
+_LEFT = ("tests/include/days/test_state_for_repairs.py",)
+REPAIRS = (
+    Mutation(
+        "repair: rows of files that are gone come once more", "spark_jobs/changelog.py",
+        'f"-{weight} AS {_W}"', 'f"{weight} AS {_W}"',
+        suite=("tests/spark/test_changelog.py",),
+    ),
+    Mutation(
+        "repair: the fence of what it goes on from is not looked at", "spark_jobs/inputs.py",
+        "        refuse_closed(store, base_at(inputs.at, inputs.manifest))\n", "        pass\n",
+        suite=_TYPED,
+    ),
+    Mutation(
+        "repair: any file of that size is a copy", "include/sources/corrections.py",
+        "return file.digest == copy.digest if file.digest else", "return True if file.digest else",
+        suite=_REPAIRS,
+    ),
+    Mutation(
+        "repair: a file that was touched counts as changed", "include/sources/corrections.py",
+        "    if before.digest and now.digest:\n", "    if not before.digest and now.digest:\n",
+        suite=_REPAIRS,
+    ),
+    Mutation(
+        "repair: sources may move before it begins", "include/days/repair.py",
+        "    if {key for key, _ in pins.values()} != {key", "    if {key for key, _ in ()} > {key",
+        suite=_REPAIRS,
+    ),
+    Mutation(
+        "repair: each try is a generation of its own", "include/days/repair.py",
+        "digest_of(self.published.version, keys, at)", "digest_of(id(self), keys, at)",
+        suite=_REPAIRS,
+    ),
+    Mutation(
+        "repair: state whose files are gone is gone on from", "include/days/repair_bases.py",
+        "            if there.get(file.name) != file.size:\n", "            if not file.size:\n",
+        suite=_REPAIRS,
+    ),
+    Mutation(
+        "repair: a day that is under way is repaired", "include/days/repair.py",
+        "if at.number > newest and not record.repairs:", "if not at.number and not record.repairs:",
+        suite=_REPAIRS,
+    ),
+    Mutation(
+        "repair: state is left whatever it costs", "include/days/state_for_repairs.py",
+        "weight=last.weight * expected", "weight=last.weight", suite=_LEFT,
+    ),
+)  # fmt: skip
