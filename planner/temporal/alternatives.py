@@ -179,15 +179,13 @@ class AlternativeEnumerator:
         because the DP table has no entry for it yet."""
         below = self._space.is_below
         for alternative in self._for_wanted(expression, group, before, span):
-            requirements = alternative.requirements
-            if all(below(needed, group) for needed, _, _ in requirements):
-                yield ResolvedAlternative(
-                    alternative,
-                    expression,
-                    tuple(
-                        [(group_version(needed, as_of), key) for needed, key, as_of in requirements]
-                    ),
-                )
+            versions = []
+            for needed, key, needed_before in alternative.requirements:
+                if not below(needed, group):
+                    break
+                versions.append((group_version(needed, needed_before), key))
+            else:
+                yield ResolvedAlternative(alternative, expression, tuple(versions))
 
     def _for_wanted(
         self, expression: Expression, group: GroupId, before: bool, span: Span

@@ -64,7 +64,6 @@ class GroupCosts:
 
     def __init__(self, problem: DpProblem, near: Listed | None = None) -> None:
         self._space = problem.space
-        self._memo = problem.space.memo
         self._alternatives = problem.alternatives
         self._spans = problem.spans
         self._weights = [problem.weights[span.run] for span in problem.spans]
@@ -92,9 +91,8 @@ class GroupCosts:
             if span.base:
                 self._fill_step(at, index, group)
             return
-        tvr = self._memo.tvr_of(group)
         self._fill_snapshot(at, index, group, before=False)
-        if span.base and (tvr is None or tvr.changing):
+        if span.base and group not in self._space.static:
             self._fill_snapshot(at, index, group, before=True)
 
     def owned(self, group: GroupId) -> Iterator[HeldChain]:
@@ -192,7 +190,7 @@ class GroupCosts:
         entries, weight = at.entries[index].of, self._weights[index]
         self.evaluations += len(lists.resolved)
         for alternative, expression, requirements in lists.resolved:
-            own, total = alternative.own, 0
+            own, total, placed = alternative.own, 0, bool(requirements)
             inputs = []
             for version, key in requirements:
                 entry = entries[version].get(key) if version in entries else None
@@ -200,6 +198,7 @@ class GroupCosts:
                     break
                 inputs.append(entry)
                 total += entry.cost
+                placed = placed and entry.placed
             else:
                 hashed = (
                     alternative.hashed_input is not None
@@ -212,11 +211,7 @@ class GroupCosts:
                     cost += self._penalty
                 if not is_better(best, alternative.delivers, cost):
                     continue
-                placed = (
-                    bool(inputs)
-                    and not alternative.shuffles
-                    and all(entry.placed for entry in inputs)
-                )
+                placed = placed and not alternative.shuffles
                 for key in distributions_served(alternative.delivers):
                     known = best.get(key)
                     if known is None or cost < known.cost:

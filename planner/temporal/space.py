@@ -59,11 +59,11 @@ class Space:
 
     ``order`` lists the groups, each after its ``parts``: the groups that it can be computed from
     directly. ``place`` is the index of a group in ``order``. ``steps`` holds the groups that depend
-    on both ends of the step. ``splits`` maps a snapshot to the step group that gives the same rows
-    from what there was and what came. ``stamped`` maps a group to its :class:`Stamped` expressions,
-    each with the group whose stored rows it reads. ``wanted`` maps a group to the distributions
-    that some reader would use, the empty key first. ``keys`` lists, for each slot, the keys by
-    which it may be distributed.
+    on both ends of the step, ``static`` those that do not change in it. ``splits`` maps a snapshot
+    to the step group that gives the same rows from what there was and what came. ``stamped`` maps a
+    group to its :class:`Stamped` expressions, each with the group whose stored rows it reads.
+    ``wanted`` maps a group to the distributions that some reader would use, the empty key first.
+    ``keys`` lists, for each slot, the keys by which it may be distributed.
 
     ``keeps`` restricts the views that may be kept; None allows all. ``placed_unions`` says that a
     union keeps a distribution that all of its branches have; without ``buckets``, what is kept has
@@ -99,6 +99,8 @@ class Space:
             if (Version.NEW, View.SPLIT) in tvr.edges
         }
         self.steps = frozenset(g.id for g in memo.groups if memo.group(g.id).step)
+        tvrs = ((group.id, memo.tvr_of(group.id)) for group in memo.live_groups())
+        self.static = frozenset(id_ for id_, tvr in tvrs if tvr is not None and not tvr.changing)
         self.stamped = dict(_stamped(memo))
         self.order = self._ordered()
         self.place = {group: place for place, group in enumerate(self.order)}
