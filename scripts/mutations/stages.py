@@ -22,7 +22,7 @@ STAGES = (
     ),
     Mutation(
         "executor: a delivery is all that is pinned", "spark_jobs/inputs.py",
-        "return delivery(pin, self.base_pins.get(source.source))", "return pin.files",
+        "return delivery(pin, base)", "return pin.files",
     ),
     Mutation(
         "executor: only the last commit's partitions are read", "spark_jobs/inputs.py",

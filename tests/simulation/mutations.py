@@ -190,7 +190,7 @@ MUTATIONS = (
     ),
     _one(
         "a run goes on from what is committed by now", inputs.load_inputs,
-        ("read_chain(store, at, tip=manifest.base)", "read_chain(store, at)"),
+        (", tip=manifest.base", ""),
     ),
     _one(
         "a run reads its deliveries from the start", manifests.manifest_of,
