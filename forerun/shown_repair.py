@@ -29,7 +29,7 @@ def preview_lines(repair: Repair) -> Iterator[str]:
         yield "nothing has changed in its sources since: there is nothing to repair"
         return
     else:
-        yield f"changed in its sources since: {len(repair.corrections)} files"
+        yield f"files of its sources that changed since: {len(repair.corrections)}"
         for one in repair.corrections[:_MOST_FILES]:
             yield f"  {one.kind:<9} {one.source}: {one.uri}, {_rows(one)}"
         if len(repair.corrections) > _MOST_FILES:

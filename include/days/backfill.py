@@ -169,7 +169,7 @@ def _published(
     return BackfillDay(
         date=day,
         standing="corrected",
-        what=f"{changed}: to compute {how}",
+        what=f"{changed}; to compute {how}",
         cost=best.cost,
         repair=repair,
     )
@@ -178,7 +178,7 @@ def _published(
 def _kinds(repair: Repair) -> str:
     kinds = [one.kind for one in repair.corrections or ()]
     counts = ((kind, kinds.count(kind)) for kind in ("new", "changed", "vanished"))
-    return ", ".join(f"{count} {kind}" for kind, count in counts if count) + " files"
+    return "files since: " + ", ".join(f"{count} {kind}" for kind, count in counts if count)
 
 
 def _begun(store_uri: str, spec: ReportSpec, day: date) -> Day | None:

@@ -163,6 +163,7 @@ def section(scale: float, rows: Sequence[Repaired]) -> list[str]:
         f"expects {EXPECTED:g} repair a day, so its final run may leave state. Then {SHARE:.1%}",
         f"more rows of `{LATE}` come. CPU seconds of whole processes, in brackets the estimate,",
         "without planning. Each result was compared with the plain query.",
+        "",
         (
             "| query | final run | repair from the final run's state | from the last early run's | "
             "batch anew | best repair of batch | equal |"

@@ -85,7 +85,7 @@ def test_a_range_is_priced_and_computed(days: Range, tmp_path: Path, capsys):
     assert [line.split()[1] for line in said[:5]] == [
         "published", "corrected", "missing", "missing", "blocked",
     ]  # fmt: skip
-    assert said[1].endswith("1 new files: to compute anew")
+    assert said[1].endswith("files since: 1 new; to compute anew")
     assert "no files in" in said[4]
     assert said[5].startswith("3 days to do in 2 applications")
     assert read_pointer(days.case.store, "totals", MISSING) is None
