@@ -51,11 +51,28 @@ class WatchTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         while True:
+            published = await asyncio.to_thread(self._published)
             again = await asyncio.to_thread(self._look)
             if again is None:
                 yield TriggerEvent({})
                 return
-            await asyncio.sleep(again)
+            while again > 0:
+                await asyncio.sleep(min(again, self.poll))
+                again -= self.poll
+                if await asyncio.to_thread(self._published) != published:
+                    break
+
+    def _published(self) -> str:
+        """A mark of what is published of the day: publishing ends the watch, so it is looked for
+        at every poll, by one short look."""
+        from include.state.layout import pointer_key
+        from include.state.opening import open_store
+
+        try:
+            found = open_store(self.store).stat(pointer_key(self.report, self.day))
+        except ForerunError:
+            return ""
+        return found.identity if found else ""
 
     def _look(self) -> float | None:
         """Seconds until the next look, None to wake the task."""

@@ -108,6 +108,27 @@ def test_a_day_that_is_published_wakes_nobody(clock, case, sent):
     assert sent() == {}
 
 
+def test_publishing_early_ends_the_watch_within_a_minute(clock, case, monkeypatch):
+    case.make(1, at(12))
+    clock.now = at(12, 30)
+    watch = task(case)
+    said = context(watch)
+    slept, sleep = [], clock.sleep
+
+    async def sleep_and_publish(seconds):
+        slept.append(seconds)
+        if len(slept) == 7:
+            case.make(2, clock.now)
+            case.publish(clock.now)
+        await sleep(seconds)
+
+    monkeypatch.setattr(watching.asyncio, "sleep", sleep_and_publish)
+    with pytest.raises(AirflowSkipException, match="published in time"):
+        until_it_fires(watch, said)
+    assert len(slept) == 7
+    assert max(slept) == 60.0
+
+
 def test_what_there_is_no_deadline_for_is_not_watched(clock, case):
     clock.now = at(31)
     watch = task(case)
