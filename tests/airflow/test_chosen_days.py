@@ -21,7 +21,7 @@ from include.state.pointers import read_published
 from include.state.records import decode
 from include.state.run_schedule import RunSchedule
 from tests.airflow.conftest import ROOT
-from tests.include.days.past_days import MONDAY, at, past_days
+from tests.include.days.past_days import MONDAY, at, past_days, with_marker
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 
@@ -38,6 +38,8 @@ class NightShift:
         self.now += timedelta(seconds=seconds)
         while self.due and at(self.due[0][0]) <= self.now:
             self.days.deliver(MONDAY, self.due.pop(0)[1], 20)
+            if not self.due:
+                (self.days.folder / "in" / MONDAY.isoformat() / "_SUCCESS").touch()
 
 
 @pytest.fixture
@@ -46,6 +48,7 @@ def run_day(airflow_home, tmp_path, monkeypatch):
     from airflow.dag_processing.dagbag import DagBag
 
     days = past_days(tmp_path, store=str(tmp_path / "store"), deadline="30:00")
+    days.spec = with_marker(days.spec)
     monkeypatch.setenv("FORERUN_TEST_ROOT", str(tmp_path))
     file = airflow_home / "dags" / "chosen.py"
     shutil.copy(ROOT / "tests" / "airflow" / "dag_files" / "chosen.py", file)

@@ -11,7 +11,6 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 from forerun_airflow import choosing, progressive_dag, triggers, wait
 from forerun_airflow.triggers import SlotTrigger
 from include.days.run_times import read_times, store_times
-from include.reports.spec import MarkerFile
 from tests.include.days.past_days import (
     MONDAY,
     PastDays,
@@ -20,6 +19,7 @@ from tests.include.days.past_days import (
     opened,
     past_days,
     schedule,
+    with_marker,
 )
 
 
@@ -148,7 +148,7 @@ def test_when_a_run_is_due_the_rest_of_the_day_is_decided_again(tmp_path, clock)
 
 def test_a_source_that_is_complete_is_a_reason_to_decide_again(tmp_path, clock):
     days = past_days(tmp_path, store=str(tmp_path / "store"))
-    days.spec = _with_marker(days.spec)
+    days.spec = with_marker(days.spec)
     day = opened(days)
     store_times(day, schedule(day, {1: 13, 2: 17, 4: 24}))
     clock(8)
@@ -161,13 +161,6 @@ def test_a_source_that_is_complete_is_a_reason_to_decide_again(tmp_path, clock):
     times = read_times(day)
     assert times.schedule.complete
     assert [start for start in times.starts if start] == [at(8), at(24)]
-
-
-def _with_marker(spec):
-    from dataclasses import replace
-
-    orders, shops = spec.sources
-    return replace(spec, sources=(replace(orders, complete_when=MarkerFile()), shops))
 
 
 def test_a_fault_of_the_schedule_costs_no_run(tmp_path, clock, monkeypatch, capfd):
@@ -211,7 +204,7 @@ class TestTrigger:
         assert self.fired(trigger) == {"decided": True, "complete": False}
 
     def test_it_wakes_up_when_the_sources_are_complete(self, bare, clock):
-        bare.spec = _with_marker(bare.spec)
+        bare.spec = with_marker(bare.spec)
         opened(bare)
         clock(1)
         trigger = waiting(bare, 1)

@@ -15,7 +15,7 @@ from include.days.handle import Day
 from include.days.prepare import open_generation
 from include.reports.hours import Hours
 from include.reports.run_policy import Choose
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.reports.spec import ClockTime, MarkerFile, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.sources.pins import pin_source
 from include.state.layout import Generation, history_key, pointer_key
 from include.state.ledger_entry import LedgerEntry
@@ -106,6 +106,12 @@ def chosen_report(folder: Path, **changes: Any) -> ReportSpec:
     """The report with four slots whose times are chosen, due at two in the night."""
     policy = RunPolicy(choose=Choose(at_most=4), prices=NIGHT_IS_DEAR, cores=1, reserve="+00:10")
     return report_of(folder, **{"policy": policy, "deadline": "26:00", **changes})
+
+
+def with_marker(spec: ReportSpec) -> ReportSpec:
+    """The report with orders that are complete when their marker is there."""
+    orders, shops = spec.sources
+    return replace(spec, sources=(replace(orders, complete_when=MarkerFile()), shops))
 
 
 def past_days(folder: Path, **changes: Any) -> PastDays:
