@@ -6,6 +6,9 @@ SHELL := /bin/bash
 FORERUN_HOME ?= $(CURDIR)/.forerun
 export FORERUN_HOME
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Container images like to set it. Then every process compiles our sources again: the tests start
+# dozens, of which each that collects them takes twice as long.
+export PYTHONDONTWRITEBYTECODE :=
 STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
@@ -127,4 +130,5 @@ bench-choosing: setup ## times chosen among a dozen, against all subsets, and ho
 	.venv/bin/python -m tests.benchmarks.choosing
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)
+	find dags forerun include planner plugins scripts spark_jobs tests -name __pycache__ -prune -exec rm -rf {} +
 	rm -rf .venv .forerun build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

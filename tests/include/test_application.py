@@ -70,7 +70,8 @@ def test_what_an_application_costs_is_divided_among_its_runs(days, capsys):
     assert [(one.runs_in_application, one.engine) for one in metrics] == [(3, "sail")] * 3
     spent = [one.process_cpu_s for one in metrics]
     assert all(seconds > 0 for seconds in spent)
-    assert sum(spent) <= tree_cpu_s(), "none is charged what another has taken"
+    rounding = 0.0005 * len(spent)
+    assert sum(spent) <= tree_cpu_s() + rounding, "none is charged what another has taken"
 
 
 @pytest.mark.parametrize("broken", [0, 1, 2])

@@ -20,7 +20,7 @@ from tests.properties.generate import changelog_case, random_case
 from tests.properties.sessions import sail_session
 from tests.spark.repaired_days import RepairedDay
 
-CHUNK, ON_SPARK = 6, 4
+CHUNK, ON_SPARK = 6, 2
 SAIL_FAILS = "Physical input schema should be the same as the one converted from logical"
 """What Sail says of some unions of joins, whose columns it gives metadata on one side."""
 
@@ -75,7 +75,8 @@ def test_repaired_changelogs_equal_batch_on_sail(sail: ConnectEngine, tmp_path: 
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_repaired_days_equal_batch_on_spark(sessions, tmp_path: Path):
-    cases = [random_case(seed) for seed in range(72_000, 72_000 + ON_SPARK)]
-    found = check_repairs(cases, tmp_path, *sessions, 72_000)
+@pytest.mark.parametrize("start", starts(72_000, 2 * ON_SPARK, ON_SPARK, fast=ON_SPARK))
+def test_repaired_days_equal_batch_on_spark(sessions, tmp_path: Path, start: int):
+    cases = [random_case(seed) for seed in range(start, start + ON_SPARK)]
+    found = check_repairs(cases, tmp_path, *sessions, start)
     assert found["delta"] >= 1
