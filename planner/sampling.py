@@ -4,6 +4,7 @@ the filters is estimated by a guess."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from planner.algebra.relational import Filter, Scan, walk
@@ -35,8 +36,24 @@ def filtered_sources(
 ) -> Mapping[str, Filtered]:
     """Return the sources that the query filters, by name. A query that cannot be read filters
     none: whoever plans it hears what is wrong with it."""
+    declared = tuple(
+        Source(name=s.name, columns=s.columns, changing=s.changing, change=s.change, keys=s.keys)
+        for s in sources
+    )
+    return _filtered(sql, declared, tuple(allowed_functions), tuple(parameters))
+
+
+@lru_cache(maxsize=128)
+def _filtered(
+    sql: str,
+    sources: tuple[Source, ...],
+    functions: tuple[str, ...],
+    parameters: tuple[Parameter, ...],
+) -> Mapping[str, Filtered]:
+    """Do so by what sources are declared to be. A day asks once for each run, and again for what
+    its first run knew: by then only figures are others."""
     try:
-        query = read_query(sql, sources, allowed_functions=allowed_functions, parameters=parameters)
+        query = read_query(sql, sources, allowed_functions=functions, parameters=parameters)
         relation = normalize(query.relation, sources, ColumnIds(query.last_id))
     except ForerunError:
         return {}
