@@ -12,6 +12,8 @@ from include.oncall.arrivals import Points, SourceArrivals, day_start
 from include.oncall.day_records import DayRecords
 
 _WIDTH, _LEFT, _TOP, _HIGH = 1160.0, 70.0, 22.0, 210.0
+_RIGHT = _WIDTH - 34.0
+"""Where the clock ends: half of its last label comes after."""
 _LEAST = timedelta(hours=24)
 
 _Place = Callable[[datetime, float], tuple[float, float]]
@@ -30,11 +32,11 @@ def arrivals_drawing(found: SourceArrivals, records: DayRecords, now: datetime) 
 
     def place(at: datetime, rows: float) -> tuple[float, float]:
         part = (at - start) / (end - start)
-        return _LEFT + (_WIDTH - _LEFT) * min(max(part, 0.0), 1.0), bottom - _HIGH * rows / most
+        return _LEFT + (_RIGHT - _LEFT) * min(max(part, 0.0), 1.0), bottom - _HIGH * rows / most
 
     for part in (0.0, 0.5, 1.0):
         y = bottom - _HIGH * part
-        sheet.line("floor", _LEFT, y, _WIDTH, y)
+        sheet.line("floor", _LEFT, y, _RIGHT, y)
         sheet.text("soft", _LEFT - 8, y + 4, count(round(most * part)), "end")
     _hours(sheet, records, start, end, place)
     for look, points in (("expected cautious", found.cautious), ("expected", found.middle)):
