@@ -6,8 +6,8 @@ SHELL := /bin/bash
 FORERUN_HOME ?= $(CURDIR)/.forerun
 export FORERUN_HOME
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-# Container images like to set it. Then every process compiles our sources again: the tests start
-# dozens, of which each that collects them takes twice as long.
+# Container images like to set it. Then every process compiles our sources again, and the tests start
+# dozens: to collect them alone takes twice as long.
 export PYTHONDONTWRITEBYTECODE :=
 STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file

@@ -17,6 +17,7 @@ from include.state.pointers import Pointer, read_published
 from include.state.records import Manifest, RunCommit, StageMetrics, decode
 from include.state.store import StoreReader
 from planner.contract import FamilyInput, Plan, decode_plan
+from planner.cost.constants import MICRO
 from planner.errors import ForerunError
 from planner.explain import flow
 from planner.explain.sql import statements
@@ -228,7 +229,7 @@ def _run(store: StoreReader, commit: RunCommit, weight: float, arrived: float) -
         index=commit.run,
         weight=weight,
         arrived=arrived,
-        estimated_cost=run.estimated_cost / 1e6,
+        estimated_cost=run.estimated_cost / MICRO,
         cpu_s=used.executor_cpu_s,
         process_cpu_s=used.process_cpu_s,
         wall_s=used.wall_s,

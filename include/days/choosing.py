@@ -35,6 +35,7 @@ from include.sources.pins import pin_source
 from include.sources.statistics import time_points
 from include.state.ledger_entry import LedgerEntry
 from include.state.run_schedule import RunSchedule, ScheduledRun
+from planner.cost.constants import MICRO
 from planner.errors import ForerunError
 from planner.request import PlanRequest, TimePoint
 from planner.schedule.arrivals import ArrivalCurve
@@ -144,10 +145,12 @@ class _Choosing:
         return found
 
     def _batch_cost(self) -> float:
-        costs = [e.batch_cost for e in self._history if e.batch_cost]
+        # Weighted by the final run's price, which only its own entry has.
+        final = self._day.spec.runs
+        costs = [e.batch_cost / e.weight for e in self._history if e.run == final and e.batch_cost]
         if not costs:
             raise _nothing(self._day, "the ledger does not say what batch would have cost")
-        return median(costs) / 1e6
+        return median(costs) / MICRO
 
     def _rows_now(self) -> Mapping[str, int]:
         """Rows of each growing source that are there now; they are pinned, which makes the forecast

@@ -22,6 +22,7 @@ from include.state.layout import Generation
 from include.state.ledger_entry import LedgerEntry
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
+from planner.cost.constants import MICRO
 
 AROUND_S = 60.0
 """Planning, checking, publishing, and Airflow's own time between these tasks. A guess."""
@@ -92,7 +93,7 @@ def _remaining_cost(day: Day) -> float | None:
 def remaining_cost(planned: Plan, done: int) -> float:
     """Estimated CPU seconds of what a plan has after run ``done``, the last one committed."""
     to_do = sum(run.estimated_cost for run in planned.runs if run.index > done)
-    return min(to_do, max(planned.batch_cost, planned.runs[-1].estimated_cost)) / 1e6
+    return min(to_do, max(planned.batch_run_cost, planned.runs[-1].estimated_cost)) / MICRO
 
 
 def newest_plan(store: StoreReader, at: Generation, runs: int) -> Plan | None:

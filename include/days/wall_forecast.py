@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from include.reports.run_policy import RunPolicy
 from include.state.ledger_entry import LedgerEntry
+from planner.cost.constants import MICRO
 from planner.schedule.past_runs import PastRun
 from planner.schedule.run_seconds import CAUTIOUS, RunSeconds, fit_run_seconds
 
@@ -121,7 +122,7 @@ def _scaled(entry: LedgerEntry, cost_s: float | None) -> float:
 
 
 def _cost(entry: LedgerEntry) -> float:
-    return max(entry.estimated_cost / 1e6, _LEAST_COST_S)
+    return max(entry.estimated_cost / MICRO, _LEAST_COST_S)
 
 
 def _minutes(seconds: float) -> str:

@@ -30,7 +30,7 @@ def read_way_out(day: Day, now: datetime, *, failed: bool = False, last: bool = 
     forecast = WallForecast(before, day.spec.policy)
     left = remaining_cost(planned, chain[-1].run if chain else 0)
     kept_s, _ = forecast.of(left, len(chain) + 1)
-    batch_s, _ = forecast.of(planned.batch_cost / MICRO)
+    batch_s, _ = forecast.of(planned.batch_run_cost / MICRO)
     if kept_s is None or batch_s is None:
         return ""
     time_s = (day.spec.deadline_on(day.date) - now).total_seconds() - AROUND_S

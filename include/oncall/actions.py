@@ -263,8 +263,8 @@ def _batch_cost(situation: Situation) -> str:
         return ", of which nothing is known yet"
     left = remaining_cost(plan, situation.done)
     return (
-        f", by estimate {plan.batch_cost / MICRO:,.1f} CPU s where the newest plan has {left:,.1f} "
-        "left to do"
+        f", by estimate {plan.batch_run_cost / MICRO:,.1f} CPU s where the newest plan has "
+        f"{left:,.1f} left to do"
     )
 
 

@@ -115,7 +115,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
     chain = tuple(read_chain(store, at))
     history = read_history(store, report, NEWEST * spec.runs)
     before = [entry for entry in history if entry.day < day]
-    batch_s = plan.batch_cost / MICRO if plan else None
+    batch_s = plan.batch_run_cost / MICRO if plan else None
     times = read_times(Day(ScratchStore(store), spec, at))
     return DayRecords(
         at=at,

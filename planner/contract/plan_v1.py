@@ -239,6 +239,12 @@ class Plan:
         """The run to do now."""
         return self.runs[self.current - 1]
 
+    @property
+    def batch_run_cost(self) -> float:
+        """What batch costs as the one run that it is, as runs state their costs; ``batch_cost`` is
+        that times the weight of the final run."""
+        return self.batch_cost / self.runs[-1].weight
+
     def family(self, family_id: str) -> Family:
         for family in self.families:
             if family.id == family_id:

@@ -21,6 +21,7 @@ from itertools import combinations, pairwise
 from typing import Protocol
 
 from planner import api
+from planner.cost.constants import MICRO
 from planner.materialize.candidate import Candidate
 from planner.request import PlanRequest
 
@@ -29,8 +30,6 @@ PLANNED_PER_SIZE = 2
 
 MOST_CANDIDATES = 11
 """So many early times are compared at most; with the final run they are a dozen."""
-
-_MICRO = 1e6
 
 
 class RunSecondsForecast(Protocol):
@@ -179,7 +178,7 @@ class _Choice:
             return False
         costs = zip(pairwise(one.opened), one.by_run, strict=False)
         return any(
-            timing.starts[run - 1] + timing.seconds(cost / _MICRO) > timing.starts[following - 1]
+            timing.starts[run - 1] + timing.seconds(cost / MICRO) > timing.starts[following - 1]
             for (run, following), cost in costs
         )
 
@@ -189,7 +188,7 @@ class _Choice:
         if timing is None:
             return 0.0
         batches = len(self._request.committed) + len(one.opened)
-        end = timing.starts[-1] + timing.seconds(one.by_run[-1] / _MICRO, batches)
+        end = timing.starts[-1] + timing.seconds(one.by_run[-1] / MICRO, batches)
         return max(0.0, end - timing.due)
 
     def _is_timely(self, one: Candidate) -> bool:
@@ -205,8 +204,8 @@ class _Choice:
             opened=best.opened,
             forced=forced,
             missing=missing,
-            cost=best.total / _MICRO,
-            batch=batch.total / _MICRO,
+            cost=best.total / MICRO,
+            batch=batch.total / MICRO,
             why=_why(best, batch, missing, self._missing(batch), forced=forced),
             planned=planned,
         )

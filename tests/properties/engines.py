@@ -80,7 +80,7 @@ class SailEngine:
     """A session of Sail, over Spark Connect.
 
     A query brings the tables that it names with it, in one message: to make each a view first is a
-    message for each, and was half of the time of a generated day.
+    message for each, and was an eighth of the time of a generated day.
     """
 
     def __init__(self, session: Any) -> None:

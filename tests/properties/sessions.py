@@ -27,7 +27,8 @@ def sail_session() -> Any:
 
     _, port = _sail_server().listening_address
     channel = DefaultChannelBuilder(f"sc://127.0.0.1:{port}")
-    # Otherwise each query starts a thread that waits for its answer: a third of a small query.
+    # Otherwise each query starts a thread that waits for its answer: a third of a small query
+    # where the cores are busy.
     channel.setChannelOption(ChannelOptions.SingleThreadedUnaryStream, 1)
     session = SparkSession.builder.channelBuilder(channel).create()
     session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with

@@ -125,12 +125,13 @@ def past_days(folder: Path, **changes: Any) -> PastDays:
     return days
 
 
-def ledger(days: PastDays, day: dt.date, wall_s: float = 600.0) -> None:
-    """One batch run of 100 estimated CPU seconds."""
+def ledger(days: PastDays, day: dt.date, wall_s: float = 600.0, weight: float = 1.0) -> None:
+    """One batch run of 100 estimated CPU seconds at a price."""
     found = LedgerEntry(
-        report="totals", day=day.isoformat(), generation="1", run=4, weight=1.0,
-        estimated_cost=10**8, batch_cost=10**8, executor_cpu_s=0.0, process_cpu_s=0.0,
-        wall_s=wall_s, arrived=(("orders", 480),), state_bytes=0, committed_at="",
+        report="totals", day=day.isoformat(), generation="1", run=4, weight=weight,
+        estimated_cost=10**8, batch_cost=round(10**8 * weight), executor_cpu_s=0.0,
+        process_cpu_s=0.0, wall_s=wall_s, arrived=(("orders", 480),), state_bytes=0,
+        committed_at="",
     )  # fmt: skip
     days.store.put(history_key(Generation("totals", day.isoformat(), "1"), 4), encode(found))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from include.days.choosing import Decision, NothingToChooseError, choose_day
+from include.days.choosing import Decision, NothingToChooseError, _Choosing, choose_day
 from include.days.handle import Day
 from include.days.prepare import prepare_run
 from include.days.run_times import own_times, read_times, store_times
@@ -140,6 +140,14 @@ def test_where_batch_is_too_slow_early_runs_are_opened_whatever_they_cost(past):
     calm = replace(past.spec, deadline="40:00")
     past.spec = calm
     assert not choose(opened(past), 0).forced
+
+
+def test_what_a_batch_takes_does_not_depend_on_its_price(past):
+    """100 CPU seconds at a fifth of the price are 20 in the ledger."""
+    for back in (3, 2, 1):
+        ledger(past, ago(back), weight=0.2)
+    asked = Decision(before=1, now=at(0), retries=ONCE)
+    assert _Choosing(opened(past), asked)._batch_s == pytest.approx(100.0)
 
 
 def test_the_final_run_waits_for_a_lower_price_and_not_beyond_what_is_safe(past):

@@ -12,6 +12,7 @@ from include.days.safe_start import (
     AROUND_S,
     needed_for,
     read_safe_start,
+    remaining_cost,
     safe_start,
 )
 from include.days.wall_forecast import SAFETY, START_S, WallForecast
@@ -146,17 +147,37 @@ def test_it_follows_the_plans_and_the_ledger_of_a_day(tmp_path, store_uri) -> No
     assert [run.opened for run in planned.runs] == [True, True]
     # Nothing is committed: what the early run would have done is the final run's.
     before = read_safe_start(day, ONCE)
-    whole = min(sum(run.estimated_cost for run in planned.runs), planned.batch_cost) / 1e6
-    assert before.wall_s == START_S + SAFETY * whole / case.spec.policy.cores
+    # Early work was asked for: of a tiny day the final run alone is dearer than batch.
+    most = max(planned.batch_run_cost, planned.runs[-1].estimated_cost)
+    whole = min(sum(run.estimated_cost for run in planned.runs), most) / 1e6
+    assert before.wall_s == pytest.approx(START_S + SAFETY * whole / case.spec.policy.cores)
     case.commit(first)
     after = read_safe_start(day, ONCE)
     rest = planned.runs[-1].estimated_cost / 1e6
-    assert after.wall_s == START_S + SAFETY * rest / case.spec.policy.cores < before.wall_s
+    assert after.wall_s == START_S + SAFETY * rest / case.spec.policy.cores <= before.wall_s
     second = case.prepare(generation, 2)  # enters run 1 in the ledger
     case.commit(second)
     record_history(day, day.chain())
     known = read_safe_start(day, ONCE)
     assert "from the last run in the ledger" in known.why
+
+
+def test_what_is_left_is_never_more_than_batch_whatever_the_price_of_the_final_run(tmp_path):
+    case = DayCase(tmp_path, (tmp_path / "store").as_uri())
+    case.deliver("1", *((k % 5, k) for k in range(2000)))
+    planned = case.prepare(case.open(), 1).result.plan
+    early, final = planned.runs
+    dear = replace(final, estimated_cost=planned.batch_cost)
+    for weight in (1.0, 0.25):
+        priced = replace(
+            planned,
+            runs=(early, replace(dear, weight=weight)),
+            batch_cost=round(planned.batch_cost * weight),
+        )
+        assert priced.batch_run_cost == pytest.approx(planned.batch_cost)
+        assert remaining_cost(priced, 0) == pytest.approx(planned.batch_cost / 1e6)
+        less = replace(priced, runs=(early, replace(priced.runs[1], estimated_cost=1)))
+        assert remaining_cost(less, 0) == pytest.approx((early.estimated_cost + 1) / 1e6)
 
 
 def test_a_policy_that_cannot_be_met_is_refused() -> None:

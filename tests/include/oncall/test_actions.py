@@ -60,7 +60,7 @@ def test_a_plan_gives_the_price_and_the_forecast(case):
     found = told(case, at(12, 5), airflow(run_1_run="failed"))
     text = " ".join(found["batch"].does)
     plan = case.read().plan
-    assert f"by estimate {plan.batch_cost / 1e6:,.1f} CPU s where the newest plan has" in text
+    assert f"by estimate {plan.batch_run_cost / 1e6:,.1f} CPU s where the newest plan has" in text
     assert "Forecast: published at 12:0" in text
     assert "before the deadline" in text
     late = " ".join(told(case, at(31))["batch"].does)
