@@ -119,12 +119,25 @@ def publish_result(day: Day, *, now: datetime, run: int | None = None) -> Pointe
             return _without_state(there, lost)
     day.refuse_closed()
     chain, result = _with_result(day, run)
+    _refuse_part_of_day(day, run)
     _refuse_critical(day.spec, chain)
     backoff = Backoff(pointer_key(at.report, at.day))
     while (moved := _try_to_publish(day, chain, result, now)) is None:
         backoff.wait()
     record_history(day, chain)  # also if the pointer was there: a kill may have come between
     return moved
+
+
+def _refuse_part_of_day(day: Day, run: int) -> None:
+    """Raise if what is the final run now was an early one when it was made: it read what had come
+    until then, and nobody may take that for the whole day."""
+    if day.is_final(run) and not read_manifest(day.store, day.at, run).final:
+        raise NotPublishedError(
+            f"run {run} of {day.at.report}, {day.at.day}, is the final one now, and was an early "
+            "one when it was made: the report had more runs then",
+            hint="Its run times were edited during the day. Clear the day: a new generation "
+            "starts.",
+        )
 
 
 def _try_to_publish(

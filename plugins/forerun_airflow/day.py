@@ -9,16 +9,20 @@ first one, so that a day does not change under a run that goes past midnight.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowSkipException,
+)
 
 from include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the tasks' clock
-from include.reports.clock import parse_day
-from include.reports.spec import ReportSpec
+from include.reports.clock import parse_day, parse_time
+from include.reports.spec import ReportSpec, RunTime
 from planner.errors import ForerunError, RequestError
 
 if TYPE_CHECKING:
@@ -38,12 +42,16 @@ class OpenedDay:
     ``progressive`` (all that can be done early, in every run, late or not), ``single``
     (straight to the final run) or ``batch`` (that, with the user's own text).
     ``dry_run``: the generation is only the one that would be opened, see :meth:`of`.
+    ``runs``: of a report of a group, the clock times of its runs with their weights as of when the
+    day was opened. Reports that join or leave the group give it other runs, and the numbers under
+    which a day has committed runs must not change their meaning. Empty outside of groups.
     """
 
     day: str
     generation: str
     mode: str
     dry_run: bool
+    runs: tuple[tuple[str, float], ...] = ()
 
     @property
     def date(self) -> date:
@@ -54,8 +62,37 @@ class OpenedDay:
         gets there."""
         from include.days.handle import Day
 
-        day = Day.of(store_uri(spec), spec, self.date, self.generation)
+        day = Day.of(store_uri(spec), self.as_opened(spec), self.date, self.generation)
         return day.imagined() if self.dry_run else day
+
+    def as_opened(self, spec: ReportSpec) -> ReportSpec:
+        """The report as it is now, with the runs that its day was opened with."""
+        if not self.runs or self._seconds == _seconds(run.at for run in spec.policy.runs):
+            return spec
+        runs = tuple(RunTime(at=at, weight=weight) for at, weight in self.runs)
+        numbers = (self.run_of(spec, run) for run in spec.policy.results_at)
+        results = tuple(number for number in numbers if number is not None)
+        return replace(spec, policy=replace(spec.policy, runs=runs, results_at=results))
+
+    def run_of(self, spec: ReportSpec, run: int) -> int | None:
+        """The number that a run of the report, as it is now, has in this day: of the final run that
+        of the day's, of an early one that of the day's run at the same time. None if the day has
+        none then."""
+        if not self.runs:
+            return run
+        if run == spec.runs:
+            return len(self.runs)
+        at = parse_time(spec.policy.runs[run - 1].at, "a run").seconds
+        early = self._seconds[:-1]
+        return early.index(at) + 1 if at in early else None
+
+    @property
+    def _seconds(self) -> list[int]:
+        return _seconds(at for at, _ in self.runs)
+
+
+def _seconds(times: Iterable[str]) -> list[int]:
+    return [parse_time(at, "a run").seconds for at in times]
 
 
 def store_uri(spec: ReportSpec) -> str:
@@ -106,8 +143,27 @@ def opened_day(context: Any, task_id: str) -> OpenedDay:
     return OpenedDay(**record)
 
 
+class TaskOfRun(Protocol):
+    """A task about one run of a report, whose day the task ``day_task`` has opened."""
+
+    spec: ReportSpec
+    run: int
+    day_task: str
+
+
+def opened_for(task: TaskOfRun, context: Any) -> OpenedDay:
+    """Return what the first task of the DAG run decided, and let ``task`` be about the run that the
+    day has in place of its own (:meth:`OpenedDay.run_of`). Skips where the day has none."""
+    opened = opened_day(context, task.day_task)
+    run = opened.run_of(task.spec, task.run)
+    if run is None:
+        raise AirflowSkipException("this run is newer than the day: the next day has it")
+    task.spec, task.run = opened.as_opened(task.spec), run
+    return opened
+
+
 def as_xcom(day: OpenedDay) -> dict[str, object]:
-    return asdict(day)
+    return {name: value for name, value in asdict(day).items() if name != "runs" or value}
 
 
 @contextlib.contextmanager

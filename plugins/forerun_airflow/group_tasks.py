@@ -35,7 +35,7 @@ Missing = dict[str, list[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A member whose day is open, and its run at the time point."""
+    """A member whose day is open, and the day's run at the time point."""
 
     member: GroupMember
     day: OpenedDay
@@ -43,7 +43,16 @@ class _Opened:
 
     @property
     def is_final(self) -> bool:
-        return self.run == self.member.spec.runs
+        return self.run == self.day.as_opened(self.member.spec).runs
+
+    @property
+    def points(self) -> tuple[int, ...]:
+        """The group's time point of each of the day's runs; of those at times that the group no
+        longer has, numbers below 1."""
+        spec, day = self.member.spec, self.day
+        now = {day.run_of(spec, run): point for run, point in enumerate(self.member.points, 1)}
+        runs = day.as_opened(spec).runs
+        return tuple(now.get(run, run - runs) for run in range(1, runs + 1))
 
 
 class _AtPoint(RepeatableOperator):
@@ -77,8 +86,11 @@ class _AtPoint(RepeatableOperator):
         for member in self.group.members:
             run = member.run_at(self.point)
             record = context["ti"].xcom_pull(task_ids=self.day_tasks[member.spec.name])
-            if run is not None and record:
-                yield _Opened(member, OpenedDay(**record), run)
+            if run is None or not record:
+                continue
+            day = OpenedDay(**record)
+            if (number := day.run_of(member.spec, run)) is not None:
+                yield _Opened(member, day, number)
 
 
 def _is_left_out(one: _Opened) -> bool:
@@ -250,7 +262,7 @@ def _asking(one: _Opened, ready: Missing) -> MemberRun:
 
     spec = one.member.spec
     return MemberRun(
-        points=one.member.points,
+        points=one.points,
         ask=partial(_ask, one, [(source, what) for source, what in ready.get(spec.name, [])]),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
+from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
 from forerun_airflow.retries import RepeatableOperator
 from include.reports.spec import ReportSpec
 
@@ -30,7 +30,7 @@ class CheckResult(RepeatableOperator):
     def execute(self, context: Any) -> list[str]:
         from include.days.prepare import read_findings
 
-        opened = opened_day(context, self.day_task)
+        opened = opened_for(self, context)
         if opened.dry_run:
             raise AirflowSkipException("a dry run has no result")
         with explained():
@@ -71,7 +71,7 @@ class PublishReport(RepeatableOperator):
     def execute(self, context: Any) -> dict[str, object]:
         from include.days.prepare import OvertakenError, publish_result
 
-        opened = opened_day(context, self.day_task)
+        opened = opened_for(self, context)
         with explained():
             try:
                 pointer = publish_result(opened.of(self.spec), now=utc_now(), run=self.run)

@@ -19,7 +19,14 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun_airflow.choosing import times_of
-from forerun_airflow.day import OpenedDay, explained, opened_day, store_uri, utc_now
+from forerun_airflow.day import (
+    OpenedDay,
+    explained,
+    opened_day,
+    opened_for,
+    store_uri,
+    utc_now,
+)
 from forerun_airflow.retries import RepeatableOperator
 from forerun_airflow.tasks import prepared_run
 from include.engines import engine_spec
@@ -134,6 +141,7 @@ class SubmitRun(SubmitApplication):
             raise AirflowFailException(f"run {self.run} was not planned: see {self.plan_task}")
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
+        opened_for(self, context)
         self._refuse_late_try(context)
         plan_uri = self._as_batch(context) or str(planned["plan"])
         self.make_ready(store_uri(self.spec), tiny=bool(planned["tiny"]))

@@ -16,7 +16,7 @@ from forerun_airflow.day import (
     choose_mode,
     explained,
     final_task_of,
-    opened_day,
+    opened_for,
     report_date,
     store_uri,
     trigger_of,
@@ -98,8 +98,13 @@ class OpenDay(RepeatableOperator):
                 params.get("mode") or "auto", context["dag_run"].run_type, self.spec, day, now
             )
             handle = self._imagined(day, now) if dry_run else self._opened(context, day, now, mode)
+        runs = tuple((run.at, run.weight) for run in self.spec.policy.runs) if self.group else ()
         opened = OpenedDay(
-            day=day.isoformat(), generation=handle.at.generation, mode=mode, dry_run=dry_run
+            day=day.isoformat(),
+            generation=handle.at.generation,
+            mode=mode,
+            dry_run=dry_run,
+            runs=runs,
         )
         if is_choosing(handle, opened):
             retries = retries_of(self, final_task_of(self.task_id, self.spec))
@@ -167,7 +172,7 @@ class PlanRun(RepeatableOperator):
     def execute(self, context: Any) -> dict[str, object]:
         from include.days.safe_start import read_safe_start
 
-        opened = opened_day(context, self.day_task)
+        opened = opened_for(self, context)
         with explained():
             incomplete = self._incomplete(context, opened)
             prepared = self._in_time(opened, incomplete)

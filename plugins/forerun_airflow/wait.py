@@ -18,7 +18,7 @@ from forerun_airflow.choosing import (
     times_of,
     until,
 )
-from forerun_airflow.day import OpenedDay, explained, opened_day, utc_now
+from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
 from include.days.instructions import Instruction, Told, next_instruction, read_told
@@ -74,7 +74,7 @@ class WaitForRun(RepeatableOperator):
         return self._wait(context)
 
     def _wait(self, context: Any) -> Incomplete:
-        opened = opened_day(context, self.day_task)
+        opened = opened_for(self, context)
         with explained():
             try:
                 return self._look(context, opened)

@@ -210,7 +210,9 @@ def submitting(**more):
 
 def test_a_missing_spark_connection_is_not_a_yarn_cluster():
     with pytest.raises(AirflowFailException, match="no Airflow connection no_such_spark"):
-        submitting(conn_id="no_such_spark").execute(context({"run_1.plan": PLANNED}))
+        submitting(conn_id="no_such_spark").execute(
+            context({"run_1.plan": PLANNED, "open_day": OPENED})
+        )
 
 
 def test_python_drivers_that_standalone_does_not_run(monkeypatch):
@@ -219,7 +221,9 @@ def test_python_drivers_that_standalone_does_not_run(monkeypatch):
     connection = {"conn_type": "spark", "host": "spark://h", "port": 7077, "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_STANDALONE", json.dumps(connection))
     with pytest.raises(AirflowFailException, match="standalone runs no Python driver") as caught:
-        submitting(conn_id="standalone").execute(context({"run_1.plan": PLANNED}))
+        submitting(conn_id="standalone").execute(
+            context({"run_1.plan": PLANNED, "open_day": OPENED})
+        )
     assert "hint: leave deploy-mode out" in str(caught.value)
 
 

@@ -66,6 +66,16 @@ def test_the_pointer_says_that_a_version_is_early_and_over_what(tmp_path, store_
     assert publish(case, generation, 1) == pointer
 
 
+def test_an_early_run_that_an_edit_makes_the_final_one_is_not_taken_for_the_whole_day(case):
+    generation = case.open()
+    do(case, generation, 1)
+    do(case, generation, 2)
+    case.runs, case.results_at = 2, (1,)
+    with pytest.raises(NotPublishedError, match="was an early one when it was made"):
+        publish(case, generation)
+    assert read_pointer(case.store, "totals", DAY) is None
+
+
 def test_the_final_result_takes_the_place_of_early_ones(case):
     generation = case.open()
     versions = []
