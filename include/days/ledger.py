@@ -29,7 +29,7 @@ def record_history(day: Day, chain: Sequence[RunCommit]) -> None:
     for commit in (*chain, *gave_up):
         key = history_key(day.at, commit.run)
         if day.store.find(key) is None:
-            day.store.put_if_absent(key, encode(_entry(day, commit)))
+            day.store.put_if_absent(key, encode(entry_of(day, commit)))
 
 
 def read_history(
@@ -54,7 +54,8 @@ def _read(store: StoreReader, key: str) -> LedgerEntry | None:
         return None
 
 
-def _entry(day: Day, commit: RunCommit) -> LedgerEntry:
+def entry_of(day: Day, commit: RunCommit) -> LedgerEntry:
+    """The entry of a run, by its commit or by what it had done when it gave up."""
     store = day.store
     planned = decode_plan(store.get(commit.plan))
     manifest = read_manifest(store, day.at, commit.run)

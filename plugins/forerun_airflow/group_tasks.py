@@ -21,12 +21,15 @@ from forerun_airflow.day import OpenedDay, explained, final_task_of, store_uri, 
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.submit import SubmitApplication
 from forerun_airflow.tasks import DRY_RUN, METHODS, explanation
+from forerun_airflow.telling import skipping, tell_planned, telling_how_runs_end
 from include.reports.group import GroupMember, ReportGroup
 from include.state.store import StoreDownError
 
 if TYPE_CHECKING:
+    from include.days.handle import Day
     from include.days.prepare import AskedRun, PreparedRun
     from include.days.prepare_group import MemberRun, PreparedGroup
+    from include.telemetry.events import Part
 
 _SKIPS_EARLY = ("single", "batch")
 Missing = dict[str, list[tuple[str, str]]]
@@ -53,6 +56,11 @@ class _Opened:
         now = {day.run_of(spec, run): point for run, point in enumerate(self.member.points, 1)}
         runs = day.as_opened(spec).runs
         return tuple(now.get(run, run - runs) for run in range(1, runs + 1))
+
+    @property
+    def handle(self) -> Day:
+        """The member's day in its store."""
+        return self.day.of(self.member.spec)
 
 
 class _AtPoint(RepeatableOperator):
@@ -143,17 +151,22 @@ class WaitForPoint(_AtPoint):
         opened = self.wanted(opened)
         finals = [one for one in opened if one.is_final]
         if not finals:
-            self._skip_early(first, now, moments)
+            self._skip_early(opened, now, moments)
         if now < moments[self.point - 1]:
             self.log.info("time point %d is at %s", self.point, moments[self.point - 1])
             self._defer_until(moments[self.point - 1])
         return self._complete(context, finals, now)
 
-    def _skip_early(self, day: OpenedDay, now: datetime, moments: tuple[datetime, ...]) -> None:
-        if day.mode in _SKIPS_EARLY:
-            raise AirflowSkipException(f"the day goes straight to the final runs ({day.mode})")
-        if day.mode == "auto" and now >= moments[self.point]:
-            raise AirflowSkipException("the next time point has come already")
+    def _skip_early(
+        self, opened: list[_Opened], now: datetime, moments: tuple[datetime, ...]
+    ) -> None:
+        mode, why = opened[0].day.mode, ""
+        if mode in _SKIPS_EARLY:
+            why = f"the day goes straight to the final runs ({mode})"
+        elif mode == "auto" and now >= moments[self.point]:
+            why = "the next time point has come already"
+        if why:
+            raise skipping([(one.handle, one.run) for one in opened], why)
 
     def _complete(self, context: Any, finals: list[_Opened], now: datetime) -> Missing:
         from include.sources.completeness import find_missing
@@ -222,6 +235,8 @@ class PlanPoint(_AtPoint):
                 self.log.error("%s is left to itself: %s", one.member.spec.name, run)
             else:
                 self.log.info("%s: %s %s", one.member.spec.name, run.plan_uri, run.skip_reason)
+                if not one.day.dry_run:
+                    tell_planned(one.handle, run)
         if prepared.plan is not None:
             share = prepared.plan.cost / prepared.plan.batch if prepared.plan.batch else 1.0
             self.log.info(
@@ -303,4 +318,15 @@ class SubmitPoint(SubmitApplication):
         store = store_uri(self.group.reports[0])
         self.make_ready(store, tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-at-{self.point}"
-        self.submit(context, planned["plans"])
+        with telling_how_runs_end(lambda: [self._run_of(plan) for plan in planned["plans"]]):
+            self.submit(context, planned["plans"])
+
+    def _run_of(self, plan_uri: str) -> tuple[Day, int, Part]:
+        """The day and the run that a stored plan is of, and which part of the day the run is."""
+        from include.days.handle import Day
+        from include.days.stored_plan import StoredPlan
+
+        stored = StoredPlan.read(plan_uri)
+        specs = {spec.name: spec for spec in self.group.reports}
+        day, run = Day(stored.store, specs[stored.at.report], stored.at), stored.plan.current
+        return day, run, "early" if run < len(stored.plan.runs) else "final"

@@ -8,6 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
 from forerun_airflow.retries import RepeatableOperator
+from forerun_airflow.telling import tell_published
 from include.reports.spec import ReportSpec
 
 
@@ -73,8 +74,9 @@ class PublishReport(RepeatableOperator):
 
         opened = opened_for(self, context)
         with explained():
+            day = opened.of(self.spec)
             try:
-                pointer = publish_result(opened.of(self.spec), now=utc_now(), run=self.run)
+                pointer = publish_result(day, now=utc_now(), run=self.run)
             except OvertakenError as error:
                 raise AirflowSkipException(error.message) from None
         for source, what in pointer.incomplete:
@@ -94,4 +96,5 @@ class PublishReport(RepeatableOperator):
         for asset in self.outlets:
             context["outlet_events"][asset].extra = record
         self.log.info("published %s rows at %s", pointer.rows, pointer.folder)
+        tell_published(day, pointer)
         return record

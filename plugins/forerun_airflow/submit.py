@@ -29,10 +29,12 @@ from forerun_airflow.day import (
 )
 from forerun_airflow.retries import RepeatableOperator
 from forerun_airflow.tasks import prepared_run
+from forerun_airflow.telling import telling_how_runs_end
 from include.engines import engine_spec
 from include.machine.jvm import spark_submit
 from include.reports.spark_conf import check_spark_conf
 from include.reports.spec import ReportSpec
+from include.telemetry.events import Part
 from planner.errors import ForerunError
 
 JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
@@ -141,11 +143,19 @@ class SubmitRun(SubmitApplication):
             raise AirflowFailException(f"run {self.run} was not planned: see {self.plan_task}")
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
-        opened_for(self, context)
+        opened = opened_for(self, context)
+        part: Part = "early" if self.run < self.spec.runs else "final"
         self._refuse_late_try(context)
         plan_uri = self._as_batch(context) or str(planned["plan"])
         self.make_ready(store_uri(self.spec), tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
+        with telling_how_runs_end(lambda: [(opened.of(self.spec), self.run, part)]):
+            self._submit_run(context, plan_uri)
+        if self.run < self.spec.runs:
+            with explained():
+                self._look_at_early_run(plan_uri)
+
+    def _submit_run(self, context: Any, plan_uri: str) -> None:
         try:
             self.submit(context, [plan_uri], "--run", str(self.run))
         except AirflowException:
@@ -153,9 +163,6 @@ class SubmitRun(SubmitApplication):
             if not again:
                 raise
             self.submit(context, [again], "--run", str(self.run))
-        if self.run < self.spec.runs:
-            with explained():
-                self._look_at_early_run(plan_uri)
 
     def _refuse_late_try(self, context: Any) -> None:
         """An early run that has failed is not tried again into the time of the next one: that

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.sdk.exceptions import AirflowSkipException
-
 from forerun_airflow.choosing import choose_again, is_choosing
 from forerun_airflow.day import (
     OPEN_DAY,
@@ -23,6 +21,7 @@ from forerun_airflow.day import (
     utc_now,
 )
 from forerun_airflow.retries import RepeatableOperator, retries_of
+from forerun_airflow.telling import skipping, tell_planned
 from include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:
@@ -63,8 +62,8 @@ def prepared_run(
     day = opened.of(spec)
     told = read_told(day.store, day.at)
     if run < spec.runs and told.skips_early:
-        raise AirflowSkipException(f"early runs are skipped: {told.skips_early.text}")
-    return prepare_run(
+        raise skipping([(day, run)], f"early runs are skipped: {told.skips_early.text}")
+    prepared = prepare_run(
         day,
         run,
         method="batch" if batch or told.batch else METHODS.get(opened.mode, "auto"),
@@ -72,6 +71,9 @@ def prepared_run(
         share=share,
         incomplete=incomplete,
     )
+    if not opened.dry_run:
+        tell_planned(day, prepared)
+    return prepared
 
 
 class OpenDay(RepeatableOperator):

@@ -20,6 +20,7 @@ from forerun_airflow.choosing import (
 )
 from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
+from forerun_airflow.telling import skipping
 from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
 from include.days.instructions import Instruction, Told, next_instruction, read_told
 from include.reports.spec import ReportSpec, encode_report
@@ -139,18 +140,22 @@ class WaitForRun(RepeatableOperator):
         if self.run == self.spec.runs:
             return final
         if max(start, utc_now()) >= final:
-            raise AirflowSkipException("the final run is due before this one")
+            raise self._skipped(opened, "the final run is due before this one")
         return start
 
     def _skip_early(self, opened: OpenedDay, told: Told, now: datetime, times: RunTimes) -> None:
         if told.skips_early:
-            raise AirflowSkipException(f"early runs are skipped: {told.skips_early.text}")
+            raise self._skipped(opened, f"early runs are skipped: {told.skips_early.text}")
         if opened.mode in ("single", "batch"):
-            raise AirflowSkipException(f"the day goes straight to the final run ({opened.mode})")
+            raise self._skipped(opened, f"the day goes straight to the final run ({opened.mode})")
         if times.starts[self.run - 1] is None:
-            raise AirflowSkipException(f"schedule {times.number} has no run in this slot")
+            raise self._skipped(opened, f"schedule {times.number} has no run in this slot")
         if opened.mode == "auto" and now >= times.after(self.run):
-            raise AirflowSkipException("the time of the next run has come already")
+            raise self._skipped(opened, "the time of the next run has come already")
+
+    def _skipped(self, opened: OpenedDay, why: str) -> AirflowSkipException:
+        """What skips this early run, which is told."""
+        return skipping([(opened.of(self.spec), self.run)], why)
 
     def _as_told(
         self, context: Any, opened: OpenedDay, told: Instruction, now: datetime

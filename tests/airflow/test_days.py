@@ -87,7 +87,7 @@ def days(airflow_home, tmp_path_factory):
     del os.environ["FORERUN_TEST_ROOT"], os.environ["AWS_SECRET_ACCESS_KEY"]
 
 
-def test_a_progressive_day_on_spark(days, capfd):
+def test_a_progressive_day_on_spark(days, capfd, caplog):
     states = days.test("on_spark", run_conf={"mode": "progressive"})
     assert set(states.values()) == {"success"}, states
     assert days.result("on_spark") == EXPECTED
@@ -97,6 +97,8 @@ def test_a_progressive_day_on_spark(days, capfd):
     logged = "".join(capfd.readouterr())
     assert "spark-submit" in logged
     assert SECRET not in logged
+    for said in ('"event": "planned"', '"outcome": "committed"', '"event": "published"'):
+        assert said in caplog.text
     assert not any(SECRET in path.read_text(errors="replace") for path in days.root.rglob("*.json"))
 
 

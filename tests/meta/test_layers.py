@@ -61,7 +61,10 @@ ROOMS = {
         "tvr", "stats", "search", "rules", "sql", "sampling", "gc_pause", "temporal",
         "materialize", "checks", "stages", "result", "api", "report_group", "schedule", "explain",
     ),
-    "include": ("reports", "machine", "state", "sources", "days", "oncall", "verify", "engines"),
+    "include": (
+        "reports", "machine", "state", "sources", "days", "oncall", "telemetry", "verify",
+        "engines",
+    ),
 }  # fmt: skip
 
 

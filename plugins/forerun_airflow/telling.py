@@ -1,0 +1,96 @@
+"""Tells logs and metrics what happens to a report's day. Nothing here fails or holds up a task.
+
+Metrics go where the deployment sends Airflow's own: StatsD or OpenTelemetry, by ``[metrics]`` of
+its configuration.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.observability import stats
+
+from include.telemetry.events import Event, Part, line
+from include.telemetry.metrics import Sample, samples
+
+if TYPE_CHECKING:
+    from include.days.handle import Day
+    from include.days.prepare import PreparedRun
+    from include.state.pointers import Pointer
+
+_LOG = logging.getLogger("forerun.events")
+
+
+def tell(event: Event) -> None:
+    """Write the line of an event into the log, and send its samples."""
+    _LOG.info("%s", line(event))
+    for sample in samples(event):
+        _send(sample)
+
+
+@contextlib.contextmanager
+def harmless() -> Iterator[None]:
+    """Whatever goes wrong in telling is a warning: the report is what counts."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - of the store, of a metrics client, of our own
+        _LOG.warning("not told to logs and metrics: %s: %s", type(error).__name__, error)
+
+
+def tell_planned(day: Day, prepared: PreparedRun) -> None:
+    """Tell the decision of a plan."""
+    with harmless():
+        from include.telemetry.read_events import planned
+
+        if (event := planned(day, prepared)) is not None:
+            tell(event)
+
+
+def tell_published(day: Day, pointer: Pointer) -> None:
+    """Tell what was published."""
+    with harmless():
+        from include.telemetry.read_events import published
+
+        tell(published(day, pointer))
+
+
+def skipping(runs: Sequence[tuple[Day, int]], why: str) -> AirflowSkipException:
+    """Tell that runs are left out; return what to raise, so that their task is skipped."""
+    with harmless():
+        from include.telemetry.read_events import skipped
+
+        for day, run in runs:
+            tell(skipped(day, run, why))
+    return AirflowSkipException(why)
+
+
+@contextlib.contextmanager
+def telling_how_runs_end(runs: Callable[[], Sequence[tuple[Day, int, Part]]]) -> Iterator[None]:
+    """Tell how the runs end whose application is submitted inside of this; ``runs`` says which they
+    are. Those that were committed before were told then."""
+    left: list[tuple[Day, int, Part]] = []
+    with harmless():
+        left = [(day, run, part) for day, run, part in runs() if day.commit(run) is None]
+    try:
+        yield
+    finally:
+        with harmless():
+            from include.telemetry.read_events import run_ended
+
+            for day, run, part in left:
+                tell(run_ended(day, run, part))
+
+
+def _send(sample: Sample) -> None:
+    name, tags = sample.metric.name, dict(sample.tags)
+    if sample.metric.kind == "counter":
+        stats.incr(name, round(sample.value), tags=tags)
+    elif sample.metric.kind == "gauge":
+        stats.gauge(name, sample.value, tags=tags)
+    else:
+        stats.timing(name, timedelta(seconds=sample.value), tags=tags)
