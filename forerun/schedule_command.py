@@ -1,4 +1,5 @@
-"""``forerun schedule``: plan a night of reports under one ceiling, or simulate it."""
+"""``forerun schedule``: plan a night of reports under one ceiling, or simulate it; what it says of
+the cluster of a store is in :mod:`forerun.cluster_command`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from forerun import console, shown_night
+from forerun import cluster_command, console, shown_night
 from forerun.night_file import Night, read_night
 from forerun.night_picture import course_picture, page, plan_picture
 from forerun.simulated_night import Surprises
@@ -36,7 +37,8 @@ schedule_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="When the reports of a night run, under one ceiling. `forerun schedule NIGHT` plans, "
-    "`forerun schedule simulate NIGHT` runs it with a virtual clock.",
+    "`forerun schedule simulate NIGHT` runs it with a virtual clock; `show`, `stop` and `resume` "
+    "are about the cluster of a store.",
 )
 
 NightFile = Annotated[
@@ -153,6 +155,9 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     else:
         shown_night.show_course(given, course, plain)
     return int(bool(course.missed))
+
+
+cluster_command.add_to(schedule_app)  # after the two that are meant where none is named
 
 
 def _planned(night: Night) -> NightPlan:

@@ -22,6 +22,10 @@
     fences/<report>/<day>.json
     specs/<report>/<digest>.json
     prices/spark.json
+    clusters/<cluster>/cluster.json
+    clusters/<cluster>/stop.json
+    clusters/<cluster>/slots.json
+    clusters/<cluster>/wanted/<token>.json
     index/savings/<report>.json
 """
 
@@ -259,6 +263,43 @@ def savings_index_key(report: str) -> str:
     """Return the key of what a report's ledger says in short, for pages. It may be deleted: it is
     made again from the ledger."""
     return f"index/savings/{part(report, 'report')}.json"
+
+
+CLUSTERS_FOLDER = "clusters"
+"""Has a folder for each cluster that a DAG of the store has named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterKeys:
+    """The keys of a cluster. Clean-up leaves them: they are small."""
+
+    cluster: str
+
+    @property
+    def folder(self) -> str:
+        return f"{CLUSTERS_FOLDER}/{part(self.cluster, 'cluster')}"
+
+    @property
+    def declared(self) -> str:
+        """The cluster as it was declared last."""
+        return f"{self.folder}/cluster.json"
+
+    @property
+    def stop(self) -> str:
+        return f"{self.folder}/stop.json"
+
+    @property
+    def slots(self) -> str:
+        """Who holds cores now."""
+        return f"{self.folder}/slots.json"
+
+    @property
+    def wanted(self) -> str:
+        """The folder of who wants cores, or has them."""
+        return f"{self.folder}/wanted"
+
+    def request(self, token: str) -> str:
+        return f"{self.wanted}/{part(token, 'token')}.json"
 
 
 def clock_key(token: str) -> str:

@@ -1,7 +1,8 @@
 """The store as two protocols, reader and writer: bytes in, bytes out, keys relative to the root.
 
-A key is ``/``-separated, without a leading slash. What lies under a key is never changed, with two
-exceptions: records that :meth:`StoreWriter.put_if_match` moves on, and what clean-up deletes.
+A key is ``/``-separated, without a leading slash. What lies under a key is never changed, with
+these exceptions: records that :meth:`StoreWriter.put_if_match` moves on, what clean-up deletes, and
+requests for slots, which are put again to show that somebody still waits.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from forerun_airflow.assets import report_asset, warning_asset
 from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag, report_params
 from forerun_airflow.deadlines import deadline_alerts
 from forerun_airflow.group_builder import group_dag
+from include.reports.cluster import Blackout, Cluster
 from include.reports.expectations import Expectation, expect
 from include.reports.group import ReportGroup
 from include.reports.hours import Hours
@@ -36,8 +37,10 @@ from planner.contract.plan_v1 import ColumnSpec
 
 __all__ = [
     "AssetEvent",
+    "Blackout",
     "Choose",
     "ClockTime",
+    "Cluster",
     "ColumnSpec",
     "Expectation",
     "ExpectedCount",

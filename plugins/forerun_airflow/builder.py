@@ -28,6 +28,7 @@ from forerun_airflow.submit import SubmitRun
 from forerun_airflow.tasks import OpenDay, PlanRun
 from forerun_airflow.wait import WaitForRun
 from forerun_airflow.watching import WatchDay
+from include.reports.cluster import Cluster, under_cluster
 from include.reports.spec import ReportSpec, SpecError
 
 REPORTS = Path(__file__).resolve().parents[2] / "include" / "sql"
@@ -60,7 +61,7 @@ def _with_text(spec: ReportSpec) -> ReportSpec:
     return spec.with_sql(text)
 
 
-def add_report_tasks(
+def add_report_tasks(  # noqa: PLR0913 - the options of an author
     spec: ReportSpec,
     *,
     conn_id: str = "spark_default",
@@ -70,6 +71,7 @@ def add_report_tasks(
     poll: float = 30.0,
     notify: str = "",
     watch: bool = True,
+    cluster: Cluster | None = None,
 ) -> None:
     """Add the tasks of a report to the DAG or task group that is open.
 
@@ -83,13 +85,23 @@ def add_report_tasks(
     before the wait of run i (the demo lets data arrive there), ``poll`` is the number of seconds
     between looks for complete sources, ``notify`` the dotted path of a function that is called with
     an :class:`include.oncall.alerts.Alert` where somebody has to know; with ``watch`` false nobody
-    watches the deadline.
+    watches the deadline. ``cluster`` is what runs have to share: each waits for cores of it.
     """
-    opened = OpenDay(task_id=OPEN_DAY, spec=spec, trigger_rule=TriggerRule.ALL_SUCCESS)
+    spec = under_cluster(spec, cluster)
+    opened = OpenDay(
+        task_id=OPEN_DAY, spec=spec, cluster=cluster, trigger_rule=TriggerRule.ALL_SUCCESS
+    )
     refuse_defaults(opened)
     waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll)
     submitting = partial(
-        SubmitRun, task_id="run", spec=spec, conn_id=conn_id, engine=engine, spark_conf=spark_conf
+        SubmitRun,
+        task_id="run",
+        spec=spec,
+        conn_id=conn_id,
+        engine=engine,
+        spark_conf=spark_conf,
+        cluster=cluster,
+        poll=poll,
     )
     before: BaseOperator = opened
     for run in range(1, spec.runs + 1):
@@ -291,8 +303,8 @@ def progressive_dag(
     :class:`include.reports.spec.SpecError` for options that would break the report, or that nobody
     takes.
     """
-    spec = read_sql(spec)
     found = sort_options(options, holder=DAG, own=add_report_tasks)
+    spec = under_cluster(read_sql(spec), found.forerun.get("cluster"))
     form = report_params(mode, report_date)
     about = spec.description or f"Progressive report {spec.name}"
     with DAG(

@@ -31,12 +31,13 @@ from forerun_airflow.day import OPEN_DAY
 from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
 from forerun_airflow.options import sort_options
 from forerun_airflow.tasks import OpenDay
+from include.reports.cluster import Cluster, under_cluster
 from include.reports.group import GroupMember, ReportGroup
 
 BeforePoint = Callable[[int], BaseOperator]
 
 
-def add_group_tasks(
+def add_group_tasks(  # noqa: PLR0913 - the options of an author
     group: ReportGroup,
     *,
     conn_id: str = "spark_default",
@@ -46,6 +47,7 @@ def add_group_tasks(
     poll: float = 30.0,
     notify: str = "",
     watch: bool = True,
+    cluster: Cluster | None = None,
 ) -> None:
     """Add the tasks of a group to the DAG that is open.
 
@@ -56,11 +58,13 @@ def add_group_tasks(
     are those of :func:`forerun_airflow.builder.add_report_tasks`; ``before_point`` makes a task
     that comes before the wait of a time point.
     """
-    submitting = {"conn_id": conn_id, "engine": engine, "spark_conf": spark_conf}
+    group = replace(group, reports=tuple(under_cluster(one, cluster) for one in group.reports))
+    submitting: dict[str, Any] = {"conn_id": conn_id, "engine": engine, "spark_conf": spark_conf}
+    submitting |= {"cluster": cluster, "poll": poll}
     # Apart from what else is the report's: task groups must not depend on each other in a circle,
     # or Airflow's UI cannot show the DAG.
     with TaskGroup(group_id="open_days", prefix_group_id=False):
-        days = {one.spec.name: _open_day(one, group.name) for one in group.members}
+        days = {one.spec.name: _open_day(one, group.name, cluster) for one in group.members}
     own = {one.spec.name: TaskGroup(group_id=one.spec.name) for one in group.members}
     day_tasks = {name: task.task_id for name, task in days.items()}
     before: list[BaseOperator] = list(days.values())
@@ -87,11 +91,12 @@ def add_group_tasks(
             watching(member.spec, days[member.spec.name], notify)
 
 
-def _open_day(member: GroupMember, group: str) -> BaseOperator:
+def _open_day(member: GroupMember, group: str, cluster: Cluster | None) -> BaseOperator:
     opened = OpenDay(
         task_id=f"{member.spec.name}.{OPEN_DAY}",
         spec=member.spec,
         group=group,
+        cluster=cluster,
         trigger_rule=TriggerRule.ALL_SUCCESS,
     )
     refuse_defaults(opened)
@@ -130,6 +135,7 @@ def _at_point(
             **known,
             **submitting,
             plan_task=plan.task_id,
+            day_tasks=day_tasks,
             trigger_rule=TriggerRule.ALL_SUCCESS,
         )
     return [wait, plan, run]

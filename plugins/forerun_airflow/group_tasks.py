@@ -6,7 +6,7 @@ own tasks, which do what is missing: a member that fails, is late or is cleared 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -17,7 +17,14 @@ from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.assets import days_published
-from forerun_airflow.day import OpenedDay, explained, final_task_of, store_uri, utc_now
+from forerun_airflow.cores import WantedCores, joined, run_request
+from forerun_airflow.day import (
+    OpenedDay,
+    explained,
+    final_task_of,
+    store_uri,
+    utc_now,
+)
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.submit import SubmitApplication
 from forerun_airflow.tasks import DRY_RUN, METHODS, explanation
@@ -299,11 +306,20 @@ class SubmitPoint(SubmitApplication):
     nothing to do. It fails if one of the runs does: the others are committed, and are not done
     again when it is retried."""
 
-    def __init__(self, *, group: ReportGroup, point: int, plan_task: str, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        group: ReportGroup,
+        point: int,
+        plan_task: str,
+        day_tasks: Mapping[str, str],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.group = group
         self.point = point
         self.plan_task = plan_task
+        self.day_tasks = dict(day_tasks)
 
     def execute(self, context: Any) -> None:
         planned = context["ti"].xcom_pull(task_ids=self.plan_task)
@@ -316,10 +332,32 @@ class SubmitPoint(SubmitApplication):
         if again and until and utc_now() >= datetime.fromisoformat(until):
             raise AirflowFailException("not tried again: the next time point has come")
         store = store_uri(self.group.reports[0])
-        self.make_ready(store, tiny=bool(planned["tiny"]))
-        self.name = f"forerun-{context['ti'].dag_id}-at-{self.point}"
-        with telling_how_runs_end(lambda: [self._run_of(plan) for plan in planned["plans"]]):
-            self.submit(context, planned["plans"])
+        if self.cluster is not None:
+            with explained():
+                self.take_cores(store, self._wanted(context, planned["plans"], until))
+        try:
+            self.make_ready(store, tiny=bool(planned["tiny"]))
+            self.name = f"forerun-{context['ti'].dag_id}-at-{self.point}"
+            with telling_how_runs_end(lambda: [self._run_of(plan) for plan in planned["plans"]]):
+                self.submit(context, planned["plans"])
+        finally:
+            self.give_back_cores()
+
+    def _wanted(self, context: Any, plans: Sequence[str], until: str) -> WantedCores:
+        """What the application asks for, for the reports that it has plans of."""
+        finals = {
+            one.spec.name: final_task_of(self.day_tasks[one.spec.name], one.spec)
+            for one in self.group.members
+        }
+        requests = []
+        for plan in plans:
+            day, run, _ = self._run_of(plan)
+            retries = retries_of(self, finals[day.spec.name])
+            requests.append(run_request(day, run, context, retries))
+        return WantedCores(
+            request=joined(self.group.name, requests),
+            until=datetime.fromisoformat(until) if until else None,
+        )
 
     def _run_of(self, plan_uri: str) -> tuple[Day, int, Part]:
         """The day and the run that a stored plan is of, and which part of the day the run is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +19,22 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun_airflow.choosing import times_of
+from forerun_airflow.cores import HeldCores, WantedCores, take_cores, wanted_for
 from forerun_airflow.day import (
     OpenedDay,
     explained,
+    final_task_of,
     opened_day,
     opened_for,
     store_uri,
     utc_now,
 )
-from forerun_airflow.retries import RepeatableOperator
+from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.tasks import prepared_run
 from forerun_airflow.telling import telling_how_runs_end
 from include.engines import engine_spec
 from include.machine.jvm import spark_submit
+from include.reports.cluster import Cluster
 from include.reports.spark_conf import check_spark_conf
 from include.reports.spec import ReportSpec
 from include.telemetry.events import Part
@@ -50,7 +53,8 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
     Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
     worker, and ``spark_conf``, which is added to the configuration, takes no setting that can hold
     one. ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for
-    tests and small data.
+    tests and small data. With a ``cluster`` the task waits deferred for cores of it; it looks every
+    ``poll`` seconds.
     """
 
     ui_color = "#fdeee4"
@@ -61,6 +65,8 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         *,
         engine: str = "spark",
         spark_conf: dict[str, str] | None = None,
+        cluster: Cluster | None = None,
+        poll: float = 30.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -72,6 +78,31 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             **kwargs,
         )
         self.engine = engine_spec(engine).name
+        self.cluster = cluster
+        self.poll = poll
+        self._cores: HeldCores | None = None
+
+    def resume(self, context: Any, event: Any = None) -> None:  # noqa: ARG002
+        """After a wake-up call: whatever the event says, look again."""
+        self.execute(context)
+
+    def take_cores(self, store: str, wanted: WantedCores) -> None:
+        """Return when the task has the cores that it wants, else wait deferred."""
+        if self.cluster is not None:
+            self._cores = take_cores(self, self.cluster, store, wanted)
+
+    def give_back_cores(self) -> None:
+        """Let others have the cores, if the task has any."""
+        if self._cores is not None:
+            self._cores.end()
+
+    def end_application(self) -> None:
+        """End the application that is running: its cores are somebody else's."""
+        super().on_kill()
+
+    def on_kill(self) -> None:
+        super().on_kill()
+        self.give_back_cores()
 
     def make_ready(self, store: str, *, tiny: bool) -> None:
         """Prepare what every submission of this try has in common; ``store`` is the URI of the
@@ -136,6 +167,8 @@ class SubmitRun(SubmitApplication):
         self.day_task = day_task
         self.plan_task = plan_task
         self.run = run
+        # As the DAG has it: the day may have been opened by a report with other runs.
+        self.final_task = final_task_of(day_task, spec)
 
     def execute(self, context: Any) -> None:
         planned = context["ti"].xcom_pull(task_ids=self.plan_task)
@@ -144,8 +177,19 @@ class SubmitRun(SubmitApplication):
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
         opened = opened_for(self, context)
-        part: Part = "early" if self.run < self.spec.runs else "final"
         self._refuse_late_try(context)
+        if self.cluster is not None:
+            with explained():
+                retries = retries_of(self, self.final_task)
+                wanted = wanted_for(opened.of(self.spec), opened, self.run, context, retries)
+                self.take_cores(store_uri(self.spec), wanted)
+        try:
+            self._run(context, opened, planned)
+        finally:
+            self.give_back_cores()
+
+    def _run(self, context: Any, opened: OpenedDay, planned: Mapping[str, Any]) -> None:
+        part: Part = "early" if self.run < self.spec.runs else "final"
         plan_uri = self._as_batch(context) or str(planned["plan"])
         self.make_ready(store_uri(self.spec), tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"

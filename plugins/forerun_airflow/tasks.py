@@ -22,6 +22,7 @@ from forerun_airflow.day import (
 )
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.telling import skipping, tell_planned
+from include.reports.cluster import Cluster
 from include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:
@@ -81,15 +82,19 @@ class OpenDay(RepeatableOperator):
 
     A DAG run that is cleared as a whole opens a new generation; clearing only later tasks goes on
     in the one that is open. A dry run opens none: it only says which one it would have been.
-    ``group`` names the report group, empty for none.
+    ``group`` names the report group, empty for none. A ``cluster`` is kept in the store as its
+    author has written it.
     """
 
     ui_color = "#eef3ea"
 
-    def __init__(self, *, spec: ReportSpec, group: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self, *, spec: ReportSpec, group: str = "", cluster: Cluster | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.group = group
+        self.cluster = cluster
 
     def execute(self, context: Any) -> dict[str, object]:
         params = context.get("params") or {}
@@ -120,6 +125,7 @@ class OpenDay(RepeatableOperator):
         from include.state.records import OpenedBy
 
         run = context["dag_run"]
+        self._declare_cluster()
         return open_generation(
             store_uri(self.spec),
             self.spec,
@@ -135,6 +141,13 @@ class OpenDay(RepeatableOperator):
                 prefix=self.task_id.removesuffix(OPEN_DAY),
             ),
         )
+
+    def _declare_cluster(self) -> None:
+        from include.days.leases import declare
+        from include.state.opening import open_store
+
+        if self.cluster is not None and declare(open_store(store_uri(self.spec)), self.cluster):
+            self.log.info("cluster %s is now as this DAG says", self.cluster.name)
 
     def _imagined(self, day: date, now: datetime) -> Day:
         from include.days.prepare import imagine_generation

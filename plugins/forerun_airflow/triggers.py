@@ -138,6 +138,54 @@ class SlotTrigger(SourcesTrigger):
         return wakes, {"decided": decided, "complete": complete}
 
 
+class CoresTrigger(_Waiting):
+    """Fires when a run's turn for cores of a cluster has come, or at ``until``. Each look shows
+    that the run still waits. ``wanted`` is its request and ``cluster`` the cluster as its author
+    has written it, as the store holds them; ``store`` is the URI of the store."""
+
+    def __init__(
+        self,
+        store: str,
+        cluster: str,
+        wanted: str,
+        until: str,
+        poll: float = 30.0,
+        unless: str = "",
+    ) -> None:
+        super().__init__(until=until, poll=poll, unless=unless)
+        self.store = store
+        self.cluster = cluster
+        self.wanted = wanted
+        self._said = ""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        path, known = super().serialize()
+        own = {"store": self.store, "cluster": self.cluster, "wanted": self.wanted}
+        return path, {**known, **own}
+
+    def _look(self) -> tuple[bool, dict[str, Any]]:
+        why = self._why_not()
+        if why != self._said:
+            self.log.info("waiting for cores: %s", why)
+            self._said = why
+        return not why or self._is_told(), {"why": why}
+
+    def _why_not(self) -> str:
+        from include.days.leases import Leases
+        from include.reports.cluster import Cluster
+        from include.state.opening import open_store
+        from include.state.records import decode
+        from include.state.slots import SlotRequest
+
+        try:
+            cluster = decode(Cluster, self.cluster.encode(), "the cluster")
+            wanted = decode(SlotRequest, self.wanted.encode(), "the request")
+            _, why = Leases(open_store(self.store), cluster).look(wanted)
+        except ForerunError as error:
+            return error.message
+        return why
+
+
 @cache
 def _store_of(root: str) -> StoreReader:
     from include.state.opening import open_store

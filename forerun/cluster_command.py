@@ -1,0 +1,136 @@
+"""``forerun schedule show``, ``stop`` and ``resume``: the cluster of a store as it is now."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from forerun import console
+from include.days.leases import Leases, read_cluster, say_stop
+from include.machine.wall_clock import utc_now
+from include.state.expire import store_clock
+from include.state.layout import CLUSTERS_FOLDER
+from include.state.opening import open_store
+from include.state.slots import Look, SlotRequest, Stop, shown, why_not
+from include.state.store import Store, StoreError
+
+ClusterName = Annotated[
+    str, typer.Argument(metavar="CLUSTER", help="Its name; it may be left out if there is one.")
+]
+StoreUri = Annotated[
+    str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
+]
+By = Annotated[
+    str, typer.Option("--by", metavar="NAME", help="Who says so; else the user of this machine.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as JSON.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands to those of ``forerun schedule``."""
+    at = "--store s3://lake/state"
+    for name, command in (("show", show_command), ("stop", stop_command), ("resume", resume)):
+        why = ' --why "the disk is full"' if name == "stop" else ""
+        examples = f"**Examples**\n\n`forerun schedule {name} {at}{why}`\n\n"
+        examples += f"`forerun schedule {name} night {at}{why}`"
+        app.command(name, epilog=examples)(command)
+
+
+def show_command(store: StoreUri, cluster: ClusterName = "", as_json: AsJson = False) -> int:
+    """Show the cores of a cluster: who holds some, who waits and why, and whether it is stopped."""
+    opened = open_store(store)
+    leases = Leases(opened, read_cluster(opened, _name(opened, cluster)))
+    look = leases.overview(store_clock(opened))
+    waiting = sorted(look.waiting, key=lambda one: one.ready.laxity(look.now))
+    if as_json:
+        console.say_json(_record(look, waiting))
+        return 0
+    console.output().print(_table(look, waiting))
+    return 0
+
+
+def stop_command(
+    store: StoreUri,
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason, for all logs.")],
+    cluster: ClusterName = "",
+    by: By = "",
+) -> int:
+    """Let no run of a cluster begin, but final runs at their latest safe start. What runs goes on.
+
+    The log of each task that waits says who has stopped the cluster and why.
+    """
+    _say(store, cluster, by, why, stopped=True)
+    return 0
+
+
+def resume(store: StoreUri, cluster: ClusterName = "", by: By = "") -> int:
+    """Let the runs of a cluster that was stopped begin again."""
+    _say(store, cluster, by, "", stopped=False)
+    return 0
+
+
+def _say(store: str, cluster: str, by: str, why: str, *, stopped: bool) -> None:
+    opened = open_store(store)
+    name = read_cluster(opened, _name(opened, cluster)).name
+    at = utc_now().isoformat(timespec="seconds")
+    say_stop(opened, name, Stop(stopped=stopped, by=by or getpass.getuser(), at=at, why=why))
+    console.say(f"cluster {name} {'is stopped' if stopped else 'goes on'}")
+
+
+def _name(store: Store, given: str) -> str:
+    known = store.folders(CLUSTERS_FOLDER)
+    if given or len(known) == 1:
+        return given or known[0]
+    raise StoreError(
+        f"the store has {len(known)} clusters{': ' if known else ''}{', '.join(known)}",
+        hint="Name one of them: forerun schedule show NAME --store URI."
+        if known
+        else "A cluster is known once a report with cluster= has opened a day.",
+    )
+
+
+def _record(look: Look, waiting: list[SlotRequest]) -> dict[str, object]:
+    stop = look.stop if look.stop and look.stop.stopped else None
+    return {
+        "cluster": look.cluster.name,
+        "at": shown(look.now),
+        "ceiling": look.cluster.ceiling_at(look.now),
+        "busy": look.slots.busy(look.now),
+        "stopped": {"by": stop.by, "at": stop.at, "why": stop.why} if stop else None,
+        "held": [
+            {"run": one.name, "cores": one.cores, "until": shown(one.until)}
+            for one in look.slots.live(look.now)
+        ],
+        "waiting": [
+            {
+                "run": one.name,
+                "owner": one.owner,
+                "cores": one.cores,
+                "latest_start": shown(one.latest_start) if one.latest_start is not None else None,
+                "why": why_not(one, look) or "its turn has come",
+            }
+            for one in waiting
+        ],
+    }
+
+
+def _table(look: Look, waiting: list[SlotRequest]) -> Table:
+    stop = look.stop if look.stop and look.stop.stopped else None
+    table = Table(
+        title=f"cluster {look.cluster.name}: {look.slots.busy(look.now)} of "
+        f"{look.cluster.ceiling_at(look.now):g} cores are held, {shown(look.now)}",
+        caption=Text(f"stopped by {stop.by} at {stop.at}: {stop.why}") if stop else None,
+    )
+    for head in ("run", "cores", "latest start", "now"):
+        table.add_column(head, justify="right" if head == "cores" else "left")
+    for held in look.slots.live(look.now):
+        table.add_row(held.name, str(held.cores), "", f"holds them until {shown(held.until)}")
+    for one in waiting:
+        latest = shown(one.latest_start) if one.latest_start is not None else "any time"
+        why = why_not(one, look) or "its turn has come"
+        table.add_row(one.name, str(one.cores), latest, Text(f"waits: {why}"))
+    return table

@@ -1,0 +1,258 @@
+"""Hands out the cores of a cluster to runs, as leases in the store.
+
+One record names the leases, and it moves by conditional puts only: two that want the last cores put
+one after the other, and the second looks again. A lease ends when it is released, or when its
+holder has not renewed it for the length of a lease, by the store's own clock. A holder that could
+not renew for two thirds of that, by its own clock, ends its run (:attr:`Leases.patience_s`), so its
+cores are idle before anybody else is given them. Whatever goes wrong here costs cores or time, and
+never rows: what counts is decided by commits alone.
+
+Who wants cores has a file of its own, which it puts again at each look. So a listing says what time
+it is in the store, and who has given up: a file that is older than half a lease is passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from include.reports.cluster import Cluster
+from include.state.backoff import Backoff
+from include.state.layout import ClusterKeys
+from include.state.records import decode, encode
+from include.state.slots import Lease, Look, SlotRequest, Slots, Stop, why_not
+from include.state.store import Store, StoredFile, StoreError
+from planner.contract.seal import unseal
+from planner.errors import ContractError
+
+_LOG = logging.getLogger(__name__)
+_FORGOTTEN = 20
+"""A request that nobody has put for so many leases is deleted."""
+Change = Callable[[Slots], Slots | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """The cores of a cluster in a store. ``declared``: the cluster as its author has written it,
+    which holds where the store's record of it cannot be read."""
+
+    store: Store
+    declared: Cluster
+
+    @property
+    def patience_s(self) -> float:
+        """A holder that could not renew for so many seconds has to stop."""
+        return self.cluster().lease_s * 2 / 3
+
+    @property
+    def keys(self) -> ClusterKeys:
+        return ClusterKeys(self.declared.name)
+
+    def cluster(self) -> Cluster:
+        """The cluster as it was declared last."""
+        return read_cluster(self.store, self.declared.name, self.declared)
+
+    def look(self, wanted: SlotRequest) -> tuple[Look, str]:
+        """The cluster as it is now, and why the run may not begin; looking shows that it waits."""
+        at, requests = self._show(wanted)
+        look = self._look(at, requests, self._read(at)[0])
+        return look, "" if look.slots.held_by(wanted.token) else why_not(wanted, look)
+
+    def take(self, wanted: SlotRequest) -> str:
+        """Take the cores that a run wants; empty if it has them now, else why not.
+
+        Raises :class:`ContractError` where a newer version of Forerun wrote the leases.
+        """
+        at, requests = self._show(wanted)
+        refused = ""
+
+        def taken(slots: Slots) -> Slots | None:
+            nonlocal refused
+            refused = ""
+            if slots.held_by(wanted.token) is None:
+                look = self._look(at, requests, slots)
+                refused = why_not(wanted, look)
+                if refused:
+                    return None
+            return self._with(slots, wanted, at)
+
+        self._move(at, taken)
+        return refused
+
+    def renew(self, held: SlotRequest) -> bool:
+        """Say that the run is still there. False if its lease has gone to somebody else."""
+        at, _ = self._show(held)
+        lost = False
+
+        def renewed(slots: Slots) -> Slots | None:
+            nonlocal lost
+            lost = slots.held_by(held.token) is None and slots.opens_at <= at
+            return None if lost else self._with(slots, held, at)
+
+        self._move(at, renewed)
+        return not lost
+
+    def release(self, held: SlotRequest) -> None:
+        """Give the cores back, and forget the request."""
+
+        def without(slots: Slots) -> Slots | None:
+            if slots.held_by(held.token) is None:
+                return None
+            return replace(slots, leases=_others(slots, held.token))
+
+        at, _ = self._show(held)
+        self._move(at, without)
+        self.store.delete(self.keys.request(held.token))
+
+    def overview(self, now: float) -> Look:
+        """The cluster for people, at an instant by the store's clock."""
+        return self._look(now, self.store.list(self.keys.wanted), self._read(now)[0])
+
+    # -- the store -------------------------------------------------------------------------------
+
+    def _show(self, wanted: SlotRequest) -> tuple[float, tuple[StoredFile, ...]]:
+        """Put a request, again; return the store's time and all requests that lie there."""
+        key = self.keys.request(wanted.token)
+        self.store.put(key, encode(wanted))
+        listed = self.store.list(self.keys.wanted)
+        own = next((file for file in listed if file.key == key), None)
+        if own is None:
+            raise StoreError(f"{key} is gone right after it was put", hint="Run forerun doctor.")
+        return own.modified, listed
+
+    def _look(self, now: float, requests: tuple[StoredFile, ...], slots: Slots) -> Look:
+        cluster = self.cluster()
+        waiting = []
+        for file in requests:
+            if now - file.modified > _FORGOTTEN * cluster.lease_s:
+                self.store.delete(file.key)
+            elif now - file.modified <= cluster.lease_s / 2:
+                waiting.append(self._request(file.key))
+        return Look(
+            now=now,
+            cluster=cluster,
+            stop=read_stop(self.store, cluster.name),
+            slots=slots,
+            waiting=tuple(one for one in waiting if one and not slots.held_by(one.token)),
+        )
+
+    def _request(self, key: str) -> SlotRequest | None:
+        """A request; None for one that is gone meanwhile, or that cannot be read: its run puts it
+        again."""
+        found = self.store.find(key)
+        try:
+            return decode(SlotRequest, found.data, key) if found else None
+        except ContractError as error:
+            _LOG.warning("passed over: %s", error.message)
+            return None
+
+    def _read(self, now: float) -> tuple[Slots, str, bool]:
+        """The leases, their tag, and whether they are damaged. In place of a damaged record stands
+        one that opens when every holder has had the time to say what it holds."""
+        found = self.store.find(self.keys.slots)
+        if found is None:
+            return Slots(), "", False
+        try:
+            return decode(Slots, found.data, self.keys.slots), found.tag, False
+        except ContractError as error:
+            if _is_whole(found.data):
+                raise ContractError(
+                    error.message,
+                    hint="A newer Forerun hands out the cores of this cluster: update this one.",
+                ) from None
+            _LOG.warning("the leases of cluster %s start anew: %s", self.declared.name, error)
+            return Slots(opens_at=now + self.cluster().lease_s), found.tag, True
+
+    def _move(self, now: float, change: Change) -> None:
+        """Change the record of leases, until a put wins or there is nothing to change."""
+        backoff = Backoff(self.keys.slots)
+        while True:
+            slots, tag, damaged = self._read(now)
+            changed = change(slots)
+            if changed is None and not damaged:
+                return
+            data = encode(changed or slots)
+            if not tag:
+                won = self.store.put_if_absent(self.keys.slots, data)
+            else:
+                won = self.store.put_if_match(self.keys.slots, data, tag)
+            if won:
+                return
+            backoff.wait()
+
+    def _with(self, slots: Slots, held: SlotRequest, at: float) -> Slots:
+        lease = Lease(
+            token=held.token, name=held.name, cores=held.cores, until=at + self.cluster().lease_s
+        )
+        others = tuple(one for one in _others(slots, held.token) if one.until > at)
+        return replace(slots, leases=(*others, lease))
+
+
+def declare(store: Store, cluster: Cluster) -> bool:
+    """Keep a cluster as it is written now. False if it was kept so already."""
+    key, data = ClusterKeys(cluster.name).declared, encode(cluster)
+    found = store.find(key)
+    if found is not None and found.data == data:
+        return False
+    if found is None:
+        return store.put_if_absent(key, data)
+    return store.put_if_match(key, data, found.tag)
+
+
+def read_cluster(store: Store, name: str, otherwise: Cluster | None = None) -> Cluster:
+    """The cluster of a name as it was declared last. Where that is missing or cannot be read,
+    ``otherwise``; without one that is an error."""
+    key = ClusterKeys(name).declared
+    found = store.find(key)
+    try:
+        if found is not None:
+            return decode(Cluster, found.data, key)
+    except ContractError as error:
+        if otherwise is None:
+            raise
+        _LOG.warning("the cluster is as its author has written it: %s", error.message)
+    if otherwise is None:
+        raise StoreError(
+            f"no DAG of this store has named a cluster {name}",
+            hint="It is known once a report with cluster= has opened a day.",
+        )
+    return otherwise
+
+
+def read_stop(store: Store, name: str) -> Stop | None:
+    """What was said last about stopping a cluster. What cannot be read stops nothing."""
+    key = ClusterKeys(name).stop
+    found = store.find(key)
+    try:
+        return decode(Stop, found.data, key) if found else None
+    except ContractError as error:
+        _LOG.warning("taken for no stop: %s", error.message)
+        return None
+
+
+def say_stop(store: Store, name: str, said: Stop) -> None:
+    """Stop a cluster, or let it go on; what is said last holds."""
+    key, data = ClusterKeys(name).stop, encode(said)
+    backoff = Backoff(key)
+    while True:
+        found = store.find(key)
+        if found is None:
+            won = store.put_if_absent(key, data)
+        else:
+            won = store.put_if_match(key, data, found.tag)
+        if won:
+            return
+        backoff.wait()
+
+
+def _others(slots: Slots, token: str) -> tuple[Lease, ...]:
+    return tuple(one for one in slots.leases if one.token != token)
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether bytes are a sealed document, whatever it says."""
+    try:
+        return unseal(data, "the leases")[1]
+    except ContractError:
+        return False

@@ -1,0 +1,138 @@
+"""A cluster as its owner declares it: how many cores the runs of its reports may use at once.
+
+Reports and groups name it by the option ``cluster``; the store keeps what was declared last, and
+the slots that are held (:mod:`include.days.leases`).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+
+from include.reports.clock import parse_time, parse_zone
+from include.reports.fields import SpecError, label, take_fields
+from include.reports.hours import Hours, clock_span, daily_curve, span_on
+from include.reports.names import check_name
+from include.reports.spec import ReportSpec
+from planner.schedule.step_curve import StepCurve
+
+_SHORTEST_S = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blackout:
+    """From clock time ``start`` up to ``end`` (``24:00`` is the end of the day), on every day."""
+
+    start: str
+    end: str
+
+    def __post_init__(self) -> None:
+        take_fields(self, "Blackout")
+        first, last = clock_span(self.start, self.end, "the blackout")
+        if first >= last:
+            raise SpecError(
+                f"the blackout from {self.start} to {self.end} is empty",
+                hint="One that goes past midnight is two: up to 24:00, and from 00:00 on.",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """``ceiling``: how many cores runs may use at once, by the hours of the clock in ``timezone``,
+    for all 24 of them. ``prices``: what compute costs, for reports that have none of their own.
+    ``blackouts``: hours in which nothing is begun, but final runs at their latest safe start.
+
+    ``lease``: a run that has not been heard of for so long gives its cores up. It is the time that
+    is lost when a machine dies, and at most the time for which the store may be away.
+    """
+
+    name: str
+    ceiling: tuple[Hours, ...]
+    prices: tuple[Hours, ...] = ()
+    blackouts: tuple[Blackout, ...] = ()
+    timezone: str = "UTC"
+    lease: str = "+00:05"
+
+    def __post_init__(self) -> None:
+        what = label("cluster", self.name)
+        take_fields(self, what)
+        check_name(self.name, "the cluster")
+        parse_zone(self.timezone)
+        if not self.ceiling:
+            raise SpecError(
+                f"{what} has no ceiling",
+                hint='Write ceiling=(Hours(start="00:00", end="24:00", value=16),) for 16 cores.',
+            )
+        self.ceiling_at(0.0)
+        if self.prices:
+            self._curve(self.prices, 0.0, f"the prices of {what}")
+        if not parse_time(self.lease, f"{what}: the lease").elapsed or self.lease_s < _SHORTEST_S:
+            raise SpecError(
+                f"{what}: the lease {self.lease!r} is no length of time of at least "
+                f"{_SHORTEST_S} seconds",
+                hint="Write +00:05 for five minutes.",
+            )
+
+    @property
+    def lease_s(self) -> float:
+        """The lease in seconds."""
+        return float(parse_time(self.lease, "the lease").seconds)
+
+    @property
+    def most(self) -> float:
+        """The ceiling in the hour in which it is highest."""
+        return max(hours.value for hours in self.ceiling)
+
+    def ceiling_at(self, instant: float) -> float:
+        """How many cores may be used at an instant, in seconds of the UNIX epoch."""
+        return self._curve(self.ceiling, instant, f"the ceiling of cluster {self.name}").at(instant)
+
+    def dark_until(self, instant: float) -> float | None:
+        """When the blackout ends in which an instant lies; None if it lies in none."""
+        day, zone = self._local_day(instant), parse_zone(self.timezone)
+        ends = [
+            end
+            for one in self.blackouts
+            for start, end in [span_on(day, clock_span(one.start, one.end, "the blackout"), zone)]
+            if start <= instant < end
+        ]
+        return max(ends, default=None)
+
+    def _curve(self, hours: tuple[Hours, ...], instant: float, what: str) -> StepCurve:
+        # From the day before on: the hours of a day on which clocks change are not all its own.
+        first = self._local_day(instant) - timedelta(days=1)
+        return _three_days(hours, first, self.timezone, what)
+
+    def _local_day(self, instant: float) -> date:
+        return datetime.fromtimestamp(instant, UTC).astimezone(parse_zone(self.timezone)).date()
+
+
+@functools.lru_cache(maxsize=64)
+def _three_days(hours: tuple[Hours, ...], first: date, timezone: str, what: str) -> StepCurve:
+    return daily_curve(hours, first, 3, parse_zone(timezone), what)
+
+
+def under_cluster(spec: ReportSpec, cluster: Cluster | None) -> ReportSpec:
+    """The report as it runs on a cluster: with the cluster's prices, if it has none of its own.
+
+    Raises :class:`SpecError` where no hour of the cluster has enough cores for one of its runs, and
+    where prices would be read on another clock than they were written for.
+    """
+    if cluster is None:
+        return spec
+    if spec.policy.cores > cluster.most:
+        raise SpecError(
+            f"a run of report {spec.name} needs {spec.policy.cores} cores, and cluster "
+            f"{cluster.name} never has more than {cluster.most:g}",
+            hint="Raise the ceiling, or give the report's RunPolicy fewer cores.",
+        )
+    if spec.policy.prices or not cluster.prices:
+        return spec
+    if spec.timezone != cluster.timezone:
+        raise SpecError(
+            f"cluster {cluster.name} has prices by the clock of {cluster.timezone}, report "
+            f"{spec.name} lives by that of {spec.timezone}",
+            hint="Give the report's RunPolicy prices in its own hours.",
+        )
+    return replace(spec, policy=replace(spec.policy, prices=cluster.prices))

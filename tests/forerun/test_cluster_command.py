@@ -1,0 +1,65 @@
+"""``forerun schedule show``, ``stop`` and ``resume``: what people see and say of a cluster."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from forerun.cli import run
+from include.days.leases import Leases, declare, read_stop
+from include.reports.cluster import Cluster
+from include.reports.hours import Hours
+from include.state.opening import open_store
+from include.state.slots import SlotRequest
+
+TWO = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=2),))
+
+
+@pytest.fixture
+def at(tmp_path):
+    """The options that name a store with a run that holds cores, and one that waits."""
+    store = open_store(str(tmp_path))
+    declare(store, TWO)
+    for name, latest in (("orders", 2e9), ("stock", None)):
+        wanted = SlotRequest(
+            token=name, report=name, owner="team", day="2026-03-01", run=1, final=False,
+            cores=2, latest_start=latest, seconds=60.0,
+        )  # fmt: skip
+        Leases(store, TWO).take(wanted)
+    return ["--store", str(tmp_path)]
+
+
+def test_who_holds_cores_and_who_waits_and_why(at, capsys):
+    assert run(["schedule", "show", *at]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "cluster night: 2 of 2 cores are held" in said
+    assert "orders 2026-03-01 run 1" in said
+    assert "any time" in said
+    assert "waits: 0 of the cores are free" in said
+
+
+def test_a_stop_is_shown_with_its_reason_until_the_cluster_goes_on(at, capsys):
+    assert (
+        run(["schedule", "stop", "night", *at, "--why", "the [disk] is full", "--by", "ann"]) == 0
+    )
+    assert "cluster night is stopped" in capsys.readouterr().out
+    assert run(["schedule", "show", *at]) == 0
+    assert ": the [disk] is full" in " ".join(capsys.readouterr().out.split())
+    assert run(["schedule", "show", *at, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["stopped"]["by"] == "ann"
+    assert [one["cores"] for one in record["held"]] == [2]
+    assert record["waiting"][0]["why"].startswith("ann has stopped the cluster at ")
+    assert run(["schedule", "resume", *at]) == 0
+    assert not read_stop(open_store(at[1]), "night").stopped
+
+
+def test_a_cluster_that_is_not_there(at, tmp_path, capsys):
+    assert run(["schedule", "show", "day", *at]) != 0
+    assert "no DAG of this store has named a cluster day" in capsys.readouterr().err
+    assert run(["schedule", "show", "--store", str(tmp_path / "empty")]) != 0
+    assert "the store has 0 clusters" in capsys.readouterr().err
+    declare(open_store(at[1]), Cluster(name="noon", ceiling=TWO.ceiling))
+    assert run(["schedule", "stop", *at, "--why", "?"]) != 0
+    assert "the store has 2 clusters: night, noon" in capsys.readouterr().err
