@@ -8,7 +8,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
 from forerun_airflow.retries import RepeatableOperator
-from forerun_airflow.telling import tell_published
+from forerun_airflow.telling import tell_published, telling_of_publication
 from include.reports.spec import ReportSpec
 
 
@@ -75,10 +75,11 @@ class PublishReport(RepeatableOperator):
         opened = opened_for(self, context)
         with explained():
             day = opened.of(self.spec)
-            try:
-                pointer = publish_result(day, now=utc_now(), run=self.run)
-            except OvertakenError as error:
-                raise AirflowSkipException(error.message) from None
+            with telling_of_publication(day, self.run):
+                try:
+                    pointer = publish_result(day, now=utc_now(), run=self.run)
+                except OvertakenError as error:
+                    raise AirflowSkipException(error.message) from None
         for source, what in pointer.incomplete:
             self.log.warning("published although not complete: %s: %s", source, what)
         record: dict[str, object] = {

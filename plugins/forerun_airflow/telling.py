@@ -1,4 +1,4 @@
-"""Tells logs and metrics what happens to a report's day. Nothing here fails or holds up a task.
+"""Tells logs, metrics and lineage what happens to a report's day. Nothing here fails a task.
 
 Metrics go where the deployment sends Airflow's own: StatsD or OpenTelemetry, by ``[metrics]`` of
 its configuration.
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.observability import stats
 
+from forerun_airflow import openlineage
+from forerun_airflow.day import utc_now
 from include.telemetry.events import Event, Part, line
 from include.telemetry.metrics import Sample, samples
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from include.days.handle import Day
     from include.days.prepare import PreparedRun
     from include.state.pointers import Pointer
+    from include.telemetry.events import Planned, RunEnded
+    from planner.result import PlanResult
 
 _LOG = logging.getLogger("forerun.events")
 
@@ -47,8 +51,37 @@ def tell_planned(day: Day, prepared: PreparedRun) -> None:
     with harmless():
         from include.telemetry.read_events import planned
 
-        if (event := planned(day, prepared)) is not None:
-            tell(event)
+        if prepared.result is None or (event := planned(day, prepared)) is None:
+            return
+        tell(event)
+        if event.submit:
+            _send_start(day, event, prepared.result)
+
+
+def _send_start(day: Day, event: Planned, result: PlanResult) -> None:
+    def make(namespace: str) -> object:
+        from forerun_airflow import openlineage_events
+        from include.telemetry.lineage import report_lineage
+
+        made_of = report_lineage(day, result)
+        return openlineage_events.planned(day, event, made_of, namespace=namespace, now=utc_now())
+
+    openlineage.send(make)
+
+
+@contextlib.contextmanager
+def telling_of_publication(day: Day, run: int) -> Iterator[None]:
+    """Tell lineage that publishing begins, and that it fails if it does."""
+    with harmless():
+        _send_publishing(day, run)
+    try:
+        yield
+    except AirflowSkipException:
+        raise
+    except Exception as error:
+        with harmless():
+            _send_publishing(day, run, error=f"{type(error).__name__}: {error}")
+        raise
 
 
 def tell_published(day: Day, pointer: Pointer) -> None:
@@ -57,6 +90,17 @@ def tell_published(day: Day, pointer: Pointer) -> None:
         from include.telemetry.read_events import published
 
         tell(published(day, pointer))
+        _send_publishing(day, pointer.run, pointer)
+
+
+def _send_publishing(day: Day, run: int, pointer: Pointer | None = None, error: str = "") -> None:
+    def make(namespace: str) -> object:
+        from forerun_airflow.openlineage_events import publishing
+
+        now = utc_now()
+        return publishing(day, run, namespace=namespace, now=now, pointer=pointer, error=error)
+
+    openlineage.send(make)
 
 
 def skipping(runs: Sequence[tuple[Day, int]], why: str) -> AirflowSkipException:
@@ -83,7 +127,18 @@ def telling_how_runs_end(runs: Callable[[], Sequence[tuple[Day, int, Part]]]) ->
             from include.telemetry.read_events import run_ended
 
             for day, run, part in left:
-                tell(run_ended(day, run, part))
+                event = run_ended(day, run, part)
+                tell(event)
+                _send_end(day, event)
+
+
+def _send_end(day: Day, event: RunEnded) -> None:
+    def make(namespace: str) -> object:
+        from forerun_airflow.openlineage_events import ended
+
+        return ended(day, event, namespace=namespace, now=utc_now())
+
+    openlineage.send(make)
 
 
 def _send(sample: Sample) -> None:

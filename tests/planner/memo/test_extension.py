@@ -27,6 +27,7 @@ from planner.memo.memo import Memo
 from planner.props import repeatable
 from planner.props.dependencies import Facts, dependencies_of
 from planner.props.keys import NO_KEYS, keys, keys_of_leaf, keys_of_node
+from planner.props.lineage import lineage
 from planner.props.nullability import not_null, not_null_of
 from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
 from planner.rules.incremental.memo_rules import memo_rule
@@ -207,6 +208,7 @@ DOORS: dict[str, Callable[[], object]] = {
     "columns that are made": lambda: normalize(STRANGE, SOURCES, ColumnIds(100)),
     "renaming": lambda: rebuilt(STRANGE, (SCAN,), {}, {}),
     "SQL": lambda: to_sql(STRANGE),
+    "lineage": lambda: lineage(STRANGE),
     "keys of leaves": lambda: keys_of_leaf(STRANGE, {}, {}),
 }
 
