@@ -171,6 +171,18 @@ def test_everybody_sees_the_reports_whose_dag_they_may_read(place):
     assert place.admin.get("/forerun/reports/hidden").status_code == 200
 
 
+def test_the_graph_of_a_plan_is_as_large_as_its_link_says(place):
+    def width(zoom):
+        page = place.guest.get(f"/forerun/days/shown/{DAY}/plan?zoom={zoom}").text
+        assert f'zoom={zoom}#graph" aria-current="true"' in page
+        return int(re.search(r'<svg class="plan[^>]* width="(\d+)"', page)[1])
+
+    assert width("50") * 4 == pytest.approx(width("200"), abs=4)
+    assert width("100") == width("fit")
+    page = place.guest.get(f"/forerun/days/shown/{DAY}/plan?zoom=fit").text
+    assert 'class="plan fit"' in page
+
+
 def test_a_day_and_its_plan_are_shown(place):
     day = place.guest.get(f"/forerun/days/shown/{DAY}").text
     assert "published" in day
@@ -179,6 +191,7 @@ def test_a_day_and_its_plan_are_shown(place):
     plan = place.guest.get(f"/forerun/days/shown/{DAY}/plan").text
     assert "GROUP BY item" in plan
     assert 'href="#run-3-' in plan
+    assert 'id="run-3-' in plan.partition("<details>")[2], "inside, so that the link opens it"
     report = place.guest.get("/forerun/reports/shown").text
     assert f"/forerun/days/shown/{DAY}" in report
     assert f"{DAY}: batch ran" in report
@@ -212,6 +225,7 @@ def test_pages_run_no_script_and_load_nothing_from_elsewhere(place):
         "days/%2e%2e%2f/2026-03-01",
         "days/shown%20x/2026-03-01",
         f"days/shown/{DAY}/plan?version=nothing",
+        f"days/shown/{DAY}/plan?zoom=17",
         f"days/{'x' * 300}/{DAY}",
         "days/shown",
         "runs/nothing/x",

@@ -107,7 +107,7 @@ class Browser:
         raise AssertionError(f"{expression} never held; the page shows:\n{str(shown)[:2000]}")
 
     def press(self, key: str) -> None:
-        code = {"Tab": 9, "Enter": 13}[key]
+        code = {"Tab": 9, "Enter": 13, "ArrowRight": 39}[key]
         text = {"text": "\r"} if key == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
             self._ask(

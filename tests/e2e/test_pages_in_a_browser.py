@@ -108,6 +108,23 @@ def test_a_plan_is_reached_and_a_stage_opened_by_keyboard_alone(night, browser):
     assert browser.complaints == []
 
 
+def test_a_stage_of_the_graph_opens_its_sql_and_the_graph_zooms_by_keyboard(night, browser):
+    server, _ = night
+    browser.go(f"{server.url}/forerun/days/top_orders/{DAY}/plan")
+    browser.wait_for("!!document.querySelector('svg.plan')")
+    size = "document.querySelector('svg.plan').getBoundingClientRect().width"
+    before = browser.evaluate(size)
+    follow(browser, "zoom=200#graph")
+    browser.wait_for(f"location.search.includes('zoom=200') && {size} > 1.9 * {before}")
+    browser.evaluate("document.querySelector('.map').focus()")
+    browser.press("ArrowRight")
+    browser.wait_for("document.querySelector('.map').scrollLeft > 0")
+    browser.evaluate("document.querySelector('svg.plan a').focus()")
+    browser.press("Enter")
+    browser.wait_for("!!document.querySelector('details[open] pre')")
+    assert browser.complaints == []
+
+
 def follow(browser: Browser, ending: str) -> None:
     """Go to a link by the Tab key, and follow it."""
     for _ in range(80):

@@ -16,6 +16,7 @@ from forerun_airflow.pages.access import UnknownError, changeable_dags, readable
 from forerun_airflow.pages.acting import ActionPages
 from forerun_airflow.pages.airflow_api import AirflowRefusedError
 from forerun_airflow.pages.overview_pages import OverviewPages
+from forerun_airflow.pages.plan_drawing import ZOOMS
 from forerun_airflow.pages.render import render, where_of
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
@@ -134,9 +135,13 @@ class _Pages:
         report: str,
         day: str,
         version: str = "",
+        zoom: str = "100",
         dags: frozenset[str] = DAGS,
     ) -> str:
-        """A plan of a day, the newest one unless ``version`` names another by its attempt."""
+        """A plan of a day, the newest one unless ``version`` names another by its attempt; its
+        graph as large as ``zoom`` says, one of :data:`ZOOMS`."""
+        if zoom not in ZOOMS:
+            raise UnknownError
         row = self.row(report, day, dags)
         if row.records is None:
             return render("broken.html", where_of(request), row=row)
@@ -147,7 +152,9 @@ class _Pages:
         file = wanted[-1] if wanted else None
         plan = self.reader.ask(lambda: decode_plan(store.get(file.key))) if file else None
         graph = self.reader.ask(lambda: read_plan_graph(store, records, plan)) if plan else None
-        return render("plan.html", where_of(request), row=row, file=file, plan=plan, graph=graph)
+        shown = {"version": version, "zoom": zoom, "zooms": ZOOMS}
+        known = {"file": file, "plan": plan, "graph": graph, **shown}
+        return render("plan.html", where_of(request), row=row, **known)
 
     def dag_run(
         self,

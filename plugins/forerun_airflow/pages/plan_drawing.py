@@ -7,6 +7,9 @@ from forerun_airflow.pages.figures import clock, cpu, rows, short
 from include.oncall.day_records import DayRecords
 from include.oncall.plan_graph import Lane, Node, PlanGraph
 
+ZOOMS = ("fit", "50", "75", "100", "150", "200")
+"""How large the graph may be shown: as wide as the page, or so many percent."""
+
 _WIDTH, _LABEL, _TOP, _LANE, _NODE, _HIGH, _PAD = 1190.0, 200.0, 54.0, 66.0, 160.0, 40.0, 22.0
 _LEVEL = (196.0, 280.0)
 """How far apart the nodes of a run are, from left to right: at least and at most."""
