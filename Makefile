@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-repair bench-prices bench-wrong bench-schedule bench-choosing clean
+.PHONY: help setup jars s3-server cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ bench-prices: setup ## a suite's queries as batch and early, and how well prices
 
 bench-repair: setup ## published days of TPC-H repaired after late rows, against batch anew (SF=1): docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.repair --scale $(or $(SF),1)
+
+bench-samples: setup ## filters that would be guessed, by the guess and by a sample (SF=1): docs/statistics.md
+	.venv/bin/python -m tests.benchmarks.samples --scale $(or $(SF),1)
 
 bench-wrong: setup ## days planned with wrong estimates, by all methods and each: docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.wrong

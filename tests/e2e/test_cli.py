@@ -320,3 +320,25 @@ def test_a_day_with_parameters_equals_the_plain_query(
     assert said["rows"] == 4, "the days from the first to the fourth"
     assert "/2026-01-04/" in said["result"]
     assert "unknown parameter :report_date" in refused(capsys, *arguments[:6], *arguments[8:])
+
+
+CANDIDATES = ["--arrived", "0.2,0.4,0.6,0.8,1", "--weights", "0.2,0.2,0.2,0.9,1"]
+
+
+def test_chosen_times_are_said_and_planned(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path
+) -> None:
+    arguments = [report(tmp_path), "--tables", str(folder), *CANDIDATES, "--choose", "2"]
+    assert run(["plan", *arguments, "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    assert "runs: " in shown.err
+    assert "100% at price 1" in shown.err
+    assert 1 <= len(json.loads(shown.out)["plan"]["runs"]) <= 2
+
+
+@pytest.mark.parametrize("asked", [["--choose", "6"], ["--choose", "3", "--problem", "ivm"]])
+def test_times_that_cannot_be_chosen(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: Path, asked: list[str]
+) -> None:
+    arguments = [report(tmp_path), "--tables", str(folder), *CANDIDATES, *asked]
+    assert "cannot choose" in refused(capsys, "plan", *arguments)
