@@ -69,9 +69,10 @@ test: WHICH := and not slow
 test-all: setup jars s3-server ## every test
 
 # A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have).
-# Tests without a JVM run two files at a time; beside them, one after the other, those that start
+# Tests without a JVM run three files at a time; beside them, one after the other, those that start
 # applications or have a JVM in their process. They wait often enough that two cores are busy with
-# three, and go first where all three want one: when they are through, the other two have both cores.
+# four only most of the time, and go first where all want one: when they are through, the others
+# have both cores.
 # What they say is shown at the end.
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all:
