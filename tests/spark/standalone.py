@@ -34,12 +34,14 @@ def quick_java() -> str:
 
 @dataclass(frozen=True)
 class Standalone:
-    """A running cluster: the master's URL, the port of its pages, and each worker's own folder."""
+    """A running cluster: the master's URL, the port of its pages, each worker's own folder and its
+    process."""
 
     url: str
     pages: int
     folder: Path
     workers: tuple[Path, ...]
+    processes: tuple[subprocess.Popen[bytes], ...]
 
     def state(self) -> dict[str, Any]:
         """What the master says of its workers and applications."""
@@ -64,18 +66,20 @@ def standalone(folder: Path, *, workers: int = 2, memory: str = "600m") -> Itera
         # A worker that finds no master asks again only after seconds.
         _wait(lambda: _answers(port), at)
         places = tuple(_folder(folder, f"worker-{number}") for number in range(workers))
-        for at in places:
+        processes = tuple(
             stack.enter_context(
                 _daemon(at, _WORKER, "--host", _HOST, "--cores", "1", "--memory", memory,
                         "--webui-port", "0", "--work-dir", str(at / "work"), url)
-            )  # fmt: skip
-        cluster = Standalone(url, pages, folder, places)
-        _wait(lambda: cluster.state()["aliveworkers"] == workers, at)
+            )
+            for at in places
+        )  # fmt: skip
+        cluster = Standalone(url, pages, folder, places, processes)
+        _wait(lambda: cluster.state()["aliveworkers"] == workers, places[-1])
         yield cluster
 
 
 @contextmanager
-def _daemon(at: Path, *command: str) -> Iterator[None]:
+def _daemon(at: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = {
         "PATH": os.environ["PATH"],
         "SPARK_HOME": str(spark_home()),
@@ -89,7 +93,7 @@ def _daemon(at: Path, *command: str) -> Iterator[None]:
             env=environment, cwd=at, stdout=log, stderr=log,
         )  # fmt: skip
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         try:
