@@ -20,14 +20,17 @@ from airflow.sdk.configuration import conf
 _LOG = logging.getLogger("forerun.events")
 _PATIENCE_S = 2.0
 """A task waits so long for a lineage backend, and no longer."""
+_SILENT = threading.Event()
+"""Set once the backend has not answered in this process, which is one try of one task: it is not
+waited for again there, however many reports the task is about."""
 
 
 def send(make: Callable[[str], Any]) -> None:
     """Make an event, given the namespace of jobs, and send it; do nothing where OpenLineage is not
-    configured or its client is not installed. Sending goes on in the background for as long as the
-    process lives; what fails there is a warning."""
+    configured, its client is not installed, or the backend has not answered before. Sending goes on
+    in the background for as long as the process lives; what fails there is a warning."""
     config = _configured()
-    if config is None:
+    if config is None or _SILENT.is_set():
         return
     if importlib.util.find_spec("openlineage") is None:
         _LOG.warning(
@@ -40,6 +43,7 @@ def send(make: Callable[[str], Any]) -> None:
     sending.start()
     sending.join(_PATIENCE_S)
     if sending.is_alive():
+        _SILENT.set()
         _LOG.warning("the lineage backend has not answered in %.0f s; going on", _PATIENCE_S)
 
 
