@@ -3,9 +3,9 @@
 One record names the leases, and it moves by conditional puts only: two that want the last cores put
 one after the other, and the second looks again. A lease ends when it is released, or when its
 holder has not renewed it for the length of a lease, by the store's own clock. A holder that could
-not renew for two thirds of that, by its own clock, ends its run (:attr:`Leases.patience_s`), so its
-cores are idle before anybody else is given them. Whatever goes wrong here costs cores or time, and
-never rows: what counts is decided by commits alone.
+not renew for two thirds of that, by its own clock, ends its run (``patience_s`` of its request), so
+its cores are idle before anybody else is given them. Whatever goes wrong here costs cores or time,
+and never rows: what counts is decided by commits alone.
 
 Who wants cores has a file of its own, which it puts again at each look. So a listing says what time
 it is in the store, and who has given up: a file that is older than half a lease is passed over.
@@ -39,11 +39,6 @@ class Leases:
 
     store: Store
     declared: Cluster
-
-    @property
-    def patience_s(self) -> float:
-        """A holder that could not renew for so many seconds has to stop."""
-        return self.cluster().lease_s * 2 / 3
 
     @property
     def keys(self) -> ClusterKeys:
@@ -105,6 +100,10 @@ class Leases:
         self._move(at, without)
         self.store.delete(self.keys.request(held.token))
 
+    def forget(self, waits: SlotRequest) -> None:
+        """Wait no longer for cores that were never given."""
+        self.store.delete(self.keys.request(waits.token))
+
     def overview(self, now: float) -> Look:
         """The cluster for people, at an instant by the store's clock."""
         return self._look(now, self.store.list(self.keys.wanted), self._read(now)[0])
@@ -127,14 +126,14 @@ class Leases:
         for file in requests:
             if now - file.modified > _FORGOTTEN * cluster.lease_s:
                 self.store.delete(file.key)
-            elif now - file.modified <= cluster.lease_s / 2:
-                waiting.append(self._request(file.key))
+            elif (one := self._request(file.key)) and now - file.modified <= one.lease_s / 2:
+                waiting.append(one)
         return Look(
             now=now,
             cluster=cluster,
             stop=read_stop(self.store, cluster.name),
             slots=slots,
-            waiting=tuple(one for one in waiting if one and not slots.held_by(one.token)),
+            waiting=tuple(one for one in waiting if not slots.held_by(one.token)),
         )
 
     def _request(self, key: str) -> SlotRequest | None:
@@ -182,9 +181,7 @@ class Leases:
             backoff.wait()
 
     def _with(self, slots: Slots, held: SlotRequest, at: float) -> Slots:
-        lease = Lease(
-            token=held.token, name=held.name, cores=held.cores, until=at + self.cluster().lease_s
-        )
+        lease = Lease(token=held.token, name=held.name, cores=held.cores, until=at + held.lease_s)
         others = tuple(one for one in _others(slots, held.token) if one.until > at)
         return replace(slots, leases=(*others, lease))
 

@@ -21,7 +21,8 @@ class SlotRequest:
 
     ``latest_start``: until when the final run of its day has to begin, as it was forecast when the
     request was made; None for a day that nobody waits for any more. ``seconds``: forecast of what
-    is left to compute of the day.
+    is left to compute of the day. ``lease_s``: how long its lease is, as the cluster was when it
+    asked: a cluster that is declared anew changes no lease that is held.
     """
 
     token: str
@@ -33,6 +34,12 @@ class SlotRequest:
     cores: int
     latest_start: float | None
     seconds: float
+    lease_s: float
+
+    @property
+    def patience_s(self) -> float:
+        """Whoever holds the cores and could not renew them for so many seconds has to stop."""
+        return self.lease_s * 2 / 3
 
     @property
     def name(self) -> str:

@@ -50,8 +50,8 @@ class HeldCores:
     ) -> None:
         self._task, self._leases, self._request, self._began = task, leases, request, began
         self._over = threading.Event()
-        self._every = leases.cluster().lease_s / _RENEWALS
-        self._patience = leases.patience_s
+        self._every = request.lease_s / _RENEWALS
+        self._patience = request.patience_s
         self._thread = threading.Thread(target=self._renew, daemon=True)
         self._thread.start()
 
@@ -96,7 +96,7 @@ def take_cores(
 
     leases, now, request = Leases(open_store(store_root), cluster), utc_now(), wanted.request
     if wanted.until is not None and now >= wanted.until:
-        leases.release(request)
+        leases.forget(request)
         raise AirflowSkipException("no cores before the time of the next run, which does its work")
     try:
         began = time.monotonic()
@@ -126,17 +126,23 @@ def _wait(
         cluster=encode(cluster).decode(),
         wanted=encode(wanted.request).decode(),
         until=until.isoformat(),
-        poll=min(task.poll, cluster.lease_s / 4),
+        poll=min(task.poll, wanted.request.lease_s / 4),
         unless=wanted.unless,
     )
     task.defer(trigger=trigger, method_name="resume")
 
 
 def run_request(
-    day: Day, run: int, context: Any, retries: Retries, *, at_once: bool = False
+    day: Day,
+    run: int,
+    context: Any,
+    retries: Retries,
+    cluster: Cluster,
+    *,
+    at_once: bool = False,
 ) -> SlotRequest:
-    """What a run of a report asks for. Its final run may begin as late as the newest forecast says;
-    with ``at_once`` somebody has said that it should begin now."""
+    """What a run of a report asks for of ``cluster``. Its final run may begin as late as the newest
+    forecast says; with ``at_once`` somebody has said that it should begin now."""
     from include.days.safe_start import read_safe_start
 
     now, due = utc_now(), day.spec.deadline_on(day.date)
@@ -154,11 +160,12 @@ def run_request(
         cores=day.spec.policy.cores,
         latest_start=latest,
         seconds=safe.wall_s,
+        lease_s=cluster.lease_s,
     )
 
 
 def wanted_for(
-    day: Day, opened: OpenedDay, run: int, context: Any, retries: Retries
+    day: Day, opened: OpenedDay, run: int, context: Any, retries: Retries, cluster: Cluster
 ) -> WantedCores:
     """What a run asks for, by what the day was told and its newest schedule. Skips an early run
     that was told not to begin."""
@@ -170,7 +177,9 @@ def wanted_for(
         raise AirflowSkipException(f"early runs are skipped: {told.skips_early.text}")
     waits = not final and opened.mode == "auto"
     return WantedCores(
-        request=run_request(day, run, context, retries, at_once=final and bool(told.batch)),
+        request=run_request(
+            day, run, context, retries, cluster, at_once=final and bool(told.batch)
+        ),
         until=times_of(day, opened).after(run) if waits else None,
         unless=next_instruction(day.store, day.at, told),
     )

@@ -29,6 +29,7 @@ from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.submit import SubmitApplication
 from forerun_airflow.tasks import DRY_RUN, METHODS, explanation
 from forerun_airflow.telling import skipping, tell_planned, telling_how_runs_end
+from include.reports.cluster import Cluster
 from include.reports.group import GroupMember, ReportGroup
 from include.state.store import StoreDownError
 
@@ -334,7 +335,8 @@ class SubmitPoint(SubmitApplication):
         store = store_uri(self.group.reports[0])
         if self.cluster is not None:
             with explained():
-                self.take_cores(store, self._wanted(context, planned["plans"], until))
+                wanted = self._wanted(context, self.cluster, planned["plans"], until)
+                self.take_cores(store, wanted)
         try:
             self.make_ready(store, tiny=bool(planned["tiny"]))
             self.name = f"forerun-{context['ti'].dag_id}-at-{self.point}"
@@ -343,7 +345,9 @@ class SubmitPoint(SubmitApplication):
         finally:
             self.give_back_cores()
 
-    def _wanted(self, context: Any, plans: Sequence[str], until: str) -> WantedCores:
+    def _wanted(
+        self, context: Any, cluster: Cluster, plans: Sequence[str], until: str
+    ) -> WantedCores:
         """What the application asks for, for the reports that it has plans of."""
         finals = {
             one.spec.name: final_task_of(self.day_tasks[one.spec.name], one.spec)
@@ -353,7 +357,7 @@ class SubmitPoint(SubmitApplication):
         for plan in plans:
             day, run, _ = self._run_of(plan)
             retries = retries_of(self, finals[day.spec.name])
-            requests.append(run_request(day, run, context, retries))
+            requests.append(run_request(day, run, context, retries, cluster))
         return WantedCores(
             request=joined(self.group.name, requests),
             until=datetime.fromisoformat(until) if until else None,

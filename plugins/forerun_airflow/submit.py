@@ -180,8 +180,8 @@ class SubmitRun(SubmitApplication):
         self._refuse_late_try(context)
         if self.cluster is not None:
             with explained():
-                retries = retries_of(self, self.final_task)
-                wanted = wanted_for(opened.of(self.spec), opened, self.run, context, retries)
+                day, retries = opened.of(self.spec), retries_of(self, self.final_task)
+                wanted = wanted_for(day, opened, self.run, context, retries, self.cluster)
                 self.take_cores(store_uri(self.spec), wanted)
         try:
             self._run(context, opened, planned)

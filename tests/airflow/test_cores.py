@@ -75,7 +75,8 @@ def taken(leases):
 def others(leases, name="other", **changes):
     given = {
         "token": name, "report": name, "owner": "team", "day": DAY, "run": 1, "final": False,
-        "cores": 2, "latest_start": 1.0, "seconds": 1.0, **changes,
+        "cores": 2, "latest_start": 1.0, "seconds": 1.0,
+        "lease_s": TWO.lease_s, **changes,
     }  # fmt: skip
     return SlotRequest(**given)
 

@@ -24,7 +24,7 @@ def at(tmp_path):
     for name, latest in (("orders", 2e9), ("stock", None)):
         wanted = SlotRequest(
             token=name, report=name, owner="team", day="2026-03-01", run=1, final=False,
-            cores=2, latest_start=latest, seconds=60.0,
+            cores=2, latest_start=latest, seconds=60.0, lease_s=300.0,
         )  # fmt: skip
         Leases(store, TWO).take(wanted)
     return ["--store", str(tmp_path)]

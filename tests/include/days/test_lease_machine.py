@@ -109,7 +109,7 @@ class LeaseMachine(RuleBasedStateMachine):
         """Whoever was not heard of for the whole of its patience ends by itself."""
         self.store.now += seconds
         for actor in self.actors:
-            if actor.runs and self.store.now - actor.heard > self.leases.patience_s * SLOPPY:
+            if actor.runs and self.store.now - actor.heard > actor.wanted.patience_s * SLOPPY:
                 actor.runs = False
 
     @rule()

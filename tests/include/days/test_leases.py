@@ -37,7 +37,8 @@ def leases(store) -> Leases:
 def wants(name, latest=2_000_000.0, **changes) -> SlotRequest:
     given = {
         "token": name, "report": name, "owner": "team", "day": "2026-03-01", "run": 1,
-        "final": False, "cores": 1, "latest_start": latest, "seconds": 60.0, **changes,
+        "final": False, "cores": 1, "latest_start": latest, "seconds": 60.0,
+        "lease_s": LEASE_S, **changes,
     }  # fmt: skip
     return SlotRequest(**given)
 
@@ -78,7 +79,7 @@ def test_a_holder_that_dies_leaks_nothing_and_one_that_renews_keeps_its_cores(st
     assert held(store, leases) == {"lives", "next"}
     assert not leases.renew(dies)  # it is back too late, and is told so
     assert held(store, leases) == {"lives", "next"}
-    assert leases.patience_s < LEASE_S
+    assert lives.patience_s < LEASE_S
 
 
 def test_the_least_lax_goes_first_and_who_gave_up_holds_up_nobody(store, leases):
@@ -200,6 +201,25 @@ def test_the_cluster_that_was_declared_last_holds(store, leases):
     with pytest.raises(StoreError, match="no DAG of this store has named a cluster day"):
         read_cluster(store, "day")
     assert read_stop(store, "day") is None
+
+
+def test_a_shorter_lease_takes_no_cores_from_those_who_hold_some(store, leases):
+    holds = wants("holds", cores=2)
+    leases.take(holds)
+    declare(store, replace(TWO, lease="+00:00:10"))
+    store.now += holds.patience_s
+    assert "held by holds" in leases.take(wants("b", lease_s=10.0))
+    assert leases.renew(holds)
+    store.now += holds.patience_s
+    assert "held by holds" in leases.take(wants("b", lease_s=10.0))
+
+
+def test_who_waits_no_longer_is_forgotten(store, leases):
+    leases.take(wants("full", cores=2))
+    leases.take(wants("a", 1_000.0))
+    leases.forget(wants("a"))
+    leases.release(wants("full"))
+    assert leases.take(wants("b")) == ""
 
 
 def test_requests_of_the_dead_are_deleted_in_the_end(store, leases):
