@@ -156,7 +156,7 @@ class CoresTrigger(_Waiting):
         self.store = store
         self.cluster = cluster
         self.wanted = wanted
-        self._said = ""
+        self._said: str | None = None
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         path, known = super().serialize()
@@ -166,7 +166,7 @@ class CoresTrigger(_Waiting):
     def _look(self) -> tuple[bool, dict[str, Any]]:
         why = self._why_not()
         if why != self._said:
-            self.log.info("waiting for cores: %s", why)
+            self.log.info("waiting for cores: %s", why or "its turn has come")
             self._said = why
         return not why or self._is_told(), {"why": why}
 
