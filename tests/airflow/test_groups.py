@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from datetime import UTC, datetime
@@ -51,6 +52,8 @@ def test_a_night_has_one_application_per_time_point(groups):
     assert groups.published(groups.pointer("night_total")) == [{"total": 27}]
     assert list(groups.commits("night_count")) == [1, 2, 3], "it takes part in all time points"
     assert states["night_total.run_2.publish"] == "success", "an early result"
+    slots = json.loads((groups.root / "store" / "clusters" / "groups" / "slots.json").read_text())
+    assert slots["leases"] == [], "its applications had cores, and have given them back"
 
 
 def test_a_report_that_fails_or_is_late_holds_up_no_other(groups):

@@ -15,7 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from airflow.sdk import BaseOperator
 
-from forerun_airflow import MarkerFile, ReportGroup, RunPolicy, RunTime, expect, group_dag
+from forerun_airflow import (
+    Cluster,
+    Hours,
+    MarkerFile,
+    ReportGroup,
+    RunPolicy,
+    RunTime,
+    expect,
+    group_dag,
+)
 from include.state.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
@@ -79,7 +88,8 @@ def build(name: str, *reports: Any, late: str = "", **options: Any) -> Any:
 
     group = ReportGroup(name=name, reports=reports, patience="+00:00:00")
     again = {"retry_delay": timedelta(0), "watch": False}
-    given = {"engine": "sail", "before_point": before_point, **again}
+    cores = Cluster(name="groups", ceiling=(Hours(start="00:00", end="24:00", value=2),))
+    given = {"engine": "sail", "before_point": before_point, "cluster": cores, **again}
     start = datetime(2026, 1, 1, tzinfo=UTC)
     return group_dag(group, start_date=start, schedule=None, poll=0.5, **given, **options)
 
