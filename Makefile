@@ -70,9 +70,8 @@ test-all: setup jars s3-server ## every test
 
 # A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have).
 # Tests without a JVM run three files at a time; beside them, one after the other, those that start
-# applications or have a JVM in their process. They wait often enough that two cores are busy with
-# four only most of the time, and go first where all want one: when they are through, the others
-# have both cores.
+# applications or have a JVM in their process, which go first where all want a core: when they are
+# through, the others have both. So many at a time leave two cores no idle second.
 # What they say is shown at the end.
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
 test test-all:

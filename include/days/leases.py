@@ -111,29 +111,33 @@ class Leases:
     # -- the store -------------------------------------------------------------------------------
 
     def _show(self, wanted: SlotRequest) -> tuple[float, tuple[StoredFile, ...]]:
-        """Put a request, again; return the store's time and all requests that lie there."""
+        """Put a request, again; return the store's time and all requests that lie there. Those of
+        the dead are deleted here: who only looks at a cluster changes nothing."""
         key = self.keys.request(wanted.token)
         self.store.put(key, encode(wanted))
         listed = self.store.list(self.keys.wanted)
         own = next((file for file in listed if file.key == key), None)
         if own is None:
             raise StoreError(f"{key} is gone right after it was put", hint="Run forerun doctor.")
+        dead = own.modified - _FORGOTTEN * wanted.lease_s
+        for file in listed:
+            if file.modified < dead:
+                self.store.delete(file.key)
         return own.modified, listed
 
     def _look(self, now: float, requests: tuple[StoredFile, ...], slots: Slots) -> Look:
         cluster = self.cluster()
-        waiting = []
-        for file in requests:
-            if now - file.modified > _FORGOTTEN * cluster.lease_s:
-                self.store.delete(file.key)
-            elif (one := self._request(file.key)) and now - file.modified <= one.lease_s / 2:
-                waiting.append(one)
+        found = ((file, self._request(file.key)) for file in requests)
         return Look(
             now=now,
             cluster=cluster,
             stop=read_stop(self.store, cluster.name),
             slots=slots,
-            waiting=tuple(one for one in waiting if not slots.held_by(one.token)),
+            waiting=tuple(
+                one
+                for file, one in found
+                if one and now - file.modified <= one.lease_s / 2 and not slots.held_by(one.token)
+            ),
         )
 
     def _request(self, key: str) -> SlotRequest | None:

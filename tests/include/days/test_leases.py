@@ -225,6 +225,8 @@ def test_who_waits_no_longer_is_forgotten(store, leases):
 def test_requests_of_the_dead_are_deleted_in_the_end(store, leases):
     leases.take(wants("a"))
     store.now += 21 * LEASE_S
+    assert leases.overview(store.now).waiting == ()
+    assert len(store.list(leases.keys.wanted)) == 1, "looking changes nothing"
     leases.take(wants("b"))
     assert [json.loads(d)["token"] for k, (d, _) in store.files.items() if "/wanted/" in k] == ["b"]
     leases.release(wants("b"))
