@@ -50,8 +50,16 @@ def split_condition(join: Join) -> Condition:
 
     A pair occurs once. Equalities of columns of different types are in the residual: Spark would
     cast one side, and rows that are hash-partitioned by the other type lie elsewhere. Of a mark,
-    ``(a = b) <=> true`` is a pair too: NULL is no partner, as in other joins.
+    ``(a = b) <=> true`` is a pair too: NULL is no partner, as in other joins. A join keeps it: it
+    is asked for again and again.
     """
+    known: Condition | None = join.__dict__.get("_condition")
+    if known is None:
+        known = join.__dict__["_condition"] = _taken_apart(join)
+    return known
+
+
+def _taken_apart(join: Join) -> Condition:
     left = {column.id for column in join.left.columns}
     right = {column.id for column in join.right.columns}
     pairs: list[tuple[Column, Column]] = []

@@ -71,18 +71,23 @@ class Expression:
     """An operator whose inputs are references to groups.
 
     ``origin`` is the name of the rule that added it, or empty for an operator of the query.
-    ``dropped`` is set when a merge of groups made it a duplicate of another expression."""
+    ``dropped`` is set when a merge of groups made it a duplicate of another expression. ``inputs``
+    are the references among the operator's inputs, in order."""
 
     id: ExprId
     node: Relation
     group: GroupId
     origin: str
     dropped: bool = False
+    inputs: tuple[Reference, ...] = field(init=False)
 
-    @property
-    def inputs(self) -> tuple[Reference, ...]:
-        """The references among the operator's inputs, in order."""
-        return tuple(i for i in self.node.inputs if isinstance(i, Reference))
+    def __post_init__(self) -> None:
+        self.inputs = tuple(i for i in self.node.inputs if isinstance(i, Reference))
+
+    def readdress(self, inputs: tuple[Relation, ...]) -> None:
+        """Let the operator read other inputs."""
+        self.node = self.node.with_inputs(inputs)
+        self.__post_init__()
 
 
 @dataclass(slots=True, eq=False)
@@ -373,7 +378,7 @@ class Memo:
         )
         if self._interned.get(parent.node) == parent.id:
             del self._interned[parent.node]
-        parent.node = parent.node.with_inputs(inputs)
+        parent.readdress(inputs)
         twin = self._interned.get(parent.node)
         if twin is None:
             self._interned[parent.node] = parent.id

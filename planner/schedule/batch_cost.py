@@ -7,6 +7,7 @@ size of a batch, for the latest safe start and for what a run is worth, so that 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,9 @@ class BatchCost(Protocol):
         """Seconds that combining the partial results of so many batches takes; 0 for one."""
         ...
 
+
+_MOST_ROWS = 10**15
+"""No day has more; where time hardly grows with rows, nothing beyond that is asked for."""
 
 NO_MERGE = PiecewiseLinear((2.0,), (0.0,))
 """A final aggregation that takes no time."""
@@ -83,3 +87,30 @@ def linear_cost(
         PiecewiseLinear((0.0,), (start,), beyond=per_row),
         PiecewiseLinear((2.0,), (merge + 2 * per_batch,), beyond=per_batch),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PartsOfDay:
+    """A cost model over the rows of a day that usually has ``whole`` of them. ``seconds`` forecasts
+    the run that does a part of such a day's work and merges so many batches; it never falls."""
+
+    seconds: Callable[[float, int], float]
+    whole: int
+
+    def cost(self, rows: int) -> float:
+        return self.seconds(rows / self.whole, 1) if rows > 0 else 0.0
+
+    def tuples_in(self, seconds: float) -> int:
+        low, high = 0, self.whole
+        while self.cost(high) <= seconds + TICK and high < _MOST_ROWS:
+            low, high = high, 2 * high
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.cost(middle) <= seconds + TICK:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def final_aggregation(self, batches: int) -> float:
+        return self.seconds(0.0, batches) - self.seconds(0.0, 1) if batches > 1 else 0.0

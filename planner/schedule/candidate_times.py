@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from planner.schedule.batch_cost import PartsOfDay
 from planner.schedule.piecewise import TICK
 from planner.schedule.run_times import thin
 from planner.schedule.single import Feasible, schedule_single
@@ -96,7 +97,7 @@ class RestOfDay:
             yield at
             # The last start from which all that is there is done before the price changes.
             yield at - self.seconds(self.mean_arrived(at), 1)
-        batches = schedule_single(_Parts(self.seconds), arrivals, self.due)
+        batches = schedule_single(PartsOfDay(self.seconds, _WHOLE), arrivals, self.due)
         if isinstance(batches, Feasible):
             yield from (batch.start for batch in batches.batches)
         # What is there shortly before the final run is the last that can be taken off it.
@@ -109,26 +110,3 @@ class RestOfDay:
         knots = sorted({*(x for x in edges if x < self.ready), self.ready})
         rows = [(x, _WHOLE * self.mean_arrived(x)) for x in knots[:-1]]
         return arrival_curve([*rows, (self.ready, float(_WHOLE))])
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The cost model over parts of a day's work, as the scheduling of section 3.1 asks for it."""
-
-    seconds: Callable[[float, int], float]
-
-    def cost(self, rows: int) -> float:
-        return self.seconds(rows / _WHOLE, 1) if rows > 0 else 0.0
-
-    def tuples_in(self, seconds: float) -> int:
-        low, high = 0, _WHOLE
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.cost(middle) <= seconds + TICK:
-                low = middle
-            else:
-                high = middle - 1
-        return low
-
-    def final_aggregation(self, batches: int) -> float:
-        return self.seconds(0.0, batches) - self.seconds(0.0, 1) if batches > 1 else 0.0

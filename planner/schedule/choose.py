@@ -25,8 +25,9 @@ from planner.cost.constants import MICRO
 from planner.materialize.candidate import Candidate
 from planner.request import PlanRequest
 
-PLANNED_PER_SIZE = 2
-"""So many sets of each number of runs are planned."""
+ALONE = 2
+"""So many sets of a single early run are planned; of more, which take longer to plan, one of each
+number."""
 
 MOST_CANDIDATES = 11
 """So many early times are compared at most; with the final run they are a dozen."""
@@ -134,9 +135,8 @@ class _Choice:
         yield ()
         for size in range(1, self._most + 1):
             fitting = filter(self._fits, combinations(self._early, size))
-            yield from sorted(fitting, key=lambda one: (self.mean_price(one), one))[
-                :PLANNED_PER_SIZE
-            ]
+            cheapest = sorted(fitting, key=lambda one: (self.mean_price(one), one))
+            yield from cheapest[: ALONE if size == 1 else 1]
 
     def mean_price(self, early: Sequence[int]) -> float:
         """At what price the rows of the rest of the day are processed, if each early run takes all

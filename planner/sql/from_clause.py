@@ -9,12 +9,11 @@ from sqlglot import exp
 from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
 from planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
 from planner.algebra.types import Column
-from planner.request import Source
 from planner.sql.binder import BindContext
 from planner.sql.coercion import cast, common_type, compare, unify
 from planner.sql.conditions import SUBQUERIES, filter_by
 from planner.sql.expressions import ExpressionBinder
-from planner.sql.scope import Field, Scope, Shared
+from planner.sql.scope import Field, Scope, Shared, Table
 from planner.sql.text import require_only
 
 
@@ -81,20 +80,19 @@ def _table(context: BindContext, node: exp.Table) -> Tables:
     if shared is not None:
         tables = _reference(context, shared, alias.name if alias is not None else name)
         return _aliased(context, tables, alias)
-    by_lower = {source.lower(): source for source in context.session.sources}
+    by_lower = {table.lower(): table for table in context.session.tables}
     if qualified or name.lower() not in by_lower:
         full = ".".join(part.name for part in node.parts)
-        known = [*context.session.sources, *context.ctes]
+        known = [*context.session.tables, *context.ctes]
         raise context.text.unknown(node, "table", full, known)
-    source = context.session.sources[by_lower[name.lower()]]
-    return _aliased(context, _scan(context, source), alias)
+    table = context.session.tables[by_lower[name.lower()]]
+    return _aliased(context, _scan(context, table), alias)
 
 
-def _scan(context: BindContext, source: Source) -> Tables:
-    new = context.session.columns.new
-    columns = tuple(new(c.name, c.type) for c in source.columns)
-    fields = tuple(Field(source.name, column.name, column) for column in columns)
-    return Tables(Scan(source.name, columns), fields)
+def _scan(context: BindContext, table: Table) -> Tables:
+    columns = tuple(context.session.columns.new(name, type_) for name, type_ in table.columns)
+    fields = tuple(Field(table.name, column.name, column) for column in columns)
+    return Tables(Scan(table.name, columns), fields)
 
 
 def _reference(context: BindContext, shared: Shared, qualifier: str) -> Tables:

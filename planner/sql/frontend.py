@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from sqlglot import exp
@@ -29,9 +30,13 @@ from planner.sql.dialect import parse
 from planner.sql.expressions import ExpressionBinder
 from planner.sql.from_clause import values_relation
 from planner.sql.ordering import order_items, ordered_bound
-from planner.sql.scope import Field, Scope, Session, Shared
+from planner.sql.scope import Field, Scope, Session, Shared, Table
 from planner.sql.select import bind_select
 from planner.sql.text import QueryText, require_only
+
+_REMEMBERED = 32
+"""So many queries are remembered as they were read: a day reads its text before each of its runs,
+and to sample what it filters."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,23 @@ def read_query(
     Raises :class:`SqlError` for text that is not a valid query over them and
     :class:`UnsupportedSqlError` for what is valid but not planned yet, both with a position.
     """
-    text = QueryText(sql)
+    tables = tuple(
+        Table(source.name, tuple((c.name, c.type) for c in source.columns)) for source in sources
+    )
     allowed = frozenset(name.lower() for name in allowed_functions)
+    return _read(sql, tables, allowed, tuple(parameters))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(
+    sql: str,
+    tables: tuple[Table, ...],
+    allowed: frozenset[str],
+    parameters: tuple[Parameter, ...],
+) -> Query:
+    text = QueryText(sql)
     given = {parameter.name: parameter for parameter in parameters}
-    session = Session(text, {source.name: source for source in sources}, allowed, given)
+    session = Session(text, {table.name: table for table in tables}, allowed, given)
     with room_for_nesting():
         tree = parse(text)
         bound = bind_query(BindContext(session, bind_query), tree)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -11,7 +12,6 @@ from planner.algebra.relational import Relation
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
 from planner.algebra.types import BIGINT, Column, ColumnId, DataType
 from planner.contract.plan_v1 import Parameter
-from planner.request import Source
 from planner.sql.text import QueryText
 
 OUTER = "outer"
@@ -69,12 +69,19 @@ class Shared:
     names: tuple[str, ...]
 
 
+class Table(NamedTuple):
+    """All that reading a query needs to know of a source: the names and types of its columns."""
+
+    name: str
+    columns: tuple[tuple[str, DataType], ...]
+
+
 @dataclass
 class Session:
     """What the whole reading of one query shares."""
 
     text: QueryText
-    sources: Mapping[str, Source]
+    tables: Mapping[str, Table]
     allowed_functions: frozenset[str] = frozenset()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     used_parameters: set[str] = field(default_factory=set)

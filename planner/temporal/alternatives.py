@@ -113,6 +113,7 @@ class AlternativeEnumerator:
         self._memo = space.memo
         self._group_sizes = group_sizes
         self.forced = forced
+        self._as_ofs: dict[Span, tuple[AsOf, AsOf, AsOf]] = {}
         self._sizes: dict[tuple[GroupId, int, int], Size] = {}
         self._required: dict[tuple[int, bool], tuple[Requirement, ...]] = {}
         self._plain: dict[tuple[int, int, int], tuple[tuple[Size, ...], Size, int]] = {}
@@ -210,7 +211,11 @@ class AlternativeEnumerator:
 
     def as_of(self, group: GroupId, before: bool, span: Span) -> AsOf:
         """Return what the alternatives and the size of a group depend on in a step."""
-        return span.step() if group in self._space.steps else span.instant(before=before)
+        known = self._as_ofs.get(span)
+        if known is None:
+            instants = span.instant(before=False), span.instant(before=True)
+            known = self._as_ofs[span] = (*instants, span.step())
+        return known[2] if group in self._space.steps else known[before]
 
     def _is_forced(self, group: GroupId, span: Span) -> bool:
         return bool(span.base and self.forced) and self._memo.leader(group) in self.forced

@@ -233,8 +233,9 @@ class GroupCosts:
     def _move(self, index: int, group: GroupId, before: bool, best: dict[Key, DpEntry]) -> None:
         """Shuffle the cheapest entry wherever that is cheaper than what delivers a wanted
         distribution."""
-        cheapest, wanted = best.get(ANY_DISTRIBUTION), self._space.wanted[group]
-        if cheapest is None or len(wanted) < 2:
+        wanted = self._space.wanted[group]
+        cheapest = best.get(ANY_DISTRIBUTION) if len(wanted) > 1 else None
+        if cheapest is None:
             return
         own = self._store.moved(group, index, before)
         cost = cheapest.cost + self._weights[index] * own

@@ -102,9 +102,10 @@ class Space:
         tvrs = ((group.id, memo.tvr_of(group.id)) for group in memo.live_groups())
         self.static = frozenset(id_ for id_, tvr in tvrs if tvr is not None and not tvr.changing)
         self.stamped = dict(_stamped(memo))
-        self.order = self._ordered()
+        made_of: dict[GroupId, list[GroupId]] = {}
+        self.order = self._ordered(made_of)
         self.place = {group: place for place, group in enumerate(self.order)}
-        self.parts = {group: frozenset(self._made_of(group)) for group in self.order}
+        self.parts = {group: frozenset(made_of[group]) for group in self.order}
         self.wanted = self._wanted()
         self.keys = tuple(self._keys(slot) for slot in self.slots)
 
@@ -139,9 +140,10 @@ class Space:
         types = {c.id: c.type for c in self.memo.group(slot.snapshot).columns}
         return tuple(key for key in keys if all(is_distributable(types[id_]) for id_ in key))
 
-    def _ordered(self) -> tuple[GroupId, ...]:
-        """Return the groups in depth-first postorder from the root. The memo may have cycles: an
-        edge back to a group that is still being visited is ignored."""
+    def _ordered(self, made_of: dict[GroupId, list[GroupId]]) -> tuple[GroupId, ...]:
+        """Return the groups in depth-first postorder from the root, and add what each is made of to
+        ``made_of``. The memo may have cycles: an edge back to a group that is still being visited
+        is ignored."""
         order: list[GroupId] = []
         state: dict[GroupId, int] = {}
         stack: list[tuple[GroupId, bool]] = [(self.root, False)]
@@ -153,8 +155,9 @@ class Space:
             elif group not in state:
                 state[group] = 1
                 stack.append((group, True))
+                parts = made_of[group] = self._made_of(group)
                 # A group with a state is being visited or done: this is where cycles are cut.
-                stack.extend((g, False) for g in self._made_of(group) if state.get(g) is None)
+                stack.extend((g, False) for g in parts if state.get(g) is None)
         return tuple(order)
 
     def _made_of(self, group: GroupId) -> list[GroupId]:

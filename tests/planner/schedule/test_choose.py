@@ -11,7 +11,7 @@ import pytest
 
 from planner import api
 from planner.request import PlanRequest, Settings, TimePoint
-from planner.schedule.choose import PLANNED_PER_SIZE, Timing, choose_times
+from planner.schedule.choose import ALONE, Timing, choose_times
 from tests.planner.sales import SALES
 from tests.planner.starts import CHEAP_RUNS
 
@@ -49,7 +49,7 @@ def test_the_choice_among_all_subsets():
         best = api.plan(replace(request, open_sets=every(request, 3))).decision.chosen
         gaps.append(chosen.cost / (best.total / 1e6) - 1)
         sizes.add(len(chosen.opened))
-        assert chosen.planned <= 3 * PLANNED_PER_SIZE + 1
+        assert chosen.planned <= 1 + ALONE + 2
         assert len(chosen.opened) <= 4
         assert chosen.opened[-1] == 8
     assert min(gaps) >= -1e-9

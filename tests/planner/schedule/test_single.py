@@ -8,7 +8,7 @@ import random
 import pytest
 
 from planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
-from planner.schedule.batch_cost import FittedCost, linear_cost
+from planner.schedule.batch_cost import FittedCost, PartsOfDay, linear_cost
 from planner.schedule.piecewise import PiecewiseLinear
 from planner.schedule.single import Feasible, Infeasible, schedule_single
 
@@ -65,6 +65,12 @@ def test_more_batches_are_assumed_until_their_aggregation_fits():
     assert len(found.batches) == 3
     assert found.aggregation == 1.5
     assert found.end <= 12.5
+
+
+def test_parts_of_a_day_are_rows_beyond_a_usual_day_too():
+    cost = PartsOfDay(lambda part, batches: 10 + 100 * part + 5 * (batches - 1), 50)
+    assert [cost.tuples_in(seconds) for seconds in (9, 10, 12, 110, 310)] == [0, 0, 1, 50, 150]
+    assert (cost.cost(150), cost.cost(0), cost.final_aggregation(3)) == (310, 0, 10)
 
 
 def _assert_valid(found: Feasible, cost: FittedCost, arrivals: ArrivalCurve, deadline: float):
