@@ -74,7 +74,7 @@ def test_a_store_that_goes_down_and_comes_back(
         first.close()
         _, said = job.communicate("go on\n")
         assert job.returncode == CANNOT
-        assert time.monotonic() - started < 60
+        assert time.monotonic() - started < 240
     assert "error: store-down: cannot read" in said
     assert "hint: " in said
     assert "Traceback" not in said

@@ -23,6 +23,7 @@ NIGHT = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=C
 def test_never_more_at_work_than_the_ceiling_and_nothing_left_over(store_uri: str) -> None:
     declare(open_store(store_uri), NIGHT)
     working, most, guard = 0, 0, threading.Lock()
+    full = threading.Event()
 
     def run(number: int) -> str:
         nonlocal working, most
@@ -37,6 +38,9 @@ def test_never_more_at_work_than_the_ceiling_and_nothing_left_over(store_uri: st
         with guard:
             working += 1
             most = max(most, working)
+            if most == CEILING:
+                full.set()
+        assert full.wait(60), "nobody else was given cores while one was left"
         time.sleep(0.1)
         assert leases.renew(wanted)
         with guard:
