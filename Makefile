@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing clean
+.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ jars: tools ## the S3A jars for Spark on S3 (Maven, 13 MB), and the archive that
 s3-server: ## a local S3 server (VersityGW) where Go is installed
 	@scripts/s3_server.sh
 
+postgres: ## the PostgreSQL server of the distribution, if there is none: for make up
+	@scripts/postgres.sh
+
 lock: ## requirements.lock anew from pyproject.toml (UPGRADE=1: newest versions)
 	scripts/lock.sh $(if $(UPGRADE),--upgrade)
 
@@ -66,7 +69,7 @@ unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under
 test: setup jars s3-server ## all tests but the long suites: 16 minutes
 test: WHICH := and not slow
 
-test-all: setup jars s3-server ## every test
+test-all: setup jars s3-server postgres ## every test
 
 # A process has one Spark session, with a JVM or through Spark Connect (as the cluster's tests have).
 # Tests without a JVM run three files at a time; beside them, one after the other, those that start
@@ -74,8 +77,9 @@ test-all: setup jars s3-server ## every test
 # through, the others have both. So many at a time leave two cores no idle second.
 # What they say is shown at the end.
 test test-all: SPARK := .venv/bin/python -m pytest -q -m "spark $(WHICH)"
+test test-all: OTHERS = $(filter-out tests/spark/% tests/properties/%,$(shell grep -rl --include='test_*.py' 'mark\.spark' tests))
 test test-all:
-	@{ status=0; $(SPARK) --ignore=tests/spark --ignore=tests/properties tests || status=$$?; \
+	@{ status=0; $(SPARK) $(OTHERS) || status=$$?; \
 	  $(SPARK) --ignore=tests/spark/test_cluster.py tests/spark || status=$$?; \
 	  $(SPARK) tests/spark/test_cluster.py || status=$$?; \
 	  $(SPARK) tests/properties || status=$$?; exit $$status; } \
@@ -93,7 +97,7 @@ mutate: setup ## break rules and stages on purpose: every break must turn the su
 demo: setup $(if $(filter s3,$(STORE)),jars s3-server) ## a night of three reports through Airflow and Spark (STORE=s3, MODE=progressive)
 	forerun demo --store $(STORE) $(if $(SCALE),--scale $(SCALE)) $(if $(MODE),--mode $(MODE))
 
-up: setup $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on the demo
+up: setup postgres $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on the demo, on a PostgreSQL of its own
 	forerun demo --up --store $(STORE) --scale $(or $(SCALE),0.1)
 
 bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: docs/benchmarks.md
@@ -131,6 +135,9 @@ bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simu
 
 bench-choosing: setup ## times chosen among a dozen, against all subsets, and how long planning takes: docs/schedule.md
 	.venv/bin/python -m tests.benchmarks.choosing
+
+bench-streaming: setup ## a day by Forerun and by Spark Structured Streaming, resumable (SF=1): docs/schedule.md
+	.venv/bin/python -m tests.benchmarks.streaming --scale $(or $(SF),1)
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)
 	find dags forerun include planner plugins scripts spark_jobs tests -name __pycache__ -prune -exec rm -rf {} +

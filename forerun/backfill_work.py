@@ -8,11 +8,13 @@ from datetime import date
 from pathlib import Path
 
 from forerun.running import Runner, open_runner, scratch_folder
+from forerun.telling import tell_planned, telling_how_runs_end, told_publication
 from include.days.backfill import Backfill, BackfillDay, begin_day
 from include.days.handle import Day
 from include.days.prepare import PreparedRun, publish_result
 from include.machine.jvm import home_folder
 from include.machine.wall_clock import utc_now
+from include.telemetry.events import Part
 from planner.errors import ForerunError
 from planner.request import Settings
 
@@ -58,14 +60,18 @@ def _together(
         try:
             now = utc_now()
             begun.append(begin_day(store_uri, found.spec, each, now=now, settings=settings))
+            tell_planned(*begun[-1])
         except ForerunError as error:
             yield DoneDay(date=each.date, error=error.message)
     wanted = [prepared for _, prepared in begun if not prepared.skip_reason]
     failed = ""
     if wanted:
         name = f"{days[0].date}-{days[-1].date}"
+        runs: list[tuple[Day, int, Part]]
+        runs = [(day, one.run, "final") for day, one in begun if not one.skip_reason]
         try:
-            runner.run([p.plan_uri for p in wanted], name, tiny=all(p.tiny for p in wanted))
+            with telling_how_runs_end(lambda: runs):
+                runner.run([p.plan_uri for p in wanted], name, tiny=all(p.tiny for p in wanted))
         except ForerunError as error:  # of several runs each is committed by itself
             failed = error.message
     for day, prepared in begun:
@@ -77,7 +83,9 @@ def _published(day: Day, prepared: PreparedRun, failed: str, logs: Path) -> Done
         why = failed or f"its run was not committed; {logs} has the log"
         return DoneDay(date=day.date, error=why)
     try:
-        pointer = publish_result(day, now=utc_now(), run=prepared.run)
+        pointer = told_publication(
+            day, prepared.run, lambda: publish_result(day, now=utc_now(), run=prepared.run)
+        )
     except ForerunError as error:
         return DoneDay(date=day.date, error=error.message)
     return DoneDay(date=day.date, version=pointer.version)

@@ -22,6 +22,7 @@ from forerun.options import Day, takes_day
 from forerun.repair import repair_command
 from forerun.result import result_command
 from forerun.schedule_command import schedule_app
+from forerun.shadow import shadow_command
 from include.engines import ENGINES
 from planner.errors import ForerunError, RequestError
 from planner.request import Method, PlanRequest
@@ -89,7 +90,7 @@ JsonFile = Annotated[
     "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`\n\n"
     "`forerun plan sales.sql returns.sql stock.sql --tables data/`",
 )
-@takes_day
+@takes_day()
 def plan_command(
     day: Day,
     method: Annotated[
@@ -182,7 +183,7 @@ Changelog = Annotated[
     "\n\n`forerun simulate report.sql --tables data/ --store s3://bucket/try --json day.json`\n\n"
     "`forerun simulate sales.sql returns.sql stock.sql --tables data/`",
 )
-@takes_day
+@takes_day()
 def simulate_command(  # noqa: PLR0913 - the options of the command
     day: Day,
     engine: EngineOption = "spark",
@@ -276,7 +277,8 @@ app.command(
     epilog="**Examples**\n\n"
     "`forerun assess reports/ --tables data/`\n\n"
     "`forerun assess sales.sql stock.sql --tables data/ --changing orders,lineitem --json`\n\n"
-    "`forerun assess reports/ --tables data/ --arrived 0.5,0.9,1 --weights 0.2,0.2,1`",
+    "`forerun assess reports/ --tables data/ --arrived 0.5,0.9,1 --weights 0.2,0.2,1`\n\n"
+    "`forerun assess --event-logs spark-events/ --tables data/`",
 )(assess_command)
 app.command(
     "backfill",
@@ -291,7 +293,12 @@ app.command(
     "`forerun calibrate s3://warehouse/forerun --apply`\n\n"
     "`forerun calibrate s3://warehouse/forerun --reset`",
 )(calibrate_command)
-app.command("doctor")(doctor_command)
+app.command(
+    "doctor",
+    epilog="**Examples**\n\n"
+    "`forerun doctor --store s3://bucket/prefix --master spark://host:7077`\n\n"
+    "`forerun doctor --airflow`",
+)(doctor_command)
 app.command("expire")(expire_command)
 app.command(
     "repair",
@@ -300,6 +307,12 @@ app.command(
     "`forerun repair daily_totals 2026-01-31 --store s3://warehouse/forerun --yes`\n\n"
     "`forerun repair daily_totals 2026-01-31 --store ./store --copies s3://archive/orders`",
 )(repair_command)
+app.command(
+    "shadow",
+    epilog="**Examples**\n\n"
+    "`forerun shadow daily_totals --store s3://warehouse/forerun`\n\n"
+    "`forerun shadow daily_totals --store s3://warehouse/forerun --compare --json`",
+)(shadow_command)
 app.command("result")(result_command)
 app.add_typer(schedule_app, name="schedule")
 

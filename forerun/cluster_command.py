@@ -43,7 +43,7 @@ def add_to(app: typer.Typer) -> None:
 def show_command(store: StoreUri, cluster: ClusterName = "", as_json: AsJson = False) -> int:
     """Show the cores of a cluster: who holds some, who waits and why, and whether it is stopped."""
     opened = open_store(store)
-    leases = Leases(opened, read_cluster(opened, _name(opened, cluster)))
+    leases = Leases(opened, read_cluster(opened, cluster_name(opened, cluster)))
     look = leases.overview(store_clock(opened))
     waiting = sorted(look.waiting, key=lambda one: one.ready.laxity(look.now))
     if as_json:
@@ -75,19 +75,21 @@ def resume(store: StoreUri, cluster: ClusterName = "", by: By = "") -> int:
 
 def _say(store: str, cluster: str, by: str, why: str, *, stopped: bool) -> None:
     opened = open_store(store)
-    name = read_cluster(opened, _name(opened, cluster)).name
+    name = read_cluster(opened, cluster_name(opened, cluster)).name
     at = utc_now().isoformat(timespec="seconds")
     say_stop(opened, name, Stop(stopped=stopped, by=by or getpass.getuser(), at=at, why=why))
     console.say(f"cluster {name} {'is stopped' if stopped else 'goes on'}")
 
 
-def _name(store: Store, given: str) -> str:
+def cluster_name(store: Store, given: str) -> str:
+    """The name of a cluster: what was given, or that of the only one of the store. Raises
+    :class:`StoreError` where neither is one."""
     known = store.folders(CLUSTERS_FOLDER)
     if given or len(known) == 1:
         return given or known[0]
     raise StoreError(
         f"the store has {len(known)} clusters{': ' if known else ''}{', '.join(known)}",
-        hint="Name one of them: forerun schedule show NAME --store URI."
+        hint="Name one of them: forerun schedule show NAME, or forerun schedule --cluster NAME."
         if known
         else "A cluster is known once a report with cluster= has opened a day.",
     )
@@ -100,6 +102,10 @@ def _record(look: Look, waiting: list[SlotRequest]) -> dict[str, object]:
         "at": shown(look.now),
         "ceiling": look.cluster.ceiling_at(look.now),
         "busy": look.slots.busy(look.now),
+        "budgets": [
+            {"owner": owner, "used": used, "budget": budget}
+            for owner, used, budget in _budgets(look)
+        ],
         "stopped": {"by": stop.by, "at": stop.at, "why": stop.why} if stop else None,
         "held": [
             {"run": one.name, "cores": one.cores, "until": shown(one.until)}
@@ -118,12 +124,26 @@ def _record(look: Look, waiting: list[SlotRequest]) -> dict[str, object]:
     }
 
 
+def _budgets(look: Look) -> list[tuple[str, float, float]]:
+    """By owner, what early runs have used today, and its budget."""
+    day = look.cluster.day_at(look.now)
+    return [
+        (owner, look.slots.used(owner, day, look.now), budget)
+        for owner, budget in look.cluster.budgets
+    ]
+
+
 def _table(look: Look, waiting: list[SlotRequest]) -> Table:
     stop = look.stop if look.stop and look.stop.stopped else None
+    said = [f"stopped by {stop.by} at {stop.at}: {stop.why}"] if stop else []
+    said += [
+        f"early runs of {owner} today: {used:.2f} of {budget:g} core hours times price"
+        for owner, used, budget in _budgets(look)
+    ]
     table = Table(
         title=f"cluster {look.cluster.name}: {look.slots.busy(look.now)} of "
         f"{look.cluster.ceiling_at(look.now):g} cores are held, {shown(look.now)}",
-        caption=Text(f"stopped by {stop.by} at {stop.at}: {stop.why}") if stop else None,
+        caption=Text("\n".join(said)) if said else None,
     )
     for head in ("run", "cores", "latest start", "now"):
         table.add_column(head, justify="right" if head == "cores" else "left")

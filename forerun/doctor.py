@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.airflow_doctor import examine_airflow
 from forerun.cluster_doctor import examine_cluster
 from forerun.findings import Finding, State
 from include.machine import jvm
@@ -46,14 +47,24 @@ def doctor_command(
             "small application looks around on its executors.",
         ),
     ] = None,
+    with_airflow: Annotated[
+        bool,
+        typer.Option(
+            "--airflow",
+            help="Also Airflow's database, as its scheduler does: whether backfills get the pools "
+            "that DAGs name for them.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The findings as JSON.")] = False,
 ) -> int:
     """Check Java, Spark, the S3A jars, the class-data archive, a store, Airflow and disk space;
-    with --master, a Spark cluster."""
+    with --master, a Spark cluster; with --airflow, pools of backfills."""
     uri = store or default_store()
     findings = examine(uri)
     if master is not None:
         findings += examine_cluster(master, uri)
+    if with_airflow:
+        findings += examine_airflow()
     broken = any(f.state == "problem" for f in findings)
     if as_json:
         console.say_json({"ok": not broken, "findings": [asdict(f) for f in findings]})

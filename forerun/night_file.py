@@ -117,13 +117,16 @@ class NightText:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
     """A night that can be planned, in seconds of the UNIX epoch. ``fits``: the cost models that
-    were fitted, by report."""
+    were fitted, by report; ``left_out``: why reports of a store are not in it, by name;
+    ``remarks``: sentences about how it was read."""
 
     day: date
     zone: ZoneInfo
     cluster: Cluster
     reports: tuple[NightReport, ...]
     fits: Mapping[str, CostFit] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 def read_night(path: Path) -> Night:

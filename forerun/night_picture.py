@@ -25,9 +25,11 @@ _LEFT, _SPAN, _RIGHT = 170.0, 860.0, 130.0
 _CORES_TOP, _CORES_HIGH, _PRICE_TOP, _PRICE_HIGH, _ROWS_TOP = 74.0, 92.0, 178.0, 20.0, 226.0
 _ROW, _SMALL_ROW, _MANY_ROWS = 26.0, 13.0, 60
 _TICKS = 14
-"""At most so many hours are named."""
+"""At most so many times are named."""
 
 _HOUR = 3600.0
+_STEPS = (1 / 30, 1 / 12, 1 / 4, 1, 2, 3, 6, 12, 24, 48, 96)
+"""Hours between two of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +62,12 @@ def plan_picture(night: Night, plan: NightPlan) -> str:
     return _picture(night, rows, busy, f"The night of {night.day}: the plan")
 
 
-def course_picture(night: Night, course: NightCourse) -> str:
-    """The picture of a simulated night: what happened, and in outline what was planned."""
+def course_picture(night: Night, course: NightCourse, how: str = "simulated") -> str:
+    """The picture of a night as it went: what happened, and in outline what was planned."""
     clock = NightClock(night)
     rows = [_course_row(one, night, clock) for one in course.reports]
     busy = [(t.start, t.end, c.plan.report.cores) for c in course.reports for t in c.tries]
-    return _picture(night, rows, busy, f"The night of {night.day}: simulated", outline=True)
+    return _picture(night, rows, busy, f"The night of {night.day}: {how}", outline=True)
 
 
 def page(
@@ -194,14 +196,14 @@ def _scale(night: Night, rows: Sequence[Row]) -> _Scale:
     ends = [*(row.report.deadline for row in rows), *(bar.end for row in rows for bar in row.bars)]
     finite = [end for end in ends if math.isfinite(end)]
     start, end = min(starts), max(finite)
-    room = max(0.02 * (end - start), 600.0)
+    room = max(0.02 * (end - start), min(0.1 * (end - start), 600.0))
     return _Scale(max(night.cluster.start, start - room), min(night.cluster.end, end + room))
 
 
 def _ticks(scale: _Scale, night: Night) -> Iterator[float]:
-    """Whole hours of the night, few enough to be named."""
+    """Whole hours of the night, or parts of hours, few enough to be named."""
     hours = (scale.end - scale.start) / _HOUR
-    step = next(s for s in (1, 2, 3, 6, 12, 24, 48, 96) if hours / s <= _TICKS) * _HOUR
+    step = next(s for s in _STEPS if hours / s <= _TICKS) * _HOUR
     at = night.cluster.start + math.ceil((scale.start - night.cluster.start) / step) * step
     while at <= scale.end:
         yield at

@@ -145,5 +145,8 @@ past midnight, so 26:30 is half past two.</p>
 {% for value in line %}<td>{{ value }}</td>{% endfor %}</tr>
 {% endfor %}
 </table>
+{% for remark in night.remarks %}<p class="lead">{{ remark }}</p>{% endfor %}
+{% for name, why in night.left_out.items() %}<p class="lead">{{ name }} is left out: {{ why }}</p>\
+{% endfor %}
 </main></body></html>
 """

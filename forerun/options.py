@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -221,7 +221,7 @@ class DayOptions:
         """The day that they describe. Raises a ``ForerunError`` for what does not fit."""
         points = parse_points(self.arrived, self.weights)
         return Day(
-            reports=_different(tuple(map(read_report, report_files(self.reports)))),
+            reports=_different(tuple(map(read_report, report_files(self.reports or ())))),
             tables=self.tables,
             changing=self.changing,
             points=points,
@@ -238,14 +238,25 @@ class DayOptions:
         )
 
 
-def takes_day(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Give a command the options of a day before its own; it gets them parsed, as ``day``."""
+def takes_day(**defaults: object) -> Callable[[Callable[..., int | None]], Callable[..., Any]]:
+    """Give a command the options of a day before its own; it gets them parsed, as ``day``.
+    ``defaults`` are of options that a day needs and this command does not."""
+
+    def decorated(command: Callable[..., int | None]) -> Callable[..., int | None]:
+        return _with_day(command, defaults)
+
+    return decorated
+
+
+def _with_day(
+    command: Callable[..., int | None], defaults: Mapping[str, object]
+) -> Callable[..., int | None]:
     hints = typing.get_type_hints(DayOptions, include_extras=True)
     day = {
         field.name: inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            default=defaults.get(field.name, _default(field)),
             annotation=hints[field.name],
         )
         for field in fields(DayOptions)
@@ -262,3 +273,7 @@ def takes_day(command: Callable[..., int | None]) -> Callable[..., int | None]:
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _default(field: Field[Any]) -> object:
+    return inspect.Parameter.empty if field.default is MISSING else field.default

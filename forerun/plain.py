@@ -16,13 +16,14 @@ from forerun import accounts
 from forerun.accounts import RunAccount
 from forerun.group_account import in_sum
 from forerun.limit_ties import find_cut
-from forerun.running import Runner, read_result
+from forerun.running import Runner
 from include.days.handle import Day
 from include.days.prepare import PreparedRun, open_generation, prepare_run
 from include.machine.settings import allowed_functions
 from include.reports.spec import ReportSpec
 from include.state.layout import Generation
 from include.state.opening import open_store
+from include.state.rows import result_rows
 from include.verify.equality import Comparison, compare
 from planner.errors import SqlError
 from planner.request import Settings, Source
@@ -116,7 +117,7 @@ class PlainQuery:
         result = accounts.commit_with_result(store, at, run or self.spec.runs).result
         if result is None:
             raise accounts.AccountError(f"{at.report} has no result", hint="Look at its log.")
-        rows = read_result(store, result)
+        rows = result_rows(store, result)
         return rows if self.runner.engine.spark_types else _in_spark_types(rows, query)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -13,17 +12,14 @@ from forerun import console
 from forerun.repair_work import RepairedVersion, compute, publish
 from forerun.shown_repair import as_json as repair_as_json
 from forerun.shown_repair import diff_lines, preview_lines
-from include.days.generations import generations
-from include.days.repair import NotRepairableError, Repair, find_repair
-from include.days.results import read_pointer
+from include.days.repair import Repair, find_repair
 from include.engines import engine_spec
 from include.machine.wall_clock import utc_now
-from include.oncall.catalogue import newest_spec, read_spec
+from include.oncall.catalogue import spec_of_day
 from include.reports.clock import parse_day
-from include.reports.spec import ReportSpec, decode_report
+from include.reports.spec import decode_report
 from include.state.opening import open_store
 from include.state.scratch_store import ScratchStore
-from include.state.store import MissingKeyError, Store
 from planner.request import Settings
 
 Copies = Annotated[
@@ -80,7 +76,7 @@ def repair_command(  # noqa: PLR0913 - the options of the command
     only_looks = preview or not (yes or no_publish or on_terminal)
     repair = find_repair(
         ScratchStore(opened) if only_looks else opened,
-        _spec(opened, report, at_day, spec),
+        decode_report(spec.read_bytes()) if spec else spec_of_day(opened, report, at_day),
         at_day,
         now=utc_now(),
         copies=tuple(copies or ()),
@@ -122,28 +118,3 @@ def _published(version: RepairedVersion) -> str:
             "it once more"
         )
     return said
-
-
-def _spec(store: Store, report: str, day: date, file: Path | None) -> ReportSpec:
-    """The report as it was when the day was computed; as it was lately if nothing of that is left.
-
-    Raises :class:`NotRepairableError` if the store does not know it.
-    """
-    if file is not None:
-        return decode_report(file.read_bytes())
-    published = read_pointer(store, report, day)
-    digests = [
-        record.spec
-        for at, record in generations(store, report, day)
-        if published is not None and at.number == published.generation
-    ]
-    try:
-        known = read_spec(store, report, digests[0]) if digests else newest_spec(store, report)
-    except MissingKeyError:
-        known = None
-    if known is None:
-        raise NotRepairableError(
-            f"the store does not know what the report {report} was on {day}",
-            hint="Look at the name and the store. A report that no DAG runs is given by --spec.",
-        )
-    return known

@@ -6,22 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from forerun.running import open_runner, read_result, read_rows, scratch_folder
+from forerun.running import open_runner, scratch_folder
+from forerun.telling import tell_planned, telling_how_runs_end, told_publication
 from include.days.handle import Day
 from include.days.prepare import publish_result
-from include.days.publishing import published_folder
 from include.days.repair import Repair, begin_repair, pin_all
 from include.machine.jvm import home_folder
 from include.machine.wall_clock import utc_now
-from include.reports.spec import PartitionFolder
 from include.sources.corrections import find_corrections
-from include.sources.files import locate
 from include.state.opening import open_store
 from include.state.pointers import Pointer
 from include.state.records import RunCommit
-from include.verify.row_diff import row_diff
+from include.verify.repair_diff import write_diff
 from planner.errors import ForerunError
 
 
@@ -53,8 +50,12 @@ def compute(
         say(prepared.skip_reason)
     else:
         say(f"computing {repair.day.spec.name} of {repair.day.date}")
+        tell_planned(day, prepared)
         logs = scratch_folder(home_folder() / "repairs", repair.day.spec.name)
-        with open_runner(engine, logs, master) as runner:
+        with (
+            open_runner(engine, logs, master) as runner,
+            telling_how_runs_end(lambda: [(day, prepared.run, "final")]),
+        ):
             used = runner.run([prepared.plan_uri], "repair", tiny=prepared.tiny)
     commit = day.commit(prepared.run)
     if commit is None or commit.result is None:
@@ -63,17 +64,13 @@ def compute(
             code="run-failed",
             hint="Ask for the repair again: it goes on from what is done.",
         )
-    diff = row_diff(*_versions(repair, day, commit))
-    key = day.at.diff(commit.run, commit.attempt)
-    sink = pa.BufferOutputStream()
-    pq.write_table(diff, sink)
-    day.store.put(key, sink.getvalue().to_pybytes())
+    diff = write_diff(day, commit, repair.published)
     return RepairedVersion(
         day=day,
         repair=repair,
         commit=commit,
         diff=diff,
-        diff_uri=day.store.uri(key),
+        diff_uri=day.store.uri(day.at.diff(commit.run, commit.attempt)),
         process_cpu_s=used.process_cpu_s if used is not None else None,
     )
 
@@ -82,7 +79,8 @@ def publish(version: RepairedVersion) -> RepairedVersion:
     """Publish a repair, and look whether the sources are still as it has read them. Raises what
     :func:`include.days.publishing.publish_result` raises."""
     day, now = version.day, utc_now()
-    pointer = publish_result(day, now=now, run=version.commit.run)
+    run = version.commit.run
+    pointer = told_publication(day, run, lambda: publish_result(day, now=now, run=run))
     pins = pin_all(day.store, day.spec, day.date, now)
     changed = [
         one
@@ -90,16 +88,3 @@ def publish(version: RepairedVersion) -> RepairedVersion:
         for one in find_corrections(pin, pins[name][1])
     ]
     return replace(version, pointer=pointer, changed_again=len(changed))
-
-
-def _versions(repair: Repair, day: Day, commit: RunCommit) -> tuple[pa.Table, pa.Table]:
-    """The rows that are published, and those of the repair."""
-    if commit.result is None:
-        raise ValueError("a repair has a result")
-    after, pointer = read_result(day.store, commit.result), repair.published
-    if isinstance(day.spec.sink, PartitionFolder):
-        place = locate(pointer.folder)
-        before = read_rows(place.store, place.key, pointer.files)
-    else:
-        before = read_rows(day.store, published_folder(pointer), pointer.files)
-    return (after.slice(0, 0) if before is None else before), after

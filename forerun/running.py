@@ -1,4 +1,4 @@
-"""Running planned runs as applications, and reading what they published."""
+"""Running planned runs as applications."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES, EngineSpec, engine_spec
 from include.machine.cpu_meter import run_measured
 from include.machine.job_archive import job_archive
 from include.machine.jvm import driver_environment, require_java, spark_submit, submit_options
 from include.state.opening import split_uri
-from include.state.records import ArtifactFile, ArtifactPartition
-from include.state.store import Store
 from planner.errors import ForerunError
 
 if TYPE_CHECKING:
@@ -134,42 +129,6 @@ def open_runner(name: str, logs: Path, master: str) -> Iterator[Runner]:
         yield InProcessRunner(engine, started)
     finally:
         started.stop()
-
-
-def read_rows(store: Store, folder: str, files: tuple[ArtifactFile, ...]) -> pa.Table | None:
-    """The rows of named files below a key of the store, in the order of the names."""
-    tables = [
-        pq.read_table(pa.BufferReader(store.get(f"{folder}/{file.name}")))
-        for file in sorted(files, key=lambda file: file.name)
-    ]
-    return pa.concat_tables(tables) if tables else None
-
-
-def read_result(store: Store, result: ArtifactPartition) -> pa.Table:
-    """The rows of a committed result; without files, no rows of its declared columns."""
-    rows = read_rows(store, result.folder, result.files)
-    return rows if rows is not None else empty_table(result)
-
-
-def empty_table(result: ArtifactPartition) -> pa.Table:
-    """No rows, with the columns that the commit declares, read through Parquet types."""
-    return pa.table({column.name: pa.array([], _arrow(column.type)) for column in result.columns})
-
-
-_ARROW = {
-    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(),
-    "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(), "string": pa.string(),
-    "binary": pa.binary(), "date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}  # fmt: skip
-
-
-def _arrow(kind: str) -> pa.DataType:
-    text = kind.lower()
-    if text.startswith("decimal("):
-        precision, _, scale = text[len("decimal(") : -1].partition(",")
-        return pa.decimal128(int(precision), int(scale or 0))
-    return _ARROW.get(text, pa.string())
 
 
 def scratch_folder(base: Path, name: str) -> Path:

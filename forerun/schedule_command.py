@@ -14,7 +14,11 @@ from forerun import cluster_command, console, shown_night
 from forerun.night_file import Night, read_night
 from forerun.night_picture import course_picture, page, plan_picture
 from forerun.simulated_night import Surprises
+from forerun.stored_night import stored_night
 from forerun.what_if import FORMS, apply_all
+from include.machine.wall_clock import utc_now
+from include.reports.clock import parse_day
+from include.state.opening import open_store
 from planner.errors import ScheduleError
 from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
 from planner.schedule.night_course import run_night
@@ -37,16 +41,31 @@ schedule_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="When the reports of a night run, under one ceiling. `forerun schedule NIGHT` plans, "
-    "`forerun schedule simulate NIGHT` runs it with a virtual clock; `show`, `stop` and `resume` "
+    "`forerun schedule --store URI` plans that of a store; "
+    "`forerun schedule simulate NIGHT` runs one with a virtual clock; `show`, `stop` and `resume` "
     "are about the cluster of a store.",
 )
 
-NightFile = Annotated[
-    Path, typer.Argument(metavar="NIGHT", help="The night: a .toml, .json or .yaml file.")
-]
+_NIGHT = typer.Argument(metavar="NIGHT", help="The night: a .toml, .json or .yaml file.")
+NightFile = Annotated[Path, _NIGHT]
+NightOrNone = Annotated[Path | None, _NIGHT]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of it.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write its picture.")]
 AsJson = Annotated[bool, typer.Option("--json", help="All figures as JSON.")]
+StoreUri = Annotated[
+    str,
+    typer.Option(
+        "--store", metavar="URI", help="In place of NIGHT: the reports that this store knows."
+    ),
+]
+OfDay = Annotated[
+    str,
+    typer.Option("--day", metavar="YYYY-MM-DD", help="With --store: the reports' day; else today."),
+]
+ClusterName = Annotated[
+    str,
+    typer.Option("--cluster", metavar="NAME", help="With --store: of which cluster, if of many."),
+]
 WhatIf = Annotated[
     list[str] | None,
     typer.Option(
@@ -61,10 +80,15 @@ WhatIf = Annotated[
     "`forerun schedule night.toml`\n\n"
     "`forerun schedule night.toml --html night.html`\n\n"
     "`forerun schedule night.toml --what-if ceiling=0.5x --what-if late=orders:+01:00`\n\n"
-    "`forerun schedule night.toml --what-if price=01:00-05:00:0.3 --json`",
+    "`forerun schedule night.toml --what-if price=01:00-05:00:0.3 --json`\n\n"
+    "`forerun schedule --store s3://lake/state --what-if ceiling=0.5x`\n\n"
+    "`forerun schedule --store s3://lake/state --cluster night --day 2026-11-23`",
 )
 def plan_command(
-    night: NightFile,
+    night: NightOrNone = None,
+    store: StoreUri = "",
+    day: OfDay = "",
+    cluster: ClusterName = "",
     what_if: WhatIf = None,
     html: Html = None,
     svg: Svg = None,
@@ -72,9 +96,10 @@ def plan_command(
 ) -> int:
     """Plan a night: how many early runs each report makes, when, and in which order.
 
-    Exit code 1 where a deadline is missed.
+    The night is given by a file, or read from a store: when rows came and what runs took on past
+    days. Exit code 1 where a deadline is missed.
     """
-    given = read_night(night)
+    given = _given(night, store, day, cluster)
     changed = apply_all(given, what_if or ())
     plan, plain = _planned(changed), _plain(changed)
     picture = plan_picture(changed, plan)
@@ -158,6 +183,23 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
 
 
 cluster_command.add_to(schedule_app)  # after the two that are meant where none is named
+
+
+def _given(file: Path | None, store: str, day: str, cluster: str) -> Night:
+    if (file is None) == (not store):
+        raise ScheduleError(
+            "a night is planned from a file or from a store",
+            hint="Give either NIGHT, a .toml, .json or .yaml file, or --store URI.",
+        )
+    if file is None:
+        named = parse_day(day) if day else None
+        return stored_night(open_store(store), cluster, named, utc_now())
+    if day or cluster:
+        raise ScheduleError(
+            "--day and --cluster say what is read from a store, and the night is given by a file",
+            hint="Write the day and the cluster into the file.",
+        )
+    return read_night(file)
 
 
 def _planned(night: Night) -> NightPlan:

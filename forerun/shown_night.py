@@ -186,6 +186,9 @@ def _totals(plan: NightPlan, plain: NightPlan, night: Night) -> Iterator[str]:
     for name, fit in night.fits.items():
         merge = "" if fit.merge_error is None else f", final runs by {fit.merge_error:.0%}"
         yield f"{name}: its cost is fitted, and misses runs left out by {fit.error:.0%}{merge}"
+    yield from night.remarks
+    for name, why in night.left_out.items():
+        yield f"{name} is left out: {why}"
 
 
 # -- JSON ----------------------------------------------------------------------------------------
@@ -209,6 +212,8 @@ def plan_record(night: Night, plan: NightPlan, plain: NightPlan) -> dict[str, ob
             name: {"error": fit.error, "merge_error": fit.merge_error}
             for name, fit in night.fits.items()
         },
+        "left_out": dict(night.left_out),
+        "remarks": list(night.remarks),
         "reports": [_plan_record(one, night, clock) for one in _by_deadline(plan.plans)],
     }
 

@@ -8,11 +8,9 @@ import pyarrow as pa
 
 from forerun.repair_work import RepairedVersion
 from include.days.repair import Repair
-from include.days.repair_plans import RepairPlan
 from include.sources.corrections import Correction
 from include.verify.row_diff import counts
 from planner.contract.plan_v1 import WEIGHT_COLUMN
-from planner.cost.constants import MICRO
 
 _MOST_FILES = 20
 _MOST_ROWS = 20
@@ -37,7 +35,7 @@ def preview_lines(repair: Repair) -> Iterator[str]:
     yield "what repairing it takes, by estimate:"
     for planned in repair.plans:
         chosen = " (chosen)" if planned is repair.best else ""
-        yield f"  {planned.cost / MICRO:8.1f} CPU s  {_how(planned)}{chosen}"
+        yield f"  {planned.cpu_s:8.1f} CPU s  {planned.how}{chosen}"
     for unusable in repair.unusable:
         yield f"  not from {unusable.what}: {unusable.why}"
 
@@ -64,13 +62,13 @@ def as_json(repair: Repair, version: RepairedVersion | None = None) -> dict[str,
         "corrections": None if corrections is None else [_correction(one) for one in corrections],
         "plans": [
             {
-                "from": _how(one),
-                "estimated_cpu_s": one.cost / MICRO,
+                "from": one.how,
+                "estimated_cpu_s": one.cpu_s,
                 "method": one.result.plan.method,
             }
             for one in repair.plans
         ],
-        "anew_estimated_cpu_s": repair.anew.cost / MICRO,
+        "anew_estimated_cpu_s": repair.anew.cpu_s,
         "unusable": [{"what": one.what, "why": one.why} for one in repair.unusable],
     }
     if version is None:
@@ -84,12 +82,6 @@ def as_json(repair: Repair, version: RepairedVersion | None = None) -> dict[str,
         "version": version.pointer.version if version.pointer else None,
         "changed_again": version.changed_again,
     }
-
-
-def _how(one: RepairPlan) -> str:
-    if one.base is None:
-        return "computing the report anew"
-    return f"a delta over the state of {one.base.name}"
 
 
 def _rows(one: Correction) -> str:

@@ -12,7 +12,7 @@ from forerun.accounts import DayAccount, EarlyResult, RunAccount
 from forerun.deliveries import check_correlations
 from forerun.plain import PlainQuery
 from forerun.planning import sources as planner_sources
-from forerun.running import Runner, read_rows
+from forerun.running import Runner
 from forerun.simulated_day import (
     DEFAULT_DAY,
     Advance,
@@ -30,6 +30,7 @@ from include.machine.settings import allowed_functions
 from include.reports.parameters import day_parameters
 from include.state.layout import Generation
 from include.state.opening import open_store
+from include.state.rows import read_rows
 from include.state.store import Store
 from include.verify.equality import Comparison
 from include.verify.sail_gaps import gaps_of

@@ -39,6 +39,10 @@ _BELIEVED = (
     "SAIL_PARQUET__PRUNING",
     "SAIL_PARQUET__ENABLE_PAGE_INDEX",
 )
+_IDLE = "SAIL_SPARK__SESSION_TIMEOUT_SECS"
+_IDLE_S = 7 * 24 * 3600
+"""How long a session may ask for nothing and is still there. By default it is gone after a quarter
+of an hour, for which whoever plans many runs may well not ask anything."""
 _STACK = "SAIL_RUNTIME__STACK_SIZE"
 _STACK_BYTES = 512 << 20
 """What a thread of the server may take to call itself: up to 25 KB for each part of a chain of AND,
@@ -195,6 +199,7 @@ def start_server() -> Any:
     for believed in _BELIEVED:
         os.environ[believed] = "false"
     os.environ.setdefault(_STACK, str(_STACK_BYTES))
+    os.environ.setdefault(_IDLE, str(_IDLE_S))
     if s3_settings().endpoint.startswith("http://"):
         # An S3 server of one's own without TLS: boto3 and S3A take it, Sail wants to be told.
         os.environ.setdefault("AWS_ALLOW_HTTP", "true")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from include.days.overrun import why_stop
 from include.days.stored_plan import StoredPlan
@@ -51,12 +52,13 @@ def execute(
     attempt: str,
     progress: Progress = _LOG.info,
     meter: Meter | None = None,
+    clock: Callable[[], datetime] = utc_now,
 ) -> RunCommit:
     """Do the run that a stored plan is of, and commit it; return the commit that counts.
 
     Compare its ``attempt`` to know whether this attempt won: another one may have committed first,
     then nothing is changed. A retry takes over the stages that earlier attempts have finished.
-    ``meter`` measures the run; without one, from the start of this call.
+    ``meter`` measures the run; without one, from the start of this call. ``clock`` dates it.
     Raises a ``ForerunError`` for everything that a person can act on, with nothing committed; and
     :class:`GivenUpError` for a run that stops itself.
     """
@@ -66,7 +68,7 @@ def execute(
         return winner
     inputs = load_inputs(store, at, plan)
     verify_inputs(engine, store, inputs)
-    work = Work(engine, store, inputs, attempt)
+    work = Work(engine, store, inputs, attempt, clock)
     with engine.working_on(work.label("bind")), explained("reading the inputs"):
         engine.configure(plan.session)
         bind_inputs(engine, store, inputs)
@@ -98,7 +100,7 @@ def _done(
         base=work.inputs.manifest.own_base,
         attempt=work.attempt,
         plan=stored.key,
-        committed_at=utc_now().isoformat(timespec="seconds"),
+        committed_at=work.clock().isoformat(timespec="seconds"),
         artifacts=tuple(r.output for r in records if r.output.family != RESULT_FAMILY),
         metrics=run_metrics(work, records, meter),
     )

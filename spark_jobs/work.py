@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
+from include.machine.wall_clock import utc_now
 from include.state.store import Store
 from spark_jobs.engine import Engine
 from spark_jobs.inputs import Inputs
@@ -11,12 +14,14 @@ from spark_jobs.inputs import Inputs
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One attempt at one run. ``attempt`` names the folders that it alone writes."""
+    """One attempt at one run. ``attempt`` names the folders that it alone writes; ``clock`` dates
+    what it commits."""
 
     engine: Engine
     store: Store
     inputs: Inputs
     attempt: str
+    clock: Callable[[], datetime] = utc_now
 
     def label(self, stage: str) -> str:
         """The name under which the engine counts a stage; a session may see many days."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import Any
 
 from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun.demo.reports import DAY
+from forerun.demo.reports import DAY, PAST_DAYS
 from forerun_airflow.day import explained, opened_day
 from forerun_airflow.group_builder import BeforePoint, group_dag
 from include.reports.group import ReportGroup
@@ -40,16 +40,17 @@ class DeliverDemoData(BaseOperator):
 
 
 def demo_dag(group: ReportGroup) -> DAG:
-    """The DAG ``demo_<group>``: by hand only, on the day that the demo has data of.
+    """The DAG ``demo_<group>``: daily until the day that the demo has data of, which is over. So it
+    runs by hand, on that day, or as a backfill of the days before.
 
-    That day is over: left to itself, Forerun would go straight to the final runs. So its mode is
-    ``replay`` unless the trigger form says otherwise.
+    Left to itself, Forerun would go straight to the final runs of a day that is over. So its mode
+    is ``replay`` unless the trigger form says otherwise.
     """
     return group_dag(
         group,
         dag_id=f"demo_{group.name}",
-        start_date=datetime(2026, 1, 1, tzinfo=UTC),
-        schedule=None,
+        start_date=datetime.combine(PAST_DAYS[0], time(), UTC),
+        end_date=datetime.combine(DAY, time(), UTC),
         mode="replay",
         report_date=DAY,
         before_point=demo_arrivals(group),

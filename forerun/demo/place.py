@@ -10,10 +10,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from forerun.demo.data import generate_day, split_day
-from forerun.demo.reports import DATA_VARIABLE, DAY
+from forerun.demo.reports import DATA_VARIABLE, DAY, PAST_DAYS
 from forerun.tables import Table
 from include.machine.jvm import driver_environment, home_folder
 from include.state.opening import open_store
@@ -82,30 +83,41 @@ def _enter(home: Path, store: str, data: str, extra: dict[str, str]) -> Place:
     return Place(home, store, data, env)
 
 
-def stage_day(data: str, scale: float) -> dict[str, Table]:
+def stage_day(data: str, scale: float, day: date = DAY) -> dict[str, Table]:
     """Generate, cut, and put what comes in before each run where the demo's DAGs look for it."""
     generated = home_folder() / "demo" / "generated" / f"scale-{scale:g}"
     tables = generate_day(generated / "whole", scale)
     split_day(tables, generated / "deliveries")
     store = open_store(data)
     for path in sorted((generated / "deliveries").glob("*/run-*.parquet")):
-        key = f"staged/{DAY.isoformat()}/{path.stem}/{path.parent.name}/part-0.parquet"
+        key = f"staged/{day.isoformat()}/{path.stem}/{path.parent.name}/part-0.parquet"
         store.put(key, path.read_bytes())
     return tables
 
 
+def stage_past_days(data: str, scale: float) -> None:
+    """The same for the days before it: a tenth fewer rows for each that lies further back."""
+    for back, day in enumerate(reversed(PAST_DAYS), 1):
+        stage_day(data, scale * (1 - back / 10), day)
+
+
 def run_airflow(place: Place, name: str, *arguments: str) -> None:
     """Run an airflow command; its output goes to a log that an error names."""
-    log = place.home / "logs" / f"airflow-{name}.log"
+    run_module(place, f"airflow-{name}", "airflow", *arguments)
+
+
+def run_module(place: Place, name: str, module: str, *arguments: str) -> None:
+    """Run a module with Airflow's environment; its output goes to a log that an error names."""
+    log = place.home / "logs" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
-        command = [sys.executable, "-m", "airflow", *arguments]
+        command = [sys.executable, "-m", module, *arguments]
         done = subprocess.run(
             command, env=place.env, cwd=ROOT, stdout=output, stderr=output, check=False
         )
     if done.returncode:
         lines = log.read_text(errors="replace").splitlines()
         raise DemoError(
-            f"airflow {' '.join(arguments)} failed: {lines[-1] if lines else 'no output'}",
+            f"{' '.join((module, *arguments))} failed: {lines[-1] if lines else 'no output'}",
             hint=f"The whole log: {log}",
         )

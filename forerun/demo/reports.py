@@ -7,7 +7,7 @@ it copies it to ``<data>/arrived/<date>/<table>/``; the last delivery marks the 
 from __future__ import annotations
 
 import os
-from datetime import date
+from datetime import date, timedelta
 
 from include.machine.jvm import home_folder
 from include.reports.spec import MarkerFile, RunPolicy, RunTime, SourceSpec, SpecError
@@ -16,6 +16,8 @@ from planner.contract.plan_v1 import ColumnSpec
 
 DAY = date(2026, 1, 1)
 """The day that the demo generates data of."""
+PAST_DAYS = tuple(DAY - timedelta(days=back) for back in (3, 2, 1))
+"""The days before it that have gone by when Airflow's UI is up, each with fewer rows."""
 DATA_VARIABLE = "FORERUN_DATA"
 MARKER = "_SUCCESS"
 

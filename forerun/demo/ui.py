@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 from forerun import console
-from forerun.demo.place import ROOT, DemoError, Place, open_place, run_airflow, stage_day
-from forerun.demo.reports import DAY, data_uri
+from forerun.demo.airflow_processes import airflow_processes, refuse_dead
+from forerun.demo.place import (
+    DemoError,
+    Place,
+    open_place,
+    run_airflow,
+    run_module,
+    stage_day,
+    stage_past_days,
+)
+from forerun.demo.reports import DAY, PAST_DAYS, data_uri
+from include.machine.child_process import ChildProcess
+from include.machine.local_postgres import local_postgres
 
 _PORT = 8080
 _START_SECONDS = 300.0
-_STOP_SECONDS = 30.0
+_PARTS = ("scheduler", "dag_processor", "triggerer")
 
 
 def stage(scale: float) -> int:
-    """Put the day's data where an Airflow of one's own looks for it (``FORERUN_DATA``)."""
+    """Put the data of the day, and of those before, where an Airflow of one's own looks for it
+    (``FORERUN_DATA``)."""
     target = data_uri()
     stage_day(target, scale)
-    console.notes().print(f"data of {DAY} at scale {scale:g}, staged in {target}")
+    stage_past_days(target, scale)
+    console.notes().print(f"data of {PAST_DAYS[0]} to {DAY} at scale {scale:g}, in {target}")
     return 0
 
 
@@ -39,30 +48,40 @@ def up(store: str, scale: float) -> int:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with open_place(store) as place:
-            return _show(place, scale, port)
+            _show(place, scale, port)
     except KeyboardInterrupt:
         console.notes().print("Airflow is stopped")
         return 0
     finally:
         signal.signal(signal.SIGTERM, before)
+    return 0
 
 
-def _show(place: Place, scale: float, port: int) -> int:
-    notes = console.notes()
-    notes.print(f"data of a day at scale {scale:g}")
-    stage_day(place.data, scale)
-    notes.print("Airflow's database")
-    run_airflow(place, "migrate", "db", "migrate")
-    notes.print("Airflow")
-    with _standalone(place, port) as (process, log):
-        url = f"http://localhost:{port}"
-        _wait_until_up(process, url, log)
-        notes.print(
-            f"Airflow is up: {url}, user admin, password {_password(place)}\n"
-            f"Trigger one of the demo_ DAGs. The log: {log}. Ctrl-C ends it all.",
-            soft_wrap=True,
-        )
-        return process.wait()
+def _show(place: Place, scale: float, port: int) -> None:
+    """Raises :class:`DemoError`, with its name, when one of the processes ends."""
+    notes, logs = console.notes(), place.home / "logs"
+    with local_postgres(logs / "postgresql.log") as database:
+        place.env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database.url
+        notes.print("Airflow's database, on a PostgreSQL of its own")
+        run_airflow(place, "migrate", "db", "migrate")
+        notes.print(f"data of four days at scale {scale:g}")
+        stage_day(place.data, scale)
+        stage_past_days(place.data, scale)
+        notes.print(f"the nights of {PAST_DAYS[0]} to {PAST_DAYS[-1]}, on the small engine")
+        run_module(place, "history", "forerun.demo.history")
+        notes.print("Airflow")
+        with airflow_processes(place.env, port, logs) as parts:
+            url = f"http://localhost:{port}"
+            _wait_until_up(parts, url)
+            notes.print(
+                f"Airflow is up: {url}, user admin, password {_password(place)}\n"
+                f"Trigger demo_night, or backfill it from {PAST_DAYS[0]} to {DAY}. The logs: "
+                f"{logs}. Ctrl-C ends it all.",
+                soft_wrap=True,
+            )
+            while True:
+                refuse_dead([database.process, *parts])
+                time.sleep(1)
 
 
 def _free_port() -> int:
@@ -79,55 +98,23 @@ def _free_port() -> int:
     return port
 
 
-@contextmanager
-def _standalone(place: Place, port: int) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """All of Airflow's processes, for this machine's users only; they end with the block."""
-    log = place.home / "logs" / "airflow.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    env = place.env | {
-        "AIRFLOW__API__HOST": "127.0.0.1",
-        "AIRFLOW__API__PORT": str(port),
-        "AIRFLOW__API__BASE_URL": f"http://localhost:{port}",
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://localhost:{port}/execution/",
-        "AIRFLOW__CORE__PARALLELISM": "4",
-    }
-    command = [sys.executable, "-m", "airflow", "standalone"]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, env=env, cwd=ROOT, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
-        yield process, log
-    finally:
-        _stop(process)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask the whole group, which has nothing but Airflow's processes in it; then use force, also
-    on those whose parent is gone already."""
-    for kind in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + _STOP_SECONDS
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, kind)
-            while time.monotonic() < deadline:
-                process.poll()
-                os.killpg(process.pid, 0)
-                time.sleep(0.2)
-
-
-def _wait_until_up(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
+def _wait_until_up(parts: Sequence[ChildProcess], url: str) -> None:
+    """Wait until every process says that it works."""
+    deadline, missing = time.monotonic() + _START_SECONDS, "the API server"
+    while time.monotonic() < deadline:
+        refuse_dead(parts)
         try:
-            urlopen(f"{url}/api/v2/monitor/health", timeout=5).close()
-        except (URLError, OSError):
-            time.sleep(1)
-        else:
+            with urlopen(f"{url}/api/v2/monitor/health", timeout=5) as answer:
+                health = json.load(answer)
+        except (URLError, OSError, ValueError):
+            time.sleep(0.5)
+            continue
+        ill = [part for part in _PARTS if health[part]["status"] != "healthy"]
+        if not ill:
             return
-    raise DemoError(
-        "Airflow did not come up",
-        hint=f"The log: {log}",
-    )
+        missing = ", ".join(ill)
+        time.sleep(0.5)
+    raise DemoError(f"Airflow did not come up: {missing}", hint=f"The logs: {parts[0].log.parent}")
 
 
 def _password(place: Place) -> str:

@@ -9,40 +9,29 @@ own files. If one of them is not known, nothing is chosen, and the report's own 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from statistics import median
+from datetime import UTC, datetime
 
 from include.days.handle import Day
 from include.days.ledger import read_history
-from include.days.past_arrivals import (
-    by_instants,
-    clock_seconds,
-    published_days,
-    read_arrivals,
-)
+from include.days.outlook import curves_today, prices_until, rows_now
+from include.days.past_arrivals import published_days
 from include.days.prepare import AskedRun, ask_for_run, imagine_generation
 from include.days.run_times import RunTimes, own_times, read_times, store_times
 from include.days.safe_start import AROUND_S, needed_for
-from include.days.wall_forecast import NEWEST, WallForecast
+from include.days.wall_forecast import NEWEST, WallForecast, usual_batch_s
 from include.reports.clock import parse_time
-from include.reports.hours import daily_curve
 from include.reports.run_policy import Retries
-from include.sources.files import SourcePathError
-from include.sources.pins import pin_source
 from include.sources.statistics import time_points
 from include.state.ledger_entry import LedgerEntry
 from include.state.run_schedule import RunSchedule, ScheduledRun
-from planner.cost.constants import MICRO
 from planner.errors import ForerunError
 from planner.request import PlanRequest, TimePoint
 from planner.schedule.arrivals import ArrivalCurve
 from planner.schedule.candidate_times import RestOfDay
 from planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
-from planner.schedule.step_curve import StepCurve, constant
-from planner.schedule.today import curve_complete, curve_today
+from planner.schedule.today import curve_complete
 
 
 class NothingToChooseError(ForerunError):
@@ -90,7 +79,7 @@ class _Choosing:
             return found or 0.0
 
         self._seconds = seconds
-        self._rows = self._rows_now()
+        self._rows = rows_now(day, asked.now)
         self._curves = self._curves_today()
         self._rest = self._rest_of_day()
 
@@ -145,39 +134,18 @@ class _Choosing:
         return found
 
     def _batch_cost(self) -> float:
-        # Weighted by the final run's price, which only its own entry has.
-        final = self._day.spec.runs
-        costs = [e.batch_cost / e.weight for e in self._history if e.run == final and e.batch_cost]
-        if not costs:
+        found = usual_batch_s(self._history, self._day.spec.runs)
+        if found is None:
             raise _nothing(self._day, "the ledger does not say what batch would have cost")
-        return median(costs) / MICRO
-
-    def _rows_now(self) -> Mapping[str, int]:
-        """Rows of each growing source that are there now; they are pinned, which makes the forecast
-        of later days finer."""
-        found = {}
-        for source in self._day.spec.sources:
-            if source.arrival == "growing":
-                try:
-                    _, pin = pin_source(self._day.store, source, self._day.date, self._asked.now)
-                    found[source.name] = pin.rows
-                except SourcePathError:  # nothing is there yet
-                    found[source.name] = 0
         return found
 
     def _curves_today(self) -> Mapping[str, ArrivalCurve]:
-        spec, date_ = self._day.spec, self._day.date
         if self._asked.complete:
             return {name: curve_complete(self._now, rows) for name, rows in self._rows.items()}
-        forecasts = read_arrivals(self._day.store, spec, date_)
-        if lacking := sorted(set(self._rows) - set(forecasts)):
+        curves = curves_today(self._day, self._asked.now, self._rows)
+        if lacking := sorted(set(self._rows) - set(curves)):
             raise _nothing(self._day, f"no past day tells when rows of {lacking[0]} come")
-        clock = clock_seconds(spec, date_, self._asked.now)
-        curves = {
-            name: curve_today(forecast, date_.weekday(), clock, self._rows[name])
-            for name, forecast in forecasts.items()
-        }
-        return {name: by_instants(spec, date_, curve) for name, curve in curves.items()}
+        return curves
 
     def _rest_of_day(self) -> RestOfDay:
         spec, date_ = self._day.spec, self._day.date
@@ -194,21 +162,12 @@ class _Choosing:
             latest=latest,
             due=due,
             curves=self._curves,
-            prices=self._prices(max(ready, due)),
+            prices=prices_until(spec, date_, max(ready, due, self._now)),
             seconds=self._part_seconds,
         )
 
     def _part_seconds(self, part: float, batches: int) -> float:
         return self._seconds(part * self._batch_s, batches)
-
-    def _prices(self, until: float) -> StepCurve:
-        spec, date_ = self._day.spec, self._day.date
-        begin = parse_time("00:00", "the start of the day").on(date_, spec.zone).timestamp()
-        # Beyond the deadline, so that a run that is late has a price, too.
-        days = 2 + math.ceil((max(until, self._now) - begin) / timedelta(days=1).total_seconds())
-        if not spec.policy.prices:
-            return constant(begin, begin + days * 86_400.0, 1.0, "the prices")
-        return daily_curve(spec.policy.prices, date_, days, spec.zone, "the prices of the report")
 
     # -- what is asked of the planner ------------------------------------------------------------
 

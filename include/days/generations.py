@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
+from include.reports.spec import ReportSpec, decode_report
 from include.state.fence import closed_through
-from include.state.layout import Generation, claim_key, day_folder
+from include.state.layout import Generation, claim_key, day_folder, spec_key
 from include.state.records import Claim, GenerationRecord, decode, encode
 from include.state.store import Store, StoreReader, put_or_get
 from planner.errors import ForerunError
@@ -47,6 +48,18 @@ def claiming_dag(store: StoreReader, report: str) -> str:
     found = store.find(claim_key(report))
     holder = decode(Claim, found.data, claim_key(report)).holder if found else ""
     return holder.removeprefix(_DAG) if holder.startswith(_DAG) else ""
+
+
+def read_spec(store: StoreReader, report: str, digest: str) -> ReportSpec:
+    """A report as it was when its digest was ``digest``. Raises
+    :class:`include.state.store.MissingKeyError` for one that no DAG run has used."""
+    return decode_report(store.get(spec_key(report, digest)))
+
+
+def spec_of(store: StoreReader, at: Generation) -> ReportSpec:
+    """The report as it was when a generation was opened. Raises what :func:`read_spec` raises."""
+    record = decode(GenerationRecord, store.get(at.record), at.record)
+    return read_spec(store, at.report, record.spec)
 
 
 def latest_generation(store: StoreReader, report: str, day: date) -> Generation | None:

@@ -15,11 +15,13 @@ from include.state.layout import Generation
 from include.state.records import decode, encode
 from include.state.store import Store, StoreReader
 
-Kind = Literal["batch", "skip-early", "replan"]
+Kind = Literal["batch", "skip-early", "replan", "repair", "publish"]
 """``batch``: skip the early runs that are left, and run the report's own text now, over what its
 sources have. ``skip-early``: skip them, and do the rest in the final run at its time. ``replan``:
 plan again the run that is planned and not committed; Airflow's own clearing does that, and the
-instruction says who wanted it."""
+instruction says who wanted it. ``repair``: said to a published generation, of which a DAG run then
+computes a repair. ``publish``: said to the generation of a repair, whose difference somebody has
+read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,16 @@ class Told:
     def skips_early(self) -> Instruction | None:
         """The newest one after which no early run is to begin, None if there is none."""
         return self._newest("batch", "skip-early")
+
+    @property
+    def repair(self) -> Instruction | None:
+        """The newest one to prepare a repair, None if there is none."""
+        return self._newest("repair")
+
+    @property
+    def publish(self) -> Instruction | None:
+        """The newest one to publish a repair, None if there is none."""
+        return self._newest("publish")
 
     def _newest(self, *kinds: Kind) -> Instruction | None:
         return next((one for one in reversed(self.given) if one.kind in kinds), None)

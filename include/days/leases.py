@@ -21,15 +21,21 @@ from include.reports.cluster import Cluster
 from include.state.backoff import Backoff
 from include.state.layout import ClusterKeys
 from include.state.records import decode, encode
-from include.state.slots import Lease, Look, SlotRequest, Slots, Stop, why_not
+from include.state.slots import Lease, Look, SlotRequest, Slots, Stop, why_not, why_spent
 from include.state.store import Store, StoredFile, StoreError
 from planner.contract.seal import unseal
-from planner.errors import ContractError
+from planner.errors import ContractError, ForerunError
 
 _LOG = logging.getLogger(__name__)
 _FORGOTTEN = 20
 """A request that nobody has put for so many leases is deleted."""
 Change = Callable[[Slots], Slots | None]
+
+
+class BudgetSpentError(ForerunError):
+    """An early run whose owner's budget has nothing left for it: a later run does its work."""
+
+    code = "budget-spent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +55,19 @@ class Leases:
         return read_cluster(self.store, self.declared.name, self.declared)
 
     def look(self, wanted: SlotRequest) -> tuple[Look, str]:
-        """The cluster as it is now, and why the run may not begin; looking shows that it waits."""
+        """The cluster as it is now, and why the run may not begin; looking shows that it waits.
+
+        Raises :class:`BudgetSpentError`, as :meth:`take` does.
+        """
         at, requests = self._show(wanted)
         look = self._look(at, requests, self._read(at)[0])
-        return look, "" if look.slots.held_by(wanted.token) else why_not(wanted, look)
+        return look, "" if look.slots.holds(wanted.token, at) else _refused(wanted, look)
 
     def take(self, wanted: SlotRequest) -> str:
         """Take the cores that a run wants; empty if it has them now, else why not.
 
-        Raises :class:`ContractError` where a newer version of Forerun wrote the leases.
+        Raises :class:`ContractError` where a newer version of Forerun wrote the leases, and
+        :class:`BudgetSpentError` for an early run that the budget of its owner does not cover.
         """
         at, requests = self._show(wanted)
         refused = ""
@@ -65,9 +75,9 @@ class Leases:
         def taken(slots: Slots) -> Slots | None:
             nonlocal refused
             refused = ""
-            if slots.held_by(wanted.token) is None:
+            if not slots.holds(wanted.token, at):
                 look = self._look(at, requests, slots)
-                refused = why_not(wanted, look)
+                refused = _refused(wanted, look)
                 if refused:
                     return None
             return self._with(slots, wanted, at)
@@ -92,9 +102,8 @@ class Leases:
         """Give the cores back, and forget the request."""
 
         def without(slots: Slots) -> Slots | None:
-            if slots.held_by(held.token) is None:
-                return None
-            return replace(slots, leases=_others(slots, held.token))
+            lease = slots.held_by(held.token)
+            return slots.without([lease], at) if lease else None
 
         at, _ = self._show(held)
         self._move(at, without)
@@ -136,7 +145,9 @@ class Leases:
             waiting=tuple(
                 one
                 for file, one in found
-                if one and now - file.modified <= one.lease_s / 2 and not slots.held_by(one.token)
+                if one
+                and now - file.modified <= one.lease_s / 2
+                and not slots.holds(one.token, now)
             ),
         )
 
@@ -185,9 +196,26 @@ class Leases:
             backoff.wait()
 
     def _with(self, slots: Slots, held: SlotRequest, at: float) -> Slots:
-        lease = Lease(token=held.token, name=held.name, cores=held.cores, until=at + held.lease_s)
-        others = tuple(one for one in _others(slots, held.token) if one.until > at)
-        return replace(slots, leases=(*others, lease))
+        """The leases with that of a holder until a lease from now; what has expired has ended."""
+        left = slots.without((one for one in slots.leases if one.until <= at), at)
+        own, until = left.held_by(held.token), at + held.lease_s
+        lease = replace(own, until=until) if own else self._new(held, at, until)
+        others = (one for one in left.leases if one.token != held.token)
+        return replace(left, leases=(*others, lease))
+
+    def _new(self, held: SlotRequest, at: float, until: float) -> Lease:
+        lease = Lease(token=held.token, name=held.name, cores=held.cores, until=until)
+        cluster = self.cluster()
+        if held.final or cluster.budget_of(held.owner) is None:
+            return lease
+        return replace(
+            lease,
+            owner=held.owner,
+            day=cluster.day_at(at),
+            since=at,
+            price=cluster.price_at(at),
+            run_s=held.run_s,
+        )
 
 
 def declare(store: Store, cluster: Cluster) -> bool:
@@ -247,8 +275,10 @@ def say_stop(store: Store, name: str, said: Stop) -> None:
         backoff.wait()
 
 
-def _others(slots: Slots, token: str) -> tuple[Lease, ...]:
-    return tuple(one for one in slots.leases if one.token != token)
+def _refused(wanted: SlotRequest, look: Look) -> str:
+    if spent := why_spent(wanted, look):
+        raise BudgetSpentError(spent, hint="A later run does its work; the cluster has the budget.")
+    return why_not(wanted, look)
 
 
 def _is_whole(data: bytes) -> bool:

@@ -10,6 +10,7 @@ on the same days are judged by that.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -106,6 +107,24 @@ def why_batch(
     if again or moved or not all(one.lost for one in judged):
         return ""
     return _sentence(judged, len(measured))
+
+
+def why_measured(day: date, history: Sequence[LedgerEntry], *, runs: int, after: int) -> str:
+    """Say why a day should be the user's own text only to measure it; empty if it need not. That is
+    so when ``after`` whole days (0: never) were something else since it ran last: what they save is
+    said by an estimate that grows old. Each report waits for up to as many more, by its name, so
+    that reports which began together do not all measure on one night. ``history`` and ``runs`` are
+    those of :func:`why_batch`."""
+    worked, measured = _days([entry for entry in history if entry.day < day.isoformat()], runs)
+    last = measured[-1].day if measured else ""
+    since = sum(found[-1].day > last for found in worked)
+    if not after or not since or since < after + zlib.crc32(history[-1].report.encode()) % after:
+        return ""
+    when = f"since {last}, when it was measured" if last else "and it was never measured"
+    return (
+        f"batch is measured on this day: {since} days were in stages of our own {when}, so what "
+        "they save is an estimate"
+    )
 
 
 def judge_days(

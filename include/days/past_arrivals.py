@@ -108,6 +108,12 @@ def _is_published_whole(store: StoreReader, report: str, day: date) -> bool:
     return pointer is not None and pointer.complete
 
 
+def newest_pin(store: StoreReader, source: SourceSpec, day: date) -> tuple[datetime, int] | None:
+    """When a source was pinned last for a day, and the rows that there were; None if it was not."""
+    last = max(_pins(store, source, day), key=_pinned_at, default=None)
+    return (_pinned_at(last), last.rows) if last else None
+
+
 def _pins(store: StoreReader, source: SourceSpec, day: date) -> Iterator[Pin]:
     """The pins of a day, oldest first; one that cannot be read is passed over, as a forecast is
     only better for it."""

@@ -27,7 +27,7 @@ from include.days.day_request import (
 from include.days.generations import claim_name, generations, latest_generation
 from include.days.handle import Day
 from include.days.ledger import read_history, record_history
-from include.days.losing_days import why_batch
+from include.days.losing_days import why_batch, why_measured
 from include.days.manifests import DayClosedError, day_closed, manifest_of
 from include.days.observed import observed
 from include.days.publishing import (
@@ -317,7 +317,7 @@ def _why_batch(
     if request.committed or policy.early_results:
         return ""
     shares = {s.name: holds.fraction(s.name) if s.changing else 1.0 for s in request.sources}
-    return why_batch(
+    lost = why_batch(
         day.date,
         history,
         {name: pins[name].rows / share for name, share in shares.items() if share},
@@ -325,3 +325,5 @@ def _why_batch(
         losses=policy.batch_after_losses,
         opening_s=(settings.prices.run_start + settings.prices.stage_start) / MICRO,
     )
+    after = policy.measure_batch_after
+    return lost or why_measured(day.date, history, runs=day.spec.runs, after=after)

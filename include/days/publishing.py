@@ -162,7 +162,7 @@ def _try_to_publish(
     _refuse_older(there, at.number, run, early=early)
     verify_partition(store, result)
     manifest = read_manifest(store, at, run)
-    if isinstance(spec.sink, PartitionFolder):
+    if isinstance(spec.published_to, PartitionFolder):
         stamp = Stamp(
             report=at.report,
             day=at.day,
@@ -170,7 +170,7 @@ def _try_to_publish(
             generation=at.number,
             incomplete=manifest.incomplete,
         )
-        folder, files = publish_partition(store, result, spec.sink, stamp)
+        folder, files = publish_partition(store, result, spec.published_to, stamp)
     else:
         folder, files = _to_version(store, result, at, version)
     pointer = Pointer(
@@ -198,8 +198,8 @@ def _try_to_publish(
 
 def _lost_files(store: StoreReader, pointer: Pointer, spec: ReportSpec) -> list[str]:
     """The names of published files that are not there any more as the pointer says."""
-    if isinstance(spec.sink, PartitionFolder):
-        return lost_partition(pointer, spec.sink)
+    if isinstance(spec.published_to, PartitionFolder):
+        return lost_partition(pointer, spec.published_to)
     folder = published_folder(pointer)
     return [
         file.name

@@ -30,7 +30,7 @@ from include.sources.delivery import read_pin
 from include.sources.pins import pin_source
 from include.state.layout import Generation
 from include.state.pointers import Pointer
-from include.state.records import Manifest, ManifestSource, encode
+from include.state.records import Manifest, ManifestSource, OpenedBy, encode
 from include.state.store import MissingKeyError, Store, StoreReader, put_or_get
 from planner.contract import encode_plan
 from planner.contract.digest import digest_of
@@ -141,10 +141,13 @@ def find_repair(
     )
 
 
-def begin_repair(repair: Repair, *, now: datetime) -> PreparedRun:
+def begin_repair(
+    repair: Repair, *, now: datetime, opened_by: OpenedBy | None = None
+) -> PreparedRun:
     """Open the generation of a repair and store its manifest and plan: the cheapest one.
 
-    Repeated, also by another process, it goes on with what the first one has decided. Raises
+    Repeated, also by another process, it goes on with what the first one has decided. ``opened_by``
+    is the DAG run that does it, None outside of Airflow. Raises
     :class:`SourcesMovedError` if sources have changed since :func:`find_repair`: what is published
     last should not be what was looked at first.
     """
@@ -155,6 +158,7 @@ def begin_repair(repair: Repair, *, now: datetime) -> PreparedRun:
         found.date,
         trigger=repair.trigger,
         now=now,
+        opened_by=opened_by,
         repairs=found.at.generation,
     )
     pins = pin_all(day.store, day.spec, day.date, now)

@@ -25,6 +25,7 @@ from include.sources.delivery import read_pin
 from include.state.records import Pin, PinnedFile
 from planner.api import PlanResult, plan
 from planner.contract import FamilyInput, SourceInput
+from planner.cost.constants import MICRO
 from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
 
 _NEARLY_ALL = 1 - 1e-6
@@ -49,6 +50,18 @@ class RepairPlan:
     def is_delta(self) -> bool:
         """Whether the plan really goes on from state, and does not compute all rows again."""
         return self.base is not None and self.result.plan.method == "incremental"
+
+    @property
+    def cpu_s(self) -> float:
+        """The estimate in CPU seconds."""
+        return self.cost / MICRO
+
+    @property
+    def how(self) -> str:
+        """What it does, in words."""
+        if self.base is None:
+            return "computing the report anew"
+        return f"a delta over the state of {self.base.name}"
 
 
 def plan_anew(day: Day, pins: Pins, settings: Settings) -> RepairPlan:

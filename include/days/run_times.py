@@ -1,4 +1,4 @@
-"""When the runs of a day start: as they were chosen last, else at the report's own times.
+"""When the runs of a day start: as it was decided last, else at the report's own times.
 
 A schedule only ever makes runs earlier, later or fewer; it decides nothing about what is published.
 So one that cannot be read, or that does not fit the report as it is now, is passed over with a
@@ -88,7 +88,7 @@ def read_times(day: Day) -> RunTimes:
     """The times of a day as they are now. Raises :class:`include.state.store.StoreError` for a
     store that does not answer, and nothing else."""
     own = own_times(day)
-    if day.spec.policy.choose is None:
+    if not day.spec.policy.times_move:
         return own
     known = numbers(tuple(file.key for file in day.store.list(day.at.schedules)))
     if not known:

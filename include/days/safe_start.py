@@ -8,6 +8,7 @@ asked for, so it follows the plans, the commits and the deliveries of the day.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from include.state.ledger_entry import LedgerEntry
 from include.state.store import StoreReader
 from planner.contract import Plan, decode_plan
 from planner.cost.constants import MICRO
+from planner.errors import ContractError
 
 AROUND_S = 60.0
 """Planning, checking, publishing, and Airflow's own time between these tasks. A guess."""
@@ -52,6 +54,17 @@ def read_safe_start(day: Day, retries: Retries) -> SafeStart:
     history = read_history(day.store, spec.name, newest=NEWEST * spec.runs)
     batches = len(day.chain()) + 1
     return safe_start(spec, day.date, _remaining_cost(day), history, retries, batches)
+
+
+def read_run_seconds(day: Day, run: int) -> float:
+    """Forecast of the wall seconds of one try of an early run, as it was planned; 0 where nothing
+    tells."""
+    plan = newest_plan(day.store, day.at, run)
+    if plan is None or plan.current != run:
+        return 0.0
+    history = read_history(day.store, day.spec.name, newest=NEWEST * day.spec.runs)
+    wall, _ = WallForecast(history, day.spec.policy).of(plan.run.estimated_cost / MICRO)
+    return wall or 0.0
 
 
 def safe_start(
@@ -98,10 +111,12 @@ def remaining_cost(planned: Plan, done: int) -> float:
 
 def newest_plan(store: StoreReader, at: Generation, runs: int) -> Plan | None:
     """A plan of the last run that was planned. Which of several tries does not matter here, so a
-    listing will do."""
+    listing will do. One that cannot be read (of another version of Forerun, say) is passed over:
+    it makes forecasts better, and no run must wait for want of one."""
     keys = [file.key for file in store.list(at.plans)]
     for run in range(runs, 0, -1):
         for key in keys:
             if key.startswith(f"{at.plans}/run-{run}-"):
-                return decode_plan(store.get(key))
+                with contextlib.suppress(ContractError):
+                    return decode_plan(store.get(key))
     return None

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from statistics import median
 
 from include.reports.run_policy import RunPolicy
 from include.state.ledger_entry import LedgerEntry
 from planner.cost.constants import MICRO
-from planner.schedule.past_runs import PastRun
+from planner.schedule.past_runs import CostFit, PastRun
 from planner.schedule.run_seconds import CAUTIOUS, RunSeconds, fit_run_seconds
 
 START_S = 15.0
@@ -56,6 +57,11 @@ class WallForecast:
         self._past = past[-NEWEST:]
         self._fit = _fit(history, final)
 
+    @property
+    def fit(self) -> CostFit | None:
+        """The fit over estimated CPU seconds; None where past runs are no ground for one."""
+        return self._fit.fit if self._fit else None
+
     def of(self, cost_s: float | None, batches: int = 1) -> tuple[float | None, str]:
         """The forecast, None if there is none, and a sentence that says where it comes from.
 
@@ -94,6 +100,19 @@ class WallForecast:
             f"{_minutes(wall)} forecast without a ledger: {cost_s:,.0f} estimated CPU s on "
             f"{self._cores} cores, times {SAFETY:g}"
         )
+
+
+def usual_batch_s(history: Sequence[LedgerEntry], final: int) -> float | None:
+    """The estimated CPU seconds of a batch over a usual day, from the days whose run ``final`` is
+    in the ledger; None if none of them says."""
+    costs = [entry.batch_cost / entry.weight for entry in final_runs(history, final)]
+    return median(costs) / MICRO if costs else None
+
+
+def final_runs(history: Sequence[LedgerEntry], final: int) -> list[LedgerEntry]:
+    """The entries that say what batch would have cost in the price of the run they are about:
+    batch is weighted by the final run's price, which only its own entry has."""
+    return [entry for entry in history if entry.run == final and entry.batch_cost]
 
 
 def _fit(history: Sequence[LedgerEntry], final: int) -> RunSeconds | None:

@@ -6,34 +6,31 @@ scan of a catalog table ``Scan parquet spark_catalog.default.<table>`` and a sca
 ``Scan parquet``; artifact families are the only catalog tables of a run.
 
 Work is put under the local property :data:`STAGE_PROPERTY` that the job sets for each stage, so a
-figure belongs to the stage whose name it is; work outside of every stage is under ``""``.
+figure belongs to the stage whose name it is; work outside of every stage is under ``""``. Of an
+application that is not Forerun's, SQL executions take the place of stages.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planner.errors import ForerunError
+from include.machine.event_files import EventLogError
 
 STAGE_PROPERTY = "forerun.stage"
-_SQL = "org.apache.spark.sql.execution.ui."
+SQL_EVENT = "org.apache.spark.sql.execution.ui."
 _TABLE = "spark_catalog.default."
+_LOCATION = re.compile(r"\[([^,\]]+)")
 _WANTED = (
     '{"Event":"SparkListenerJobStart"',
     '{"Event":"SparkListenerTaskEnd"',
     '{"Event":"SparkListenerStageCompleted"',
-    '{"Event":"' + _SQL,
+    '{"Event":"' + SQL_EVENT,
 )
-
-
-class EventLogError(ForerunError):
-    """An event log that cannot be read."""
-
-    code = "event-log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +38,23 @@ class Scan:
     """Rows that one scan gave on, and the size of the files it opened.
 
     Rows that Spark reads twice count twice: it does so to sample for an ORDER BY.
-    ``family`` is the id of an artifact family, or empty for a source.
+    ``source`` is the catalog table as Spark names it, else the place of the bare files.
     """
 
-    family: str
+    source: str
     rows: int
     bytes: int
+
+    @property
+    def family(self) -> str:
+        """The id of an artifact family, or empty for a source."""
+        return self.source.removeprefix(_TABLE) if self.source.startswith(_TABLE) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class StageUse:
-    """What the tasks of one stage used. Seconds are CPU seconds of executor threads."""
+    """What the tasks of one stage used. Seconds are CPU seconds of executor threads; ``reading_s``
+    are those of tasks that read tables or files, and whatever they did with the rows."""
 
     stage: str
     cpu_s: float
@@ -60,6 +63,7 @@ class StageUse:
     rows_written: int
     bytes_shuffled: int
     scans: tuple[Scan, ...]
+    reading_s: float = 0.0
 
     @property
     def source_rows(self) -> int:
@@ -99,25 +103,54 @@ class ApplicationUse:
 @dataclass(slots=True)
 class _Tasks:
     cpu_ns: int = 0
+    reading_ns: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
     rows_written: int = 0
     bytes_shuffled: int = 0
 
 
+def _stage_of(properties: Mapping[str, Any]) -> str:
+    return str(properties.get(STAGE_PROPERTY, ""))
+
+
 @dataclass(slots=True)
-class _Log:
-    """Everything gathered in one pass. Scans are by (SQL execution, id of the row metric): adaptive
-    execution shows the same scan in many versions of a plan. Writes are ids of row metrics, too;
-    the driver sets those when the job is committed, so a task that failed or lost is not in them.
+class Gathered:
+    """Everything gathered in one pass, by the stage that ``stage_of`` finds in the properties of a
+    job. Scans are by (SQL execution, id of the row metric): adaptive execution shows the same scan
+    in many versions of a plan. Writes are ids of row metrics, too; the driver sets those when the
+    job is committed, so a task that failed or lost is not in them.
     """
 
+    stage_of: Callable[[Mapping[str, Any]], str] = _stage_of
     stage_of_job_stage: dict[int, str] = field(default_factory=dict)
     stage_of_execution: dict[int, str] = field(default_factory=dict)
     tasks: dict[str, _Tasks] = field(default_factory=dict)
     metrics: dict[int, int] = field(default_factory=dict)
     scans: dict[tuple[int, int], tuple[str, int]] = field(default_factory=dict)
     writes: dict[int, None] = field(default_factory=dict)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Add what an event says."""
+        kind = event["Event"]
+        if kind == "SparkListenerJobStart":
+            _job_start(self, event)
+        elif kind == "SparkListenerTaskEnd":
+            _task_end(self, event)
+        elif kind == "SparkListenerStageCompleted":
+            for value in event["Stage Info"].get("Accumulables", ()):
+                if value.get("Metadata") == "sql":
+                    self.metrics[value["ID"]] = int(value.get("Value") or 0)
+        elif kind == SQL_EVENT + "SparkListenerDriverAccumUpdates":
+            self.metrics.update({int(key): int(value) for key, value in event["accumUpdates"]})
+        elif "sparkPlanInfo" in event:
+            for source, rows, size in _scans(event["sparkPlanInfo"]):
+                self.scans[event["executionId"], rows] = (source, size)
+            self.writes.update(dict.fromkeys(_writes(event["sparkPlanInfo"])))
+
+    def use(self) -> ApplicationUse:
+        """What it comes to."""
+        return _totals(self)
 
 
 class EventLogReader:
@@ -130,7 +163,7 @@ class EventLogReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
-        self._log = _Log()
+        self._gathered = Gathered()
 
     def read(self) -> ApplicationUse:
         """Everything up to now. Raises :class:`EventLogError` if there is no plain log here."""
@@ -145,45 +178,27 @@ class EventLogReader:
             ) from None
         whole = data.rfind(b"\n") + 1
         self._offset += whole
-        _gather(self._log, data[:whole].decode("utf-8", "replace").splitlines())
-        return _totals(self._log)
+        for event in _events(data[:whole].decode("utf-8", "replace").splitlines()):
+            self._gathered.take(event)
+        return self._gathered.use()
 
 
-def _gather(log: _Log, lines: Iterable[str]) -> None:
-    for event in _events(lines):
-        kind = event["Event"]
-        if kind == "SparkListenerJobStart":
-            _job_start(log, event)
-        elif kind == "SparkListenerTaskEnd":
-            _task_end(log, event)
-        elif kind == "SparkListenerStageCompleted":
-            for value in event["Stage Info"].get("Accumulables", ()):
-                if value.get("Metadata") == "sql":
-                    log.metrics[value["ID"]] = int(value.get("Value") or 0)
-        elif kind == _SQL + "SparkListenerDriverAccumUpdates":
-            log.metrics.update({int(key): int(value) for key, value in event["accumUpdates"]})
-        elif "sparkPlanInfo" in event:
-            for family, rows, size in _scans(event["sparkPlanInfo"]):
-                log.scans[event["executionId"], rows] = (family, size)
-            log.writes.update(dict.fromkeys(_writes(event["sparkPlanInfo"])))
-
-
-def _events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+def _events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
     for line in lines:
         if line.startswith(_WANTED):
             yield json.loads(line)
 
 
-def _job_start(log: _Log, event: dict[str, Any]) -> None:
+def _job_start(log: Gathered, event: Mapping[str, Any]) -> None:
     properties = event.get("Properties") or {}
-    stage = properties.get(STAGE_PROPERTY, "")
+    stage = log.stage_of(properties)
     for number in event["Stage IDs"]:
         log.stage_of_job_stage[number] = stage
     if execution := properties.get("spark.sql.execution.id"):
         log.stage_of_execution[int(execution)] = stage
 
 
-def _task_end(log: _Log, event: dict[str, Any]) -> None:
+def _task_end(log: Gathered, event: Mapping[str, Any]) -> None:
     """Failed tasks count too: their CPU was spent."""
     used = event.get("Task Metrics")
     if not used:
@@ -191,6 +206,8 @@ def _task_end(log: _Log, event: dict[str, Any]) -> None:
     stage = log.stage_of_job_stage.get(event["Stage ID"], "")
     tasks = log.tasks.setdefault(stage, _Tasks())
     tasks.cpu_ns += used.get("Executor CPU Time", 0)
+    if used.get("Input Metrics", {}).get("Records Read", 0):
+        tasks.reading_ns += used.get("Executor CPU Time", 0)
     tasks.bytes_read += used.get("Input Metrics", {}).get("Bytes Read", 0)
     tasks.bytes_written += used.get("Output Metrics", {}).get("Bytes Written", 0)
     tasks.rows_written += used.get("Output Metrics", {}).get("Records Written", 0)
@@ -198,42 +215,52 @@ def _task_end(log: _Log, event: dict[str, Any]) -> None:
     tasks.bytes_shuffled += shuffle.get("Shuffle Bytes Written", 0)
 
 
-def _nodes(plan: dict[str, Any]) -> Iterator[tuple[str, dict[str, int]]]:
-    """The name of each operator in a plan tree, with the ids of its metrics by their names."""
+def plan_nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every operator of a plan tree."""
     todo = [plan]
     while todo:
         node = todo.pop()
         todo.extend(node["children"])
-        yield node["nodeName"], {m["name"]: m["accumulatorId"] for m in node["metrics"]}
+        yield node
 
 
-def _writes(plan: dict[str, Any]) -> Iterator[int]:
+def _metrics(node: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of an operator's metrics by their names."""
+    return {m["name"]: m["accumulatorId"] for m in node["metrics"]}
+
+
+def _writes(plan: Mapping[str, Any]) -> Iterator[int]:
     """The metric of rows of each operator in a plan tree that writes files."""
-    for _, metrics in _nodes(plan):
+    for metrics in map(_metrics, plan_nodes(plan)):
         if "number of written files" in metrics:
             yield metrics["number of output rows"]
 
 
-def _scans(plan: dict[str, Any]) -> Iterator[tuple[str, int, int]]:
-    """(family or empty, metric of rows, metric of file bytes) of each scan in a plan tree."""
-    for name, metrics in _nodes(plan):
-        words = name.split()
-        if words[:1] != ["Scan"] or "parquet" not in words:
+def _scans(plan: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """(table or place, metric of rows, metric of file bytes) of each scan in a plan tree."""
+    for node in plan_nodes(plan):
+        words, metrics = node["nodeName"].split(), _metrics(node)
+        if words[:1] != ["Scan"] or "number of output rows" not in metrics:
             continue
-        if "number of output rows" in metrics:
-            table = words[-1].removeprefix(_TABLE) if _TABLE in words[-1] else ""
-            size = metrics.get("size of files read", -1)
-            yield table, metrics["number of output rows"], size
+        if "parquet" in words or "size of files read" in metrics:
+            named = words[-1] if "." in words[-1] else _place(node)
+            yield named, metrics["number of output rows"], metrics.get("size of files read", -1)
 
 
-def _totals(log: _Log) -> ApplicationUse:
+def _place(node: Mapping[str, Any]) -> str:
+    """The first folder that a scan of bare files reads, such as ``s3://lake/orders``."""
+    found = _LOCATION.search((node.get("metadata") or {}).get("Location", ""))
+    return found[1].strip() if found else ""
+
+
+def _totals(log: Gathered) -> ApplicationUse:
     scans: dict[str, list[Scan]] = {}
     counted: set[int] = set()
-    for (execution, rows), (family, size) in sorted(log.scans.items()):
+    for (execution, rows), (source, size) in sorted(log.scans.items()):
         if rows in log.metrics and rows not in counted:
             counted.add(rows)
             stage = log.stage_of_execution.get(execution, "")
-            scan = Scan(family, log.metrics[rows], log.metrics.get(size, 0))
+            scan = Scan(source, log.metrics[rows], log.metrics.get(size, 0))
             scans.setdefault(stage, []).append(scan)
     nothing = _Tasks()
     return ApplicationUse(
@@ -246,6 +273,7 @@ def _totals(log: _Log) -> ApplicationUse:
                 tasks.rows_written,
                 tasks.bytes_shuffled,
                 tuple(scans.get(stage, ())),
+                tasks.reading_ns / 1e9,
             )
             for stage in sorted({*log.tasks, *scans})
             for tasks in (log.tasks.get(stage, nothing),)

@@ -15,16 +15,20 @@ from include.days.safe_start import AROUND_S, remaining_cost
 from include.oncall.day_records import DayRecords
 from planner.cost.constants import MICRO
 
-_BUSY = frozenset({"queued", "scheduled", "running", "restarting", "up_for_reschedule"})
+BUSY = frozenset({"queued", "scheduled", "running", "restarting", "up_for_reschedule"})
 _ENDED = frozenset({"success", "failed", "upstream_failed", "skipped", "up_for_retry", "removed"})
-_OVER = frozenset({"success", "failed"})
+OVER = frozenset({"success", "failed"})
 """States of Airflow: of a task that is at work, of one that has been tried, of a whole DAG run."""
 
 TITLES: dict[Kind, str] = {
     "batch": "Run batch now",
     "skip-early": "Skip the early runs",
     "replan": "Plan again",
+    "repair": "Prepare the repair",
+    "publish": "Publish the repair",
 }
+OF_A_DAY: tuple[Kind, ...] = ("batch", "skip-early", "replan")
+"""What can be told a day that is under way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +120,7 @@ class Situation:
 def actions_of(situation: Situation) -> tuple[Action, ...]:
     """What can be told a day, each with what it brings, or with why it cannot be."""
     if refused := _over(situation):
-        return tuple(Action(kind=kind, refused=refused) for kind in TITLES)
+        return tuple(Action(kind=kind, refused=refused) for kind in OF_A_DAY)
     return _batch(situation), _skip_early(situation), _replan(situation)
 
 
@@ -127,8 +131,9 @@ def _over(situation: Situation) -> str:
     if any(check.critical for commit in records.chain for check in commit.checks):
         return f"A critical expectation did not hold. Put the data right first. {clear}"
     published = records.published
-    if published and not published.early and published.generation == records.at.number:
-        return f"The day is published, version {published.version}. {clear}"
+    if published and not published.early and published.generation >= records.at.number:
+        repair = "If its sources were corrected since, its page leads to what a repair takes."
+        return f"The day is published, version {published.version}. {clear} {repair}"
     if records.final is not None:
         return f"The final run is committed; what is left is to check and publish. {clear}"
     if situation.dag_run is None and opened_by:
@@ -144,10 +149,10 @@ def _batch(situation: Situation) -> Action:
     spec, told = records.spec, situation.told.batch
     final = situation.tasks_of(spec.runs)
     begun = "" if run is None else run.any_in(final, _ENDED)
-    over = run is not None and run.state in _OVER
+    over = run is not None and run.state in OVER
     if run is None or not final:
         return Action(kind="batch", refused="The DAG run has no task of the final run.")
-    if busy := run.any_in(final, _BUSY):
+    if busy := run.any_in(final, BUSY):
         return _busy("batch", busy)
     if situation.grouped and not over and not begun and situation.now < records.points[-1]:
         return Action(
@@ -157,10 +162,8 @@ def _batch(situation: Situation) -> Action:
         )
     if told and not begun and not over:
         return _already("batch", told.text)
-    does = [*_paused(situation), *_left_out(situation)]
-    at_work = run.any_in(
-        (one for k in situation.early_left for one in situation.tasks_of(k)), _BUSY
-    )
+    does = [*paused(situation.dag_run), *_left_out(situation)]
+    at_work = run.any_in((one for k in situation.early_left for one in situation.tasks_of(k)), BUSY)
     when = f"as soon as {at_work} has ended" if at_work else "at once"
     does.append(f"The final run starts {when}, with the report's own text{_batch_cost(situation)}.")
     does += _finish(situation, situation.now)
@@ -185,9 +188,9 @@ def _skip_early(situation: Situation) -> Action:
         return _already(kind, told.text)
     if not situation.early_left:
         return Action(kind=kind, refused="No early run is left.")
-    if run is not None and run.state in _OVER:
+    if run is not None and run.state in OVER:
         return Action(kind=kind, refused=f"The DAG run has ended: {run.state}.")
-    does = [*_paused(situation), *_left_out(situation)]
+    does = [*paused(situation.dag_run), *_left_out(situation)]
     start = max(situation.now, records.points[-1])
     does.append(
         f"The final run starts at {_clock(records, records.points[-1])} as planned, and does all "
@@ -214,7 +217,7 @@ def _replan(situation: Situation) -> Action:
     if not tasks:
         refused = "The group plans it with others; clear the task of the time point in Airflow."
         return Action(kind=kind, refused=refused)
-    if run is not None and (busy := run.any_in(tasks, _BUSY)):
+    if run is not None and (busy := run.any_in(tasks, BUSY)):
         return _busy(kind, busy)
     if not final and planned not in situation.early_left:
         refused = f"The time of {_name(records, planned + 1, small=True)} has come, which does it."
@@ -226,7 +229,7 @@ def _replan(situation: Situation) -> Action:
         "committed and known now, and is submitted if the new plan gives it work."
     )
     does = (
-        *_paused(situation),
+        *paused(situation.dag_run),
         again,
         f"The plan of {_clock(records, records.plans[-1].stored_at)} is kept, and not followed.",
     )
@@ -242,8 +245,9 @@ def _already(kind: Kind, text: str) -> Action:
     return Action(kind=kind, refused=f"That is under way: {text}.")
 
 
-def _paused(situation: Situation) -> list[str]:
-    if situation.dag_run is None or not situation.dag_run.paused:
+def paused(run: DagRunState | None) -> list[str]:
+    """What has to be said where the DAG is paused."""
+    if run is None or not run.paused:
         return []
     return ["The DAG is paused: nothing of this happens before somebody unpauses it in Airflow."]
 

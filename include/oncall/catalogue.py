@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
-from include.days.generations import claiming_dag, generations
+from include.days.generations import claiming_dag, generations, read_spec
+from include.days.repair import NotRepairableError
+from include.days.results import read_pointer
 from include.reports.clock import TimeError, parse_day
-from include.reports.spec import ReportSpec, decode_report
-from include.state.layout import SPECS_FOLDER, report_folder, spec_key
-from include.state.store import StoreReader
+from include.reports.spec import ReportSpec
+from include.state.layout import SPECS_FOLDER, report_folder
+from include.state.records import GenerationRecord
+from include.state.store import MissingKeyError, StoreReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +43,40 @@ def find_report(store: StoreReader, report: str) -> KnownReport | None:
     return KnownReport(report, dag_id) if dag_id else None
 
 
-def read_spec(store: StoreReader, report: str, digest: str) -> ReportSpec:
-    """A report as it was when its digest was ``digest``. Raises
-    :class:`include.state.store.MissingKeyError` for one that no DAG run has used."""
-    return decode_report(store.get(spec_key(report, digest)))
-
-
 def newest_spec(store: StoreReader, report: str) -> ReportSpec | None:
     """A report as it was on its newest day that is left; None if none is."""
+    record = newest_opening(store, report)
+    return read_spec(store, report, record.spec) if record else None
+
+
+def newest_opening(store: StoreReader, report: str) -> GenerationRecord | None:
+    """How a DAG run has opened the newest day of a report that is left; None if none is."""
     for day in days_of(store, report):
         for _, record in generations(store, report, parse_day(day)):
             if record.opened_by is not None:
-                return read_spec(store, report, record.spec)
+                return record
     return None
+
+
+def spec_of_day(store: StoreReader, report: str, day: date) -> ReportSpec:
+    """A report as it was when what is published of a day was computed; as it was lately if nothing
+    of that is left. Raises :class:`NotRepairableError` if the store does not know it."""
+    published = read_pointer(store, report, day)
+    digests = [
+        record.spec
+        for at, record in generations(store, report, day)
+        if published is not None and at.number == published.generation
+    ]
+    try:
+        known = read_spec(store, report, digests[0]) if digests else newest_spec(store, report)
+    except MissingKeyError:
+        known = None
+    if known is None:
+        raise NotRepairableError(
+            f"the store does not know what the report {report} was on {day}",
+            hint="Look at the name and the store. A report that no DAG runs is given by --spec.",
+        )
+    return known
 
 
 def days_of(store: StoreReader, report: str) -> Iterator[str]:

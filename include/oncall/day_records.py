@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from include.days.generations import generations
+from include.days.generations import generations, read_spec
 from include.days.handle import Day
 from include.days.instructions import Told, read_told
 from include.days.ledger import read_history
 from include.days.run_times import read_times
 from include.days.safe_start import SafeStart, remaining_cost, safe_start
 from include.days.wall_forecast import NEWEST, WallForecast
-from include.oncall.catalogue import read_spec
 from include.reports.run_policy import Retries
 from include.reports.spec import ReportSpec
 from include.state.commits import read_chain
@@ -94,18 +93,22 @@ def day_mark(store: StoreReader, report: str, day: str) -> tuple[object, ...]:
     if not newest:
         return (names, tag)
     at = Generation(report, day, newest)
-    listed = [*store.list(at.plans), *store.list(at.commits), *store.list(at.instructions)]
+    folders = [at.plans, at.commits]
+    # The newest may be a repair, of which the page of the day shows what was published before.
+    folders += [Generation(report, day, name).instructions for name in names if name.isdigit()]
+    listed = [file for folder in folders for file in store.list(folder)]
     return (names, tag, tuple((file.key, file.identity) for file in listed))
 
 
 def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | None:
-    """Read the newest generation of a day that a DAG run has opened; None if there is none that
-    clean-up has left.
+    """Read the newest generation of a day that a DAG run has opened, repairs left out; None if
+    there is none that clean-up has left.
 
     Raises :class:`include.state.store.StoreError` and :class:`planner.errors.ContractError`.
     """
     at_day = date.fromisoformat(day)
-    known = [one for one in generations(store, report, at_day) if one[1].opened_by]
+    found = generations(store, report, at_day)
+    known = [one for one in found if one[1].opened_by and not one[1].repairs]
     if not known:
         return None
     at, record = known[0]

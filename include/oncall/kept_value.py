@@ -73,14 +73,14 @@ class KeptValue(Generic[_T]):
         return value
 
 
-def in_time(reading: Future[_T]) -> _T:
+def in_time(reading: Future[_T], patience_s: float = PATIENCE_S) -> _T:
     """The result of a reading. Raises what it raises, and :class:`StoreDownError` if it takes too
     long."""
     try:
-        return reading.result(PATIENCE_S)
+        return reading.result(patience_s)
     except TookTooLong:
         raise StoreDownError(
-            f"the store has not answered within {PATIENCE_S:.0f} seconds",
+            f"the store has not answered within {patience_s:.0f} seconds",
             hint="Reading goes on, and the page asks again. If that does not help: is the store's "
             "server up, and can the API server reach it?",
         ) from None

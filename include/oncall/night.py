@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from include.days.shadow_days import ShadowStanding
 from include.oncall.catalogue import KnownReport
 from include.oncall.day_records import DayRecords
 from include.oncall.standing import SEVERITIES, Severity, Standing, plan_sentence, standing
@@ -35,7 +36,8 @@ class Cost:
 class NightRow:
     """A report on a day, as a line of the night. ``missing`` says what its sources lack,
     ``looked_at`` when they were looked at; None where that was not needed. ``broken`` says why the
-    day cannot be read; then nothing else is known of it."""
+    day cannot be read; then nothing else is known of it. ``shadow`` is there of a report in shadow.
+    """
 
     report: KnownReport
     day: str
@@ -45,6 +47,7 @@ class NightRow:
     missing: tuple[str, ...] = ()
     looked_at: datetime | None = None
     broken: str = ""
+    shadow: ShadowStanding | None = None
 
     @property
     def severity(self) -> Severity:
@@ -91,6 +94,7 @@ def make_row(
     now: datetime,
     missing: Sequence[str] = (),
     looked_at: datetime | None = None,
+    shadow: ShadowStanding | None = None,
 ) -> NightRow:
     """The row of a day that could be read."""
     opened_by = records.record.opened_by
@@ -102,6 +106,7 @@ def make_row(
         standing=standing(records, now, missing),
         missing=tuple(missing),
         looked_at=looked_at,
+        shadow=shadow,
     )
 
 

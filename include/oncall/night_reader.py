@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeVar
 
+from include.days.shadow_days import shadow_standing
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import KnownReport, days_of, known_reports
 from include.oncall.day_records import DayRecords, day_mark, read_day_records
-from include.oncall.kept_value import KeptValue, in_time
+from include.oncall.kept_value import PATIENCE_S, KeptValue, in_time
 from include.oncall.night import NightRow, make_row
 from include.sources.completeness import find_missing
 from include.state.store import StoreDownError, StoreReader
@@ -73,10 +74,10 @@ class NightReader:
         """The night of the newest days. Raises what reading the store raises."""
         return self._night.get()
 
-    def ask(self, read: Callable[[], _T]) -> _T:
+    def ask(self, read: Callable[[], _T], patience_s: float = PATIENCE_S) -> _T:
         """Read something else of the store, in time. Raises what ``read`` raises, and
         :class:`StoreDownError` if that takes too long."""
-        return in_time(self._asked.submit(read))
+        return in_time(self._asked.submit(read), patience_s)
 
     def changed(self) -> None:
         """Somebody has changed something by a page: the next one shows it."""
@@ -108,7 +109,9 @@ class NightReader:
             if records is None:
                 return None
             missing, looked_at = self._look(records, now)
-            return make_row(report, records, now, missing, looked_at)
+            shadow = records.spec.shadow
+            standing = shadow_standing(self.store, report.name, shadow) if shadow else None
+            return make_row(report, records, now, missing, looked_at, standing)
         except StoreDownError:
             raise
         except ForerunError as error:

@@ -7,14 +7,16 @@ the slots that are held (:mod:`include.days.leases`).
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 from include.reports.clock import parse_time, parse_zone
 from include.reports.fields import SpecError, label, take_fields
 from include.reports.hours import Hours, clock_span, daily_curve, span_on
-from include.reports.names import check_name
-from include.reports.spec import ReportSpec
+from include.reports.names import check_name, check_unique
+from include.reports.spec import PriceAtMost, ReportSpec
+from planner.contract.plan_v1 import later
 from planner.schedule.step_curve import StepCurve
 
 _SHORTEST_S = 10
@@ -43,6 +45,10 @@ class Cluster:
     for all 24 of them. ``prices``: what compute costs, for reports that have none of their own.
     ``blackouts``: hours in which nothing is begun, but final runs at their latest safe start.
 
+    ``budgets``: by owner, how many core hours times price early runs may take on a day of the
+    cluster's clock (:mod:`include.state.slots`). ``priorities``: by owner, whose runs go first
+    where nobody is late for it, the highest number first; 0 for an owner that is not named.
+
     ``lease``: a run that has not been heard of for so long gives its cores up. It is the time that
     is lost when a machine dies, and at most the time for which the store may be away.
     """
@@ -53,6 +59,8 @@ class Cluster:
     blackouts: tuple[Blackout, ...] = ()
     timezone: str = "UTC"
     lease: str = "+00:05"
+    budgets: tuple[tuple[str, float], ...] = later(())
+    priorities: tuple[tuple[str, int], ...] = later(())
 
     def __post_init__(self) -> None:
         what = label("cluster", self.name)
@@ -73,6 +81,26 @@ class Cluster:
                 f"{_SHORTEST_S} seconds",
                 hint="Write +00:05 for five minutes.",
             )
+        self._check_owners()
+
+    def _check_owners(self) -> None:
+        for kind, pairs in (("budget", self.budgets), ("priority", self.priorities)):
+            check_unique([owner for owner, _ in pairs], f"cluster {self.name}: the {kind} of owner")
+            for owner, value in pairs:
+                if not 0 <= value < math.inf:
+                    raise SpecError(
+                        f"cluster {self.name}: the {kind} of {owner} is {value:g}",
+                        hint="Give a number from 0 on: a budget in core hours times price of a "
+                        "day, such as 40; a priority such as 2.",
+                    )
+
+    def budget_of(self, owner: str) -> float | None:
+        """Core hours times price that early runs of an owner may take of a day; None for any."""
+        return dict(self.budgets).get(owner)
+
+    def priority_of(self, owner: str) -> int:
+        """Whose runs go first where nobody is late for it."""
+        return dict(self.priorities).get(owner, 0)
 
     @property
     def lease_s(self) -> float:
@@ -87,6 +115,16 @@ class Cluster:
     def ceiling_at(self, instant: float) -> float:
         """How many cores may be used at an instant, in seconds of the UNIX epoch."""
         return self._curve(self.ceiling, instant, f"the ceiling of cluster {self.name}").at(instant)
+
+    def price_at(self, instant: float) -> float:
+        """What a core costs at an instant, 1 for a cluster without prices."""
+        if not self.prices:
+            return 1.0
+        return self._curve(self.prices, instant, f"the prices of cluster {self.name}").at(instant)
+
+    def day_at(self, instant: float) -> str:
+        """The day on the cluster's clock in which an instant lies."""
+        return self._local_day(instant).isoformat()
 
     def dark_until(self, instant: float) -> float | None:
         """When the blackout ends in which an instant lies; None if it lies in none."""
@@ -116,11 +154,22 @@ def _three_days(hours: tuple[Hours, ...], first: date, timezone: str, what: str)
 def under_cluster(spec: ReportSpec, cluster: Cluster | None) -> ReportSpec:
     """The report as it runs on a cluster: with the cluster's prices, if it has none of its own.
 
-    Raises :class:`SpecError` where no hour of the cluster has enough cores for one of its runs, and
-    where prices would be read on another clock than they were written for.
+    Raises :class:`SpecError` where no hour of the cluster has enough cores for one of its runs,
+    where prices would be read on another clock than they were written for, and where a run waits
+    for a price and there is none.
     """
-    if cluster is None:
-        return spec
+    found = _under(spec, cluster) if cluster is not None else spec
+    waits = [run for run in found.policy.runs if isinstance(run.when, PriceAtMost)]
+    if waits and not found.policy.prices:
+        raise SpecError(
+            f"report {spec.name}: the run at {waits[0].at} waits for a price, and nothing says "
+            "what compute costs by the hour",
+            hint="Give prices to its RunPolicy, or to its cluster.",
+        )
+    return found
+
+
+def _under(spec: ReportSpec, cluster: Cluster) -> ReportSpec:
     if spec.policy.cores > cluster.most:
         raise SpecError(
             f"a run of report {spec.name} needs {spec.policy.cores} cores, and cluster "

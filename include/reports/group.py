@@ -67,6 +67,12 @@ class ReportGroup:
                     hint="Reports that run together have one set of times: leave out choose, or "
                     "take the report out of the group.",
                 )
+            if one.policy.times_move:
+                raise SpecError(
+                    f"report group {self.name}: {one.name} has runs with triggers",
+                    hint="Reports that run together have one set of times: leave out when, or take "
+                    "the report out of the group.",
+                )
         if not parse_time(self.patience, "the patience").elapsed:
             raise SpecError(
                 f"report group {self.name}: the patience {self.patience!r} is a clock time",

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from include.reports.clock import parse_time
 from include.reports.fields import SpecError, take_fields
 from include.reports.hours import Hours, daily_curve
+from include.reports.start_when import PriceAtMost, StartWhen, start_text
 
 _DAY_S = 24 * 3600
 _ANY_DAY = date(2026, 1, 1)
@@ -19,10 +20,12 @@ _ANY_DAY = date(2026, 1, 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTime:
-    """A run: when (:mod:`include.reports.clock`), and what compute costs then, relatively."""
+    """A run: when (:mod:`include.reports.clock`), and what compute costs then, relatively. An early
+    run with a trigger, ``when``, starts as soon as that fires, and ``at`` is its latest time."""
 
     at: str
     weight: float = 1.0
+    when: StartWhen | None = None
 
     def __post_init__(self) -> None:
         take_fields(self, "RunTime")
@@ -71,9 +74,11 @@ class RunPolicy:
     weighted sum of what the runs cost, ``ivm`` the cost of the last run, then of the one before it,
     and so on; with ``ivm`` every run publishes. ``batch_after_losses``: after so many days on which
     early work was measured to cost more than batch, the cost no longer decides and days are batch
-    (:mod:`include.days.losing_days`); 0 for never. ``expected_repairs``: how often a day is
-    repaired after it is published, on the average: what a repair would save, times that, is what
-    its final run may spend on state (:mod:`include.days.state_for_repairs`); 0 for nothing.
+    (:mod:`include.days.losing_days`); 0 for never. ``measure_batch_after``: after so many days that
+    were something else, one is batch to measure it; 0, the default, for never, since it is done
+    later than a day with early runs. ``expected_repairs``: how often a
+    day is repaired after it is published, on the average: what a repair would save, times that, is
+    what its final run may spend on state (:mod:`include.days.state_for_repairs`); 0 for nothing.
 
     ``choose``: the times are chosen for each day (:mod:`include.days.choosing`). ``runs`` are then
     the report's own times, by default evenly over the day: they hold where nothing can be chosen,
@@ -87,9 +92,15 @@ class RunPolicy:
     results_at: tuple[int, ...] = ()
     problem: Literal["pdw", "ivm"] = "pdw"
     batch_after_losses: int = 3
+    measure_batch_after: int = 0
     expected_repairs: float = 0.0
     choose: Choose | None = None
     prices: tuple[Hours, ...] = ()
+
+    @property
+    def times_move(self) -> bool:
+        """Whether the times of a day's runs may be others than those that are written here."""
+        return self.choose is not None or any(run.when is not None for run in self.runs)
 
     @property
     def early_results(self) -> tuple[int, ...]:
@@ -125,11 +136,7 @@ class RunPolicy:
             )
         if self.cores < 1:
             raise SpecError(f"the run policy has {self.cores} cores", hint="Give at least 1 core.")
-        if self.batch_after_losses < 0:
-            raise SpecError(
-                f"the run policy is batch after {self.batch_after_losses} losing days",
-                hint="Give how many of them: 3, or 0 to let the estimates alone decide.",
-            )
+        self._check_counts()
         if not 0 <= self.expected_repairs < math.inf:
             raise SpecError(
                 f"the run policy expects {self.expected_repairs:g} repairs",
@@ -137,8 +144,38 @@ class RunPolicy:
             )
         self._check_results()
         self._take_prices()
+        self._check_triggers()
         if self.choose is not None:
             self._check_choice(self.choose)
+
+    def _check_counts(self) -> None:
+        if self.batch_after_losses < 0:
+            raise SpecError(
+                f"the run policy is batch after {self.batch_after_losses} losing days",
+                hint="Give how many of them: 3, or 0 to let the estimates alone decide.",
+            )
+        if self.measure_batch_after < 0:
+            raise SpecError(
+                f"the run policy measures batch after {self.measure_batch_after} days",
+                hint="Give how many days: 30, or 0 for never.",
+            )
+
+    def _check_triggers(self) -> None:
+        final = self.runs[-1]
+        if final.when is not None:
+            raise SpecError(
+                f"the final run at {final.at} has a trigger: {start_text(final.when)}",
+                hint="It starts at its own time, from which the day can be complete, and waits for "
+                "all sources by itself. Give triggers to early runs.",
+            )
+        for run in self.runs:
+            wanted = run.when.price if isinstance(run.when, PriceAtMost) else math.inf
+            if self.prices and not any(hours.value <= wanted for hours in self.prices):
+                raise SpecError(
+                    f"the run at {run.at} waits for a price of at most {wanted:g}, and compute "
+                    f"never costs less than {min(hours.value for hours in self.prices):g}",
+                    hint="Name a price that some hour has.",
+                )
 
     def _take_prices(self) -> None:
         if self.prices:
@@ -155,6 +192,11 @@ class RunPolicy:
                 f"the run policy has {len(self.runs)} runs, and at most {choose.at_most} are "
                 "chosen",
                 hint="Name as many times of the report's own, or leave out runs.",
+            )
+        if any(run.when is not None for run in self.runs):
+            raise SpecError(
+                "the run policy chooses its times and has triggers",
+                hint="Chosen times follow the data by themselves: leave out choose, or when.",
             )
         if self.early_results:
             raise SpecError(

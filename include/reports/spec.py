@@ -30,28 +30,43 @@ from include.reports.names import check_name, check_unique
 from include.reports.parameters import Parameter, check_parameters, day_parameters
 from include.reports.places import check_place
 from include.reports.run_policy import RunPolicy, RunTime
+from include.reports.shadow import Shadow
 from include.reports.sizes import parse_bytes
 from include.reports.source import MOST_SAMPLED, SourceSpec
+from include.reports.start_when import (
+    AfterRows,
+    Every,
+    PriceAtMost,
+    StartWhen,
+    WhenComplete,
+    check_start,
+)
 from planner.contract.codec import from_json, to_json
 from planner.contract.seal import unseal
 from planner.errors import ContractError
 
 __all__ = [
     "MOST_SAMPLED",
+    "AfterRows",
     "AssetEvent",
     "ClockTime",
     "CompleteWhen",
+    "Every",
     "ExpectedCount",
     "HourlyMarkers",
     "MarkerFile",
     "Parameter",
     "PartitionFolder",
+    "PriceAtMost",
     "ReportSpec",
     "RunPolicy",
     "RunTime",
+    "Shadow",
     "SourceSpec",
     "SpecError",
+    "StartWhen",
     "VersionedFolder",
+    "WhenComplete",
     "decode_report",
     "encode_report",
 ]
@@ -91,7 +106,8 @@ class ReportSpec:
     ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
     ``share`` names a group: what this report keeps is offered to the reports of the store that name
     the same one, and what they keep over the very same files is read where that is cheaper than
-    computing it again. Empty, the default, is no group.
+    computing it again. Empty, the default, is no group. ``shadow``: the report only runs beside the
+    job that is there today; without it, readers get it.
     """
 
     name: str
@@ -108,6 +124,7 @@ class ReportSpec:
     state_budget: str = ""
     share: str = ""
     parameters: tuple[Parameter, ...] = ()
+    shadow: Shadow | None = None
     owner: str = "forerun"
     description: str = ""
 
@@ -138,6 +155,17 @@ class ReportSpec:
             f"report {self.name} has no source {name}",
             hint=f"Its sources are {', '.join(s.name for s in self.sources)}.",
         )
+
+    def awaits(self, run: int) -> tuple[AssetEvent, ...]:
+        """The assets whose events the wait before a run looks for: before the final run those of
+        all sources, before an early one that of its trigger."""
+        when = self.policy.runs[run - 1].when
+        rules: list[CompleteWhen | StartWhen | None] = [when]
+        if run == self.runs:
+            rules = [source.complete_when for source in self.sources]
+        elif isinstance(when, WhenComplete):
+            rules = [self.source(when.source).complete_when]
+        return tuple(rule for rule in rules if isinstance(rule, AssetEvent))
 
     def points(self, day: date) -> tuple[datetime, ...]:
         """The instants of the runs of ``day``, in UTC."""
@@ -173,6 +201,11 @@ class ReportSpec:
     def with_sql(self, text: str) -> ReportSpec:
         """The same report with its SQL text in place of the file's path."""
         return replace(self, sql=text, sql_file="")
+
+    @property
+    def published_to(self) -> VersionedFolder | PartitionFolder:
+        """Where results go: into the sink, but those of a shadow only into the store."""
+        return VersionedFolder() if self.shadow else self.sink
 
     @property
     def digest(self) -> str:
@@ -230,6 +263,13 @@ def _check_report(spec: ReportSpec) -> None:
             hint="Move the deadline, or the final run; hours go on past 24:00.",
         )
     own = report_key(spec.name).uri
+    for run in spec.policy.runs:
+        check_start(run.when, spec.sources, spec.name)
+        if isinstance(run.when, AssetEvent) and run.when.uri == own:
+            raise SpecError(
+                f"report {spec.name}: the run at {run.at} waits for the report itself",
+                hint="Name the asset of another report.",
+            )
     for source in spec.sources:
         if isinstance(source.complete_when, AssetEvent) and source.complete_when.uri == own:
             raise SpecError(

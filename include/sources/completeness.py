@@ -50,19 +50,30 @@ def find_missing(
     producer said was missing; None leaves sources that wait for an asset aside. Raises
     :class:`include.state.store.StoreError` when a source's folder cannot be listed.
     """
-    found: list[Missing | None] = []
-    for source in spec.sources:
-        rule = source.complete_when
-        if isinstance(rule, AssetEvent):
-            found.append(_of_asset(source.name, rule, day, events))
-        elif what := _of_files(source, rule, spec, day, now):
-            found.append(Missing(source.name, what))
+    found = (missing_of(source, spec, day, now, events=events) for source in spec.sources)
     return tuple(each for each in found if each)
 
 
-def _of_asset(
+def missing_of(
+    source: SourceSpec,
+    spec: ReportSpec,
+    day: date,
+    now: datetime,
+    *,
+    events: Mapping[str, Sequence[str]] | None,
+) -> Missing | None:
+    """What is missing of one source, as :func:`find_missing` says it; None if it is complete."""
+    rule = source.complete_when
+    if isinstance(rule, AssetEvent):
+        return missing_of_asset(source.name, rule, day, events)
+    what = _of_files(source, rule, spec, day, now)
+    return Missing(source.name, what) if what else None
+
+
+def missing_of_asset(
     source: str, rule: AssetEvent, day: date, events: Mapping[str, Sequence[str]] | None
 ) -> Missing | None:
+    """What is missing of an asset that stands for ``source``; None if its event has come."""
     if events is None:
         return None
     if rule.uri not in events:

@@ -14,7 +14,7 @@ from planner.request import ColumnStats, Source, SourceColumn, TimePoint
 
 _HISTORY_DAYS = 14
 """Days of history that a forecast looks back: two weeks, so that each weekday is in twice."""
-_LEAST = 0.02
+LEAST_SHARE = 0.02
 """Smallest fraction of a day that a forecast believes in: it divides what has arrived."""
 
 
@@ -22,7 +22,7 @@ def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
     """A source as the planner sees it. ``arrived`` is the fraction of the day that the pin is
     believed to hold; rows and bytes are those of the whole day, so the pin's divided by it."""
     changing = source.arrival == "growing"
-    share = max(arrived, _LEAST) if changing else 1.0
+    share = max(arrived, LEAST_SHARE) if changing else 1.0
     columns = tuple(
         SourceColumn(name=c.name, type=parse_type(c.type), nullable=c.nullable)
         for c in source.columns
@@ -112,7 +112,7 @@ def _evenly(points: Sequence[datetime], starts: datetime) -> list[float]:
     if whole <= 0:
         return [1.0] * len(points)
     spent = [(point - starts).total_seconds() / whole for point in points]
-    return [min(1.0, max(_LEAST, s)) for s in spent[:-1]] + [1.0]
+    return [min(1.0, max(LEAST_SHARE, s)) for s in spent[:-1]] + [1.0]
 
 
 def _curve(name: str, runs: int, history: Sequence[LedgerEntry]) -> list[float] | None:
@@ -130,7 +130,7 @@ def _curve(name: str, runs: int, history: Sequence[LedgerEntry]) -> list[float] 
     if not whole:
         return None
     mean = [sum(day[i] for day in whole) / len(whole) for i in range(runs)]
-    return [min(1.0, max(_LEAST, f)) for f in mean[:-1]] + [1.0]
+    return [min(1.0, max(LEAST_SHARE, f)) for f in mean[:-1]] + [1.0]
 
 
 def time_points(

@@ -243,6 +243,15 @@ def history_order(key: str) -> tuple[str, int, int, str]:
     return (found[1], int(found[2]), int(found[3]), key) if found else ("", 0, 0, key)
 
 
+def shadow_folder(report: str) -> str:
+    """The folder of the days on which a report in shadow was compared."""
+    return f"shadow/{part(report, 'report')}"
+
+
+def shadow_key(report: str, day: str) -> str:
+    return f"{shadow_folder(report)}/{part(day, 'day')}.json"
+
+
 def fence_key(report: str, day: str) -> str:
     """Return the key of the record that says which generations of a day clean-up has closed. It
     lies apart from what clean-up deletes, and is itself never deleted."""

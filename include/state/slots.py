@@ -3,16 +3,27 @@
 All instants are by the store's own clock, in seconds since the epoch, but for the latest start of a
 run, which is only compared with that of others and with the same clock. So it does not matter what
 the clocks of the machines say.
+
+What an owner's early runs take of its budget is kept beside the leases, in the same record: a lease
+that ends leaves what it took there by the put that ends it, so nothing is counted twice or lost
+between two records. It is cores times hours times the price when the run began, all of it on the
+day of the cluster's clock on which it began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from include.reports.cluster import Cluster
+from planner.contract.plan_v1 import later
 from planner.schedule.strategies import ReadyBatch, pick
+
+_TIMES = 2.0
+"""Who is the least lax lets a run of higher priority go first if that one may take so many times
+what is forecast."""
+_DAYS_KEPT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +33,8 @@ class SlotRequest:
     ``latest_start``: until when the final run of its day has to begin, as it was forecast when the
     request was made; None for a day that nobody waits for any more. ``seconds``: forecast of what
     is left to compute of the day. ``lease_s``: how long its lease is, as the cluster was when it
-    asked: a cluster that is declared anew changes no lease that is held.
+    asked: a cluster that is declared anew changes no lease that is held. ``run_s``: forecast of
+    what this run takes by itself, 0 where nothing tells.
     """
 
     token: str
@@ -35,6 +47,7 @@ class SlotRequest:
     latest_start: float | None
     seconds: float
     lease_s: float
+    run_s: float = later(0.0)
 
     @property
     def patience_s(self) -> float:
@@ -59,12 +72,39 @@ class SlotRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Cores that are held until the instant ``until``, unless the holder renews it before."""
+    """Cores that are held until the instant ``until``, unless the holder renews it before.
+
+    Of an early run also whose budget pays for it: that of ``owner`` on ``day``. It holds the cores
+    since the instant ``since`` at ``price``, and was forecast to take ``run_s``.
+    """
 
     token: str
     name: str
     cores: int
     until: float
+    owner: str = later("")
+    day: str = later("")
+    since: float = later(0.0)
+    price: float = later(1.0)
+    run_s: float = later(0.0)
+
+    def core_hours(self, seconds: float) -> float:
+        """What it costs to hold the cores for so long."""
+        return self.cores * self.price * seconds / 3600
+
+    def taken(self, now: float) -> float:
+        """What it has taken by an instant: no more than up to its end, whatever its holder did."""
+        return self.core_hours(max(0.0, min(now, self.until) - self.since))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """The core hours times price that early runs of an ``owner`` took on a ``day``, by leases that
+    have ended."""
+
+    owner: str
+    day: str
+    core_hours: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +114,14 @@ class Slots:
 
     leases: tuple[Lease, ...] = ()
     opens_at: float = 0.0
+    spent: tuple[Spent, ...] = later(())
 
     def held_by(self, token: str) -> Lease | None:
         return next((one for one in self.leases if one.token == token), None)
+
+    def holds(self, token: str, now: float) -> bool:
+        """Whether somebody has a lease that has not expired."""
+        return any(one.token == token for one in self.live(now))
 
     def live(self, now: float) -> tuple[Lease, ...]:
         """The leases that have not expired."""
@@ -85,6 +130,35 @@ class Slots:
     def busy(self, now: float) -> int:
         """Cores that are held."""
         return sum(one.cores for one in self.live(now))
+
+    def used(self, owner: str, day: str, now: float) -> float:
+        """What early runs of an owner have taken of a day's budget; a run that still runs counts as
+        much as it is forecast to take, at least."""
+        ended = (one.core_hours for one in self.spent if (one.owner, one.day) == (owner, day))
+        held = (
+            max(one.taken(now), one.core_hours(one.run_s) if one.until > now else 0.0)
+            for one in self.leases
+            if (one.owner, one.day) == (owner, day)
+        )
+        return sum(ended) + sum(held)
+
+    def without(self, ended: Iterable[Lease], now: float) -> Slots:
+        """The record when some of its leases have ended by ``now``, with what they took."""
+        gone = tuple(ended)
+        found = {(one.owner, one.day): one.core_hours for one in self.spent}
+        for one in gone:
+            if one.owner:
+                found[one.owner, one.day] = found.get((one.owner, one.day), 0.0) + one.taken(now)
+        newest = sorted({day for _, day in found})[-_DAYS_KEPT:]
+        return replace(
+            self,
+            leases=tuple(one for one in self.leases if one not in gone),
+            spent=tuple(
+                Spent(owner=owner, day=day, core_hours=hours)
+                for (owner, day), hours in sorted(found.items())
+                if day in newest
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +188,13 @@ def why_not(wanted: SlotRequest, look: Look) -> str:
 
     Final runs that have reached their latest safe start go before all others, and neither a stop
     nor a blackout holds them. Else the least lax report is first. Whoever is first and finds too
-    few cores free waits for them, and nobody overtakes.
+    few cores free waits for them, and nobody overtakes. A report of an owner with a higher priority
+    goes before the least lax one if that can wait for it.
     """
     if held := why_held(wanted, look):
         return held
     rivals = [one for one in look.waiting if one.token != wanted.token and not why_held(one, look)]
-    first = _first([*rivals, wanted], look.now)
+    first = _first([*rivals, wanted], look)
     if first.token != wanted.token:
         return f"{first.name} goes first, with {_lax(first, look.now)}"
     free = look.cluster.ceiling_at(look.now) - look.slots.busy(look.now)
@@ -144,7 +219,24 @@ def why_held(wanted: SlotRequest, look: Look) -> str:
     ceiling = look.cluster.ceiling_at(look.now)
     if wanted.cores > ceiling:
         return f"it needs {wanted.cores} cores, the ceiling is {ceiling:g} in this hour"
-    return ""
+    return why_spent(wanted, look)
+
+
+def why_spent(wanted: SlotRequest, look: Look) -> str:
+    """Why the budget of a run's owner has nothing left for it on this day; empty if it has, and for
+    every final run."""
+    budget = look.cluster.budget_of(wanted.owner)
+    if wanted.final or budget is None:
+        return ""
+    day = look.cluster.day_at(look.now)
+    used = look.slots.used(wanted.owner, day, look.now)
+    needs = wanted.cores * look.cluster.price_at(look.now) * wanted.run_s / 3600
+    if used < budget and used + needs <= budget:
+        return ""
+    return (
+        f"early runs of {wanted.owner} have {budget:g} core hours times price on {day}: "
+        f"{used:.2f} are used, it is forecast to take {needs:.2f}"
+    )
 
 
 def shown(instant: float) -> str:
@@ -152,10 +244,27 @@ def shown(instant: float) -> str:
     return f"{datetime.fromtimestamp(instant, UTC):%Y-%m-%d %H:%M:%S}Z"
 
 
-def _first(waiting: Sequence[SlotRequest], now: float) -> SlotRequest:
-    urgent = [one for one in waiting if one.is_urgent(now)] or list(waiting)
-    chosen = pick([one.ready for one in urgent], now)
-    return next(one for one in urgent if one.token == chosen.name)
+def _first(waiting: Sequence[SlotRequest], look: Look) -> SlotRequest:
+    now, priority = look.now, look.cluster.priority_of
+    urgent = [one for one in waiting if one.is_urgent(now)]
+    if urgent:
+        return _least_lax(urgent, now)
+    least = _least_lax(waiting, now)
+    laxity = least.ready.laxity(now)
+    before = [
+        one
+        for one in waiting
+        if priority(one.owner) > priority(least.owner)
+        and one.latest_start is not None
+        and 0 < _TIMES * one.run_s <= laxity
+    ]
+    highest = max((priority(one.owner) for one in before), default=None)
+    return _least_lax([one for one in before if priority(one.owner) == highest] or [least], now)
+
+
+def _least_lax(some: Sequence[SlotRequest], now: float) -> SlotRequest:
+    chosen = pick([one.ready for one in some], now)
+    return next(one for one in some if one.token == chosen.name)
 
 
 def _lax(one: SlotRequest, now: float) -> str:

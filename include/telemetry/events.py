@@ -1,5 +1,5 @@
 """What is told of a report's day while it is under way: each plan, the end of each run, what was
-skipped and what was published.
+skipped, what was published, and how a report in shadow compares.
 
 An event is one line of JSON in the log, and what metrics are made of. It has names, figures and
 sentences for people; never SQL, settings or values of rows but what a sentence of a plan or a skip
@@ -98,7 +98,24 @@ class Published(Event):
     state_age_s: float | None
 
 
-EVENTS: tuple[type[Event], ...] = (Planned, RunEnded, Skipped, Published)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(Event):
+    """A published day of a report in shadow was compared with what the other job made. ``verdict``:
+    ``equal``, ``different`` or ``not-compared``; ``why`` nothing could be compared. ``cpu_s`` and
+    ``other_cpu_s`` are what both took, the latter null where nobody knows. ``equal_days`` in a row
+    of ``wanted_days``."""
+
+    name: ClassVar[str] = "compared"
+    version: str
+    verdict: str
+    why: str
+    cpu_s: float
+    other_cpu_s: float | None
+    equal_days: int
+    wanted_days: int
+
+
+EVENTS: tuple[type[Event], ...] = (Planned, RunEnded, Skipped, Published, Compared)
 
 
 def line(event: Event) -> str:

@@ -55,7 +55,7 @@ def place_of(path: str) -> DataPlace:
 
 def result_place(day: Day) -> DataPlace:
     """The dataset of a report's results: the table that it publishes into, or its own folder."""
-    sink = day.spec.sink
+    sink = day.spec.published_to
     if isinstance(sink, PartitionFolder):
         return place_of(sink.path)
     return place_of(day.store.uri(report_results_folder(day.at.report)))

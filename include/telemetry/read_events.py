@@ -7,11 +7,21 @@ from datetime import datetime
 from include.days.handle import Day
 from include.days.ledger import entry_of, read_history
 from include.days.prepare import PreparedRun
+from include.days.shadow_days import ShadowStanding
 from include.oncall.savings import SpentDay, savings
 from include.state.given_up import read_given_up
 from include.state.pointers import Pointer
 from include.state.records import GenerationRecord, RunCommit, decode
-from include.telemetry.events import Outcome, Part, Planned, Published, RunEnded, Skipped
+from include.state.shadow_day import ShadowDay
+from include.telemetry.events import (
+    Compared,
+    Outcome,
+    Part,
+    Planned,
+    Published,
+    RunEnded,
+    Skipped,
+)
 from planner.cost.constants import MICRO
 
 
@@ -114,6 +124,24 @@ def published(day: Day, pointer: Pointer) -> Published:
         measured_cpu_s=spent.measured_s if spent else None,
         batch_cpu_s=spent.batch_s if spent else None,
         state_age_s=_state_age_s(day, moment),
+    )
+
+
+def compared(day: Day, record: ShadowDay, standing: ShadowStanding) -> Compared:
+    """The event of a day of a report in shadow, which need not be that of ``day``."""
+    return Compared(
+        report=record.report,
+        day=record.day,
+        generation=day.at.generation,
+        run=day.spec.runs,
+        part="final",
+        version=record.version,
+        verdict=record.verdict,
+        why=record.why,
+        cpu_s=record.cpu_s,
+        other_cpu_s=record.other_cpu_s,
+        equal_days=standing.equal,
+        wanted_days=standing.wanted,
     )
 
 

@@ -17,31 +17,38 @@ from include.reports.expectations import Expectation, expect
 from include.reports.group import ReportGroup
 from include.reports.hours import Hours
 from include.reports.run_policy import Choose
+from include.reports.shadow import Shadow
 from include.reports.spec import (
+    AfterRows,
     AssetEvent,
     ClockTime,
+    Every,
     ExpectedCount,
     HourlyMarkers,
     MarkerFile,
     Parameter,
     PartitionFolder,
+    PriceAtMost,
     ReportSpec,
     RunPolicy,
     RunTime,
     SourceSpec,
     VersionedFolder,
+    WhenComplete,
     decode_report,
     encode_report,
 )
 from planner.contract.plan_v1 import ColumnSpec
 
 __all__ = [
+    "AfterRows",
     "AssetEvent",
     "Blackout",
     "Choose",
     "ClockTime",
     "Cluster",
     "ColumnSpec",
+    "Every",
     "Expectation",
     "ExpectedCount",
     "HourlyMarkers",
@@ -49,13 +56,16 @@ __all__ = [
     "MarkerFile",
     "Parameter",
     "PartitionFolder",
+    "PriceAtMost",
     "ProgressiveTaskGroup",
     "ReportGroup",
     "ReportSpec",
     "RunPolicy",
     "RunTime",
+    "Shadow",
     "SourceSpec",
     "VersionedFolder",
+    "WhenComplete",
     "deadline_alerts",
     "decode_report",
     "encode_report",

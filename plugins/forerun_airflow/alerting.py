@@ -50,9 +50,24 @@ def tell(notify: str, alert: Alert) -> None:
         getattr(importlib.import_module(module), name)(alert)
 
 
+def raise_ticket(spec: ReportSpec, day: str, notify: str, what: str) -> None:
+    """Tell what is for working hours. A failure to tell is logged, and changes nothing."""
+    from include.oncall.alerts import alert_of, read_watched
+    from include.state.opening import open_store
+
+    try:
+        store, now = open_store(store_uri(spec)), utc_now()
+        watched = read_watched(store, spec.name, day, now)
+        if watched is not None:
+            page = page_of(spec.name, day)
+            tell(notify, alert_of(store, watched, now, kind="ticket", page=page, what=what))
+    except ForerunError as error:
+        _LOG.warning("%s, and nobody can be told: %s", what, error)
+
+
 class EarlyRunTicket:
     """Called by Airflow when a task of an early run has failed for good. That wakes nobody: the
-    final run does its work. A failure to tell is logged, and changes nothing."""
+    final run does its work."""
 
     def __init__(self, spec: ReportSpec, run: int, day_task: str, notify: str) -> None:
         self._spec = spec
@@ -61,21 +76,9 @@ class EarlyRunTicket:
         self._notify = notify
 
     def __call__(self, context: Any) -> None:
-        from include.oncall.alerts import alert_of, read_watched
-        from include.state.opening import open_store
-
         record = context["ti"].xcom_pull(task_ids=self._day_task)
         if not record:
             return
         day, task = OpenedDay(**record), context["ti"].task_id
         what = f"{task} of early run {self._run} has failed; a later run does its work"
-        try:
-            store, now = open_store(store_uri(self._spec)), utc_now()
-            watched = read_watched(store, self._spec.name, day.day, now)
-            if watched is not None:
-                page = page_of(self._spec.name, day.day)
-                tell(
-                    self._notify, alert_of(store, watched, now, kind="ticket", page=page, what=what)
-                )
-        except ForerunError as error:
-            _LOG.warning("%s, and nobody can be told: %s", what, error)
+        raise_ticket(self._spec, day.day, self._notify, what)

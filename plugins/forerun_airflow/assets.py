@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import Asset
 
 from include.reports.asset_keys import report_key, warning_key
-from include.reports.spec import AssetEvent, ReportSpec
+from include.reports.spec import ReportSpec
+
+ASSET_POLL = timedelta(minutes=1)
+"""Events of assets can be asked for by a worker only, not by the triggerer: a wait for one looks
+so often."""
 
 
 def report_asset(report: str, *, early: bool = False) -> Asset:
@@ -25,23 +30,21 @@ def warning_asset(report: str) -> Asset:
     return Asset(name=key.name, uri=key.uri)
 
 
-def awaited_assets(spec: ReportSpec) -> dict[str, Asset]:
-    """The assets that sources of a report wait for, by URI."""
-    rules = (source.complete_when for source in spec.sources)
-    return {
-        rule.uri: Asset(name=rule.name, uri=rule.uri)
-        for rule in rules
-        if isinstance(rule, AssetEvent)
-    }
+def awaited_assets(spec: ReportSpec, run: int) -> dict[str, Asset]:
+    """The assets that the wait before a run looks for, by URI."""
+    return {rule.uri: Asset(name=rule.name, uri=rule.uri) for rule in spec.awaits(run)}
 
 
-def days_published(spec: ReportSpec, inlet_events: Any, day: str) -> dict[str, tuple[str, ...]]:
-    """Which of the awaited assets had an event for ``day``, and what was missing by the newest.
+def days_published(
+    spec: ReportSpec, run: int, inlet_events: Any, day: str
+) -> dict[str, tuple[str, ...]]:
+    """Which of the assets that a run awaits had an event for ``day``, and what was missing by the
+    newest.
 
     ``inlet_events`` is Airflow's, of a task that has the assets as inlets.
     """
     newest: dict[str, tuple[str, ...]] = {}
-    for uri, asset in awaited_assets(spec).items():
+    for uri, asset in awaited_assets(spec, run).items():
         for event in inlet_events[asset]:  # oldest first
             extra = event.extra or {}
             if extra.get("day") == day:

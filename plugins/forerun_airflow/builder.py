@@ -20,7 +20,8 @@ from airflow.sdk import (
 
 from forerun_airflow.alerting import EarlyRunTicket, check_notify
 from forerun_airflow.assets import awaited_assets, report_asset, warning_asset
-from forerun_airflow.day import MODES, OPEN_DAY, final_task_of
+from forerun_airflow.comparing import CompareShadow
+from forerun_airflow.day import MODES, OPEN_DAY, REPAIR, final_task_of
 from forerun_airflow.options import Options, check_timeout, refuse_broken, sort_options
 from forerun_airflow.publish import CheckResult, PublishReport
 from forerun_airflow.sql_check import check_sql
@@ -29,10 +30,15 @@ from forerun_airflow.tasks import OpenDay, PlanRun
 from forerun_airflow.wait import WaitForRun
 from forerun_airflow.watching import WatchDay
 from include.reports.cluster import Cluster, under_cluster
-from include.reports.spec import ReportSpec, SpecError
+from include.reports.spec import ReportSpec, RunTime, SpecError
+from include.reports.start_when import start_text
 
 REPORTS = Path(__file__).resolve().parents[2] / "include" / "sql"
 
+_REPAIRS = (
+    " **repair**: bring a published day up to its sources; its page shows which rows differ, and "
+    "publishes them."
+)
 BeforeRun = Callable[[int], BaseOperator]
 
 
@@ -72,6 +78,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     notify: str = "",
     watch: bool = True,
     cluster: Cluster | None = None,
+    backfill_pool: str = "",
 ) -> None:
     """Add the tasks of a report to the DAG or task group that is open.
 
@@ -86,6 +93,8 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     between looks for complete sources, ``notify`` the dotted path of a function that is called with
     an :class:`include.oncall.alerts.Alert` where somebody has to know; with ``watch`` false nobody
     watches the deadline. ``cluster`` is what runs have to share: each waits for cores of it.
+    ``backfill_pool`` is the pool that runs take in place of ``pool`` when a day is backfilled; for
+    that Airflow needs the policy in :mod:`forerun_policy`.
     """
     spec = under_cluster(spec, cluster)
     opened = OpenDay(
@@ -102,6 +111,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
         spark_conf=spark_conf,
         cluster=cluster,
         poll=poll,
+        backfill_pool=backfill_pool,
     )
     before: BaseOperator = opened
     for run in range(1, spec.runs + 1):
@@ -113,7 +123,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
         chain(before, *([before_run(run)] if before_run else []), steps[0])
         # Also after an early result: were its tasks leaves, one that fails would fail the DAG run.
         before = steps[-1]
-    chain(before, *publishing(spec, spec.runs, opened))
+    chain(before, *publishing(spec, spec.runs, opened), *comparing(spec, opened, notify))
     if watch:
         watching(spec, opened, notify)
 
@@ -160,7 +170,7 @@ def _tasks_of_run(
         trigger_rule=TriggerRule.ALL_DONE,
         # It lasts as long as the day does, whatever a task that works may take.
         execution_timeout=None,
-        inlets=list(awaited_assets(spec).values()) if run == spec.runs else [],
+        inlets=list(awaited_assets(spec, run).values()),
     )
     plan = PlanRun(
         task_id="plan",
@@ -216,10 +226,20 @@ def publishing(
         spec=spec,
         day_task=opened.task_id,
         run=run,
-        outlets=[report_asset(spec.name, early=run < spec.runs)],
+        outlets=[] if spec.shadow else [report_asset(spec.name, early=run < spec.runs)],
         trigger_rule=TriggerRule.ALL_SUCCESS,
     )
     return [check, publish]
+
+
+def comparing(spec: ReportSpec, opened: BaseOperator, notify: str) -> list[BaseOperator]:
+    """The task that compares a report in shadow, after it is published; none of any other. It
+    decides nothing about the DAG run: readers have what the other job makes."""
+    if spec.shadow is None:
+        return []
+    check_notify(notify)
+    compare = CompareShadow(task_id="compare", spec=spec, day_task=opened.task_id, notify=notify)
+    return [compare.as_teardown()]
 
 
 def refuse_defaults(task: BaseOperator) -> None:
@@ -247,8 +267,11 @@ class ProgressiveTaskGroup(TaskGroup):
             add_report_tasks(read_sql(spec), **found.forerun)
 
 
-def report_params(mode: str = "auto", report_date: date | None = None) -> dict[str, Param]:
-    """The fields of the trigger form, with what they are filled in with."""
+def report_params(
+    mode: str = "auto", report_date: date | None = None, *, repairs: bool = True
+) -> dict[str, Param]:
+    """The fields of the trigger form, with what they are filled in with. ``repairs``: whether it
+    offers to repair a day, which the tasks of one report can."""
     if mode not in MODES:
         raise SpecError(f"the mode {mode!r} is unknown", hint=f"Use one of {', '.join(MODES)}.")
     return {
@@ -261,12 +284,12 @@ def report_params(mode: str = "auto", report_date: date | None = None) -> dict[s
         ),
         "mode": Param(
             mode,
-            enum=list(MODES),
+            enum=[*MODES, *([REPAIR] if repairs else [])],
             title="Mode",
             description_md="**auto**: early runs that are worth it, at their times. "
             "**replay**: the same, of a day that is over, one run after the other. "
             "**progressive**: all that can be done early, in every run, late or not, whatever it "
-            "costs. **batch**: one run with the plain query.",
+            f"costs. **batch**: one run with the plain query.{_REPAIRS if repairs else ''}",
         ),
         "dry_run": Param(
             False,
@@ -294,7 +317,7 @@ def progressive_dag(
     Its DAG run of a day is created when the day starts (in the report's time zone), so that early
     runs can happen; it lasts until the report is out, so several days overlap. ``schedule`` is any
     Airflow schedule, None for by hand only; ``mode`` and ``report_date`` fill in the trigger form
-    (a date there holds for scheduled runs too).
+    (a date there holds for scheduled runs too, but not for those of a backfill).
 
     ``options`` are those of :func:`add_report_tasks`, of Airflow's ``DAG`` (such as
     ``max_active_runs``, ``catchup``, ``tags``, ``access_control``, ``on_failure_callback``), and of
@@ -355,11 +378,15 @@ def of_the_dag(
     }
 
 
+def _start_of(run: RunTime) -> str:
+    return f"{start_text(run.when)}, at {run.at} at the latest" if run.when else run.at
+
+
 def _document(spec: ReportSpec) -> str:
     """The DAG's page. The digest makes an edited report a new version of the DAG."""
     gives = {*spec.policy.early_results, spec.runs}
     runs = "\n".join(
-        f"| {i} | {run.at} | {run.weight:g} | {'yes' if i in gives else ''} |"
+        f"| {i} | {_start_of(run)} | {run.weight:g} | {'yes' if i in gives else ''} |"
         for i, run in enumerate(spec.policy.runs, start=1)
     )
     chosen = "The times are chosen for each day; these are the report's own.\n\n"

@@ -91,7 +91,7 @@ def take_cores(
 ) -> HeldCores | None:
     """The cores that a task wants, once they are its own; else it waits deferred. None for a final
     run that begins at its latest safe start although nobody can tell who holds cores."""
-    from include.days.leases import Leases
+    from include.days.leases import BudgetSpentError, Leases
     from include.state.opening import open_store
 
     leases, now, request = Leases(open_store(store_root), cluster), utc_now(), wanted.request
@@ -101,6 +101,9 @@ def take_cores(
     try:
         began = time.monotonic()
         why = leases.take(request)
+    except BudgetSpentError as error:
+        leases.forget(request)
+        raise AirflowSkipException(f"{error.message}; a later run does its work") from None
     except StoreDownError as error:
         why = error.message
     except ContractError as error:
@@ -143,7 +146,7 @@ def run_request(
 ) -> SlotRequest:
     """What a run of a report asks for of ``cluster``. Its final run may begin as late as the newest
     forecast says; with ``at_once`` somebody has said that it should begin now."""
-    from include.days.safe_start import read_safe_start
+    from include.days.safe_start import read_run_seconds, read_safe_start
 
     now, due = utc_now(), day.spec.deadline_on(day.date)
     safe = read_safe_start(day, retries)
@@ -161,6 +164,7 @@ def run_request(
         latest_start=latest,
         seconds=safe.wall_s,
         lease_s=cluster.lease_s,
+        run_s=safe.wall_s if day.is_final(run) else read_run_seconds(day, run),
     )
 
 
@@ -197,4 +201,5 @@ def joined(name: str, requests: list[SlotRequest]) -> SlotRequest:
         cores=max(one.cores for one in requests),
         latest_start=min(starts, default=None),
         seconds=sum(one.seconds for one in requests),
+        run_s=sum(one.run_s for one in requests),
     )

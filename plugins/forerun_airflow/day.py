@@ -23,12 +23,15 @@ from airflow.sdk.exceptions import (
 from include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the tasks' clock
 from include.reports.clock import parse_day, parse_time
 from include.reports.spec import ReportSpec, RunTime
+from include.state.layout import Generation
 from planner.errors import ForerunError, RequestError
 
 if TYPE_CHECKING:
     from include.days.handle import Day
 
 MODES = ("auto", "replay", "progressive", "batch")
+REPAIR = "repair"
+"""The mode of a DAG run that repairs a published day; never a report's own."""
 OPEN_DAY = "open_day"
 """The name of the task that opens a report's day, after the name of the report's task group."""
 
@@ -40,11 +43,12 @@ class OpenedDay:
     ``mode``: ``auto`` (early work where it pays, at its time; early runs that would be late are
     skipped), ``replay`` (early work where it pays, late or not: to try a day that is over),
     ``progressive`` (all that can be done early, in every run, late or not), ``single``
-    (straight to the final run) or ``batch`` (that, with the user's own text).
+    (straight to the final run), ``batch`` (that, with the user's own text) or ``repair``.
     ``dry_run``: the generation is only the one that would be opened, see :meth:`of`.
     ``runs``: of a report of a group, the clock times of its runs with their weights as of when the
     day was opened. Reports that join or leave the group give it other runs, and the numbers under
     which a day has committed runs must not change their meaning. Empty outside of groups.
+    ``repair``: of a repair the number of its one run, which the tasks of the final run do; else 0.
     """
 
     day: str
@@ -52,6 +56,7 @@ class OpenedDay:
     mode: str
     dry_run: bool
     runs: tuple[tuple[str, float], ...] = ()
+    repair: int = 0
 
     @property
     def date(self) -> date:
@@ -66,7 +71,14 @@ class OpenedDay:
         return day.imagined() if self.dry_run else day
 
     def as_opened(self, spec: ReportSpec) -> ReportSpec:
-        """The report as it is now, with the runs that its day was opened with."""
+        """The report as it is now, with the runs that its day was opened with; of a repair the
+        report as it was when the day was computed."""
+        if self.repair:
+            from include.days.generations import spec_of
+            from include.state.opening import open_store
+
+            at = Generation(spec.name, self.day, self.generation)
+            return spec_of(open_store(store_uri(spec)), at)
         if not self.runs or self._seconds == _seconds(run.at for run in spec.policy.runs):
             return spec
         runs = tuple(RunTime(at=at, weight=weight) for at, weight in self.runs)
@@ -77,7 +89,9 @@ class OpenedDay:
     def run_of(self, spec: ReportSpec, run: int) -> int | None:
         """The number that a run of the report, as it is now, has in this day: of the final run that
         of the day's, of an early one that of the day's run at the same time. None if the day has
-        none then."""
+        none then. A repair is done in place of the final run."""
+        if self.repair:
+            return self.repair if run == spec.runs and not self.dry_run else None
         if not self.runs:
             return run
         if run == spec.runs:
@@ -103,10 +117,12 @@ def store_uri(spec: ReportSpec) -> str:
 
 
 def report_date(context: Any, spec: ReportSpec) -> date:
-    """The day that a DAG run is about, in the report's time zone."""
-    if named := (context.get("params") or {}).get("report_date"):
-        return parse_day(str(named))
+    """The day that a DAG run is about, in the report's time zone. The days of a backfill are its
+    own, whatever the form is filled in with."""
     run = context["dag_run"]
+    named = (context.get("params") or {}).get("report_date")
+    if named and run.run_type != "backfill":
+        return parse_day(str(named))
     moment = run.logical_date or run.run_after
     return date(*moment.astimezone(spec.zone).timetuple()[:3])
 
@@ -114,8 +130,10 @@ def report_date(context: Any, spec: ReportSpec) -> date:
 def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: datetime) -> str:
     """Choose how to run the day. ``auto`` goes straight to the final run where all early runs would
     come too late: in a backfill, and when the final run's time has passed."""
-    if asked not in MODES:
-        raise RequestError(f"mode {asked!r} is unknown", hint=f"Use one of {', '.join(MODES)}.")
+    if asked not in (*MODES, REPAIR):
+        raise RequestError(
+            f"mode {asked!r} is unknown", hint=f"Use one of {', '.join((*MODES, REPAIR))}."
+        )
     if asked != "auto":
         return asked
     late = now >= spec.points(day)[-1]
@@ -157,13 +175,19 @@ def opened_for(task: TaskOfRun, context: Any) -> OpenedDay:
     opened = opened_day(context, task.day_task)
     run = opened.run_of(task.spec, task.run)
     if run is None:
-        raise AirflowSkipException("this run is newer than the day: the next day has it")
-    task.spec, task.run = opened.as_opened(task.spec), run
+        raise AirflowSkipException(
+            "a repair is done by the tasks of the final run"
+            if opened.repair
+            else "this run is newer than the day: the next day has it"
+        )
+    with explained():
+        task.spec, task.run = opened.as_opened(task.spec), run
     return opened
 
 
 def as_xcom(day: OpenedDay) -> dict[str, object]:
-    return {name: value for name, value in asdict(day).items() if name != "runs" or value}
+    often_empty = ("runs", "repair")
+    return {name: value for name, value in asdict(day).items() if name not in often_empty or value}
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from airflow.sdk import (
 
 from forerun_airflow.assets import awaited_assets
 from forerun_airflow.builder import (
+    comparing,
     finishing,
     of_the_dag,
     publishing,
@@ -48,6 +49,7 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
     notify: str = "",
     watch: bool = True,
     cluster: Cluster | None = None,
+    backfill_pool: str = "",
 ) -> None:
     """Add the tasks of a group to the DAG that is open.
 
@@ -60,7 +62,7 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
     """
     group = replace(group, reports=tuple(under_cluster(one, cluster) for one in group.reports))
     submitting: dict[str, Any] = {"conn_id": conn_id, "engine": engine, "spark_conf": spark_conf}
-    submitting |= {"cluster": cluster, "poll": poll}
+    submitting |= {"cluster": cluster, "poll": poll, "backfill_pool": backfill_pool}
     # Apart from what else is the report's: task groups must not depend on each other in a circle,
     # or Airflow's UI cannot show the DAG.
     with TaskGroup(group_id="open_days", prefix_group_id=False):
@@ -85,7 +87,7 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
         before = [steps[-1]]
         for member in group.members:
             name = member.spec.name
-            _of_report(member, point, steps[-1], days[name], own[name], submitting, poll)
+            _of_report(member, point, steps[-1], days[name], own[name], submitting, notify)
     for member in group.members if watch else ():
         with own[member.spec.name]:
             watching(member.spec, days[member.spec.name], notify)
@@ -144,7 +146,9 @@ def _at_point(
 def _awaited(group: ReportGroup, point: int) -> list[Asset]:
     """The assets that the final runs of a time point wait for, each once."""
     due = [member.spec for member in group.members if member.last == point]
-    return list({uri: a for spec in due for uri, a in awaited_assets(spec).items()}.values())
+    return list(
+        {uri: a for spec in due for uri, a in awaited_assets(spec, spec.runs).items()}.values()
+    )
 
 
 def _of_report(
@@ -154,12 +158,14 @@ def _of_report(
     opened: BaseOperator,
     own: TaskGroup,
     submitting: Mapping[str, Any],
-    poll: float,
+    notify: str,
 ) -> None:
     """Add what a report does after a time point: publish its result, if it has one by then."""
     run = member.run_at(point)
     if point == member.last:
-        chain(done, *finishing(member.spec, opened, own, submitting=submitting, poll=poll))
+        steps = finishing(member.spec, opened, own, submitting=submitting, poll=submitting["poll"])
+        with own:
+            chain(done, *steps, *comparing(member.spec, opened, notify))
     elif run in member.spec.policy.early_results:
         with own, TaskGroup(group_id=f"run_{run}"):
             steps = publishing(member.spec, run, opened, trigger_rule=TriggerRule.ALL_DONE)
@@ -183,7 +189,7 @@ def group_dag(
     group = replace(group, reports=tuple(map(read_sql, group.reports)))
     found = sort_options(options, holder=DAG, own=add_group_tasks)
     about = f"Report group {group.name}: {', '.join(one.name for one in group.reports)}"
-    form = report_params(mode, report_date)
+    form = report_params(mode, report_date, repairs=False)
     with DAG(
         dag_id=dag_id or group.name,
         start_date=start_date,

@@ -182,7 +182,7 @@ class WaitForPoint(_AtPoint):
         ready: Missing = {}
         for one in finals:
             spec, day = one.member.spec, one.day
-            events = days_published(spec, context["inlet_events"], day.day)
+            events = days_published(spec, spec.runs, context["inlet_events"], day.day)
             missing = find_missing(spec, day.date, now, events=events)
             said = "; ".join(each.text for each in missing)
             if all(each.accepted for each in missing):

@@ -7,6 +7,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
+from forerun_airflow.repairing import compare_repair, refuse_unread
 from forerun_airflow.retries import RepeatableOperator
 from forerun_airflow.telling import tell_published, telling_of_publication
 from include.reports.spec import ReportSpec
@@ -36,7 +37,10 @@ class CheckResult(RepeatableOperator):
             raise AirflowSkipException("a dry run has no result")
         with explained():
             self._skip_without_result(opened)
-            findings = read_findings(opened.of(self.spec), self.run)
+            day = opened.of(self.spec)
+            findings = read_findings(day, self.run)
+            if opened.repair:
+                compare_repair(day, self.run)
         warnings = [finding.text for finding in findings if finding.severity == "warning"]
         for text in warnings:
             self.log.warning("expectation does not hold (warning): %s", text)
@@ -75,6 +79,8 @@ class PublishReport(RepeatableOperator):
         opened = opened_for(self, context)
         with explained():
             day = opened.of(self.spec)
+            if opened.repair:
+                refuse_unread(day)
             with telling_of_publication(day, self.run):
                 try:
                     pointer = publish_result(day, now=utc_now(), run=self.run)

@@ -38,7 +38,7 @@ from include.reports.cluster import Cluster
 from include.reports.spark_conf import check_spark_conf
 from include.reports.spec import ReportSpec
 from include.telemetry.events import Part
-from planner.errors import ForerunError
+from planner.errors import ContractError, ForerunError
 
 JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
 
@@ -54,7 +54,8 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
     worker, and ``spark_conf``, which is added to the configuration, takes no setting that can hold
     one. ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for
     tests and small data. With a ``cluster`` the task waits deferred for cores of it; it looks every
-    ``poll`` seconds.
+    ``poll`` seconds. Its task instances in a backfill take ``backfill_pool``, if there is one
+    (:mod:`forerun_policy`).
     """
 
     ui_color = "#fdeee4"
@@ -67,6 +68,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         spark_conf: dict[str, str] | None = None,
         cluster: Cluster | None = None,
         poll: float = 30.0,
+        backfill_pool: str = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -80,7 +82,13 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         self.engine = engine_spec(engine).name
         self.cluster = cluster
         self.poll = poll
+        self.backfill_pool = backfill_pool
         self._cores: HeldCores | None = None
+
+    @classmethod
+    def get_serialized_fields(cls) -> frozenset[str]:
+        """What the scheduler knows of the task: also the pool that it takes in a backfill."""
+        return frozenset(super().get_serialized_fields() | {"backfill_pool"})
 
     def resume(self, context: Any, event: Any = None) -> None:  # noqa: ARG002
         """After a wake-up call: whatever the event says, look again."""
@@ -226,7 +234,7 @@ class SubmitRun(SubmitApplication):
         from include.days.way_out import read_way_out
 
         ti = context["ti"]
-        if self.run < self.spec.runs or ti.try_number < 2:
+        if self.run != self.spec.runs or ti.try_number < 2:
             return ""
         opened = opened_day(context, self.day_task)
         with explained():
@@ -243,21 +251,28 @@ class SubmitRun(SubmitApplication):
 
     def _planned_without(self, context: Any, plan_uri: str) -> str:
         """Another plan of the run, if that is why it failed that something which another report
-        kept is gone; else nothing. Where that cannot be found out, the failure of the run is what
-        counts: it may be tried again."""
+        kept is gone, or that the plan is damaged or of another version of Forerun; else nothing.
+        Where that cannot be found out, the failure of the run is what counts: it may be tried
+        again."""
         from include.days.borrowed_views import find_lost
 
+        if self.run > self.spec.runs:
+            return ""  # a repair borrows nothing, and is planned where it is opened
+        share = True
         try:
             lost = find_lost(plan_uri)
+            share, why = lost is None, lost.message if lost else ""
+        except ContractError as error:
+            why = str(error)
         except ForerunError as error:
             self.log.warning("why the run failed cannot be looked up: %s", error.message)
             return ""
-        if lost is None:
+        if not why:
             return ""
         with explained():
-            self.log.warning("planning the run again: %s", lost.message)
+            self.log.warning("planning the run again: %s", why)
             opened = opened_day(context, self.day_task)
-            prepared = prepared_run(self.spec, opened, self.run, share=False)
+            prepared = prepared_run(self.spec, opened, self.run, share=share)
         if prepared.skip_reason:
             raise AirflowSkipException(prepared.skip_reason)
         return prepared.plan_uri

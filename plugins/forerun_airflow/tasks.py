@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from forerun_airflow.choosing import choose_again, is_choosing
 from forerun_airflow.day import (
     OPEN_DAY,
+    REPAIR,
     OpenedDay,
     as_xcom,
     choose_mode,
@@ -20,6 +21,7 @@ from forerun_airflow.day import (
     trigger_of,
     utc_now,
 )
+from forerun_airflow.repairing import open_repair, planned_repair
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.telling import skipping, tell_planned
 from include.reports.cluster import Cluster
@@ -28,6 +30,7 @@ from include.reports.spec import ReportSpec
 if TYPE_CHECKING:
     from include.days.handle import Day
     from include.days.prepare import PreparedRun
+    from include.state.records import OpenedBy
     from planner.result import PlanResult
 
 METHODS: dict[str, Literal["progressive", "batch"]] = {
@@ -104,7 +107,11 @@ class OpenDay(RepeatableOperator):
             mode = choose_mode(
                 params.get("mode") or "auto", context["dag_run"].run_type, self.spec, day, now
             )
-            handle = self._imagined(day, now) if dry_run else self._opened(context, day, now, mode)
+            by = self._opened_by(context, mode)
+            if mode == REPAIR:
+                repair = open_repair(context, self.spec, day, now, by, dry_run=dry_run)
+                return as_xcom(repair)
+            handle = self._imagined(day, now) if dry_run else self._opened(context, day, now, by)
         runs = tuple((run.at, run.weight) for run in self.spec.policy.runs) if self.group else ()
         opened = OpenedDay(
             day=day.isoformat(),
@@ -120,11 +127,22 @@ class OpenDay(RepeatableOperator):
         self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)
         return as_xcom(opened)
 
-    def _opened(self, context: Any, day: date, now: datetime, mode: str) -> Day:
-        from include.days.prepare import open_generation
+    def _opened_by(self, context: Any, mode: str) -> OpenedBy:
         from include.state.records import OpenedBy
 
         run = context["dag_run"]
+        return OpenedBy(
+            dag_id=run.dag_id,
+            run_id=run.run_id,
+            mode=mode,
+            group=self.group,
+            retries=retries_of(self, final_task_of(self.task_id, self.spec)),
+            prefix=self.task_id.removesuffix(OPEN_DAY),
+        )
+
+    def _opened(self, context: Any, day: date, now: datetime, by: OpenedBy) -> Day:
+        from include.days.prepare import open_generation
+
         self._declare_cluster()
         return open_generation(
             store_uri(self.spec),
@@ -132,14 +150,7 @@ class OpenDay(RepeatableOperator):
             day,
             trigger=trigger_of(context),
             now=now,
-            opened_by=OpenedBy(
-                dag_id=run.dag_id,
-                run_id=run.run_id,
-                mode=mode,
-                group=self.group,
-                retries=retries_of(self, final_task_of(self.task_id, self.spec)),
-                prefix=self.task_id.removesuffix(OPEN_DAY),
-            ),
+            opened_by=by,
         )
 
     def _declare_cluster(self) -> None:
@@ -188,6 +199,10 @@ class PlanRun(RepeatableOperator):
         from include.days.safe_start import read_safe_start
 
         opened = opened_for(self, context)
+        if opened.repair:
+            with explained():
+                day = opened.of(self.spec)
+                return planned_repair(context, self.day_task, day, self.run)
         with explained():
             incomplete = self._incomplete(context, opened)
             prepared = self._in_time(opened, incomplete)

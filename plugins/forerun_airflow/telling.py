@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.observability import stats
 
@@ -23,11 +24,23 @@ from include.telemetry.metrics import Sample, samples
 if TYPE_CHECKING:
     from include.days.handle import Day
     from include.days.prepare import PreparedRun
+    from include.days.shadow_days import ShadowStanding
     from include.state.pointers import Pointer
+    from include.state.shadow_day import ShadowDay
     from include.telemetry.events import Planned, RunEnded
     from planner.result import PlanResult
 
 _LOG = logging.getLogger("forerun.events")
+
+
+def begin() -> None:
+    """Let metrics go where Airflow's configuration says, in a process that is no task of Airflow:
+    for tasks Airflow itself does that."""
+    with harmless():
+        from airflow.sdk.observability.metrics import stats_utils
+
+        legacy = conf.getboolean("metrics", "legacy_names_on")
+        stats.initialize(factory=stats_utils.get_stats_factory(), export_legacy_names=legacy)
 
 
 def tell(event: Event) -> None:
@@ -91,6 +104,14 @@ def tell_published(day: Day, pointer: Pointer) -> None:
 
         tell(published(day, pointer))
         _send_publishing(day, pointer.run, pointer)
+
+
+def tell_compared(day: Day, record: ShadowDay, standing: ShadowStanding) -> None:
+    """Tell how a day of a report in shadow compares."""
+    with harmless():
+        from include.telemetry.read_events import compared
+
+        tell(compared(day, record, standing))
 
 
 def _send_publishing(day: Day, run: int, pointer: Pointer | None = None, error: str = "") -> None:

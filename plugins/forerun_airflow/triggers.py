@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from forerun_airflow.day import utc_now
+from forerun_airflow.day import store_uri, utc_now
 from planner.errors import ForerunError
 
 if TYPE_CHECKING:
+    from include.days.early_start import EarlyStart
     from include.state.store import StoreReader
 
 
@@ -138,6 +139,55 @@ class SlotTrigger(SourcesTrigger):
         return wakes, {"decided": decided, "complete": complete}
 
 
+class EarlyStartTrigger(_Waiting):
+    """Fires when the trigger of a report's run does, or at the run's latest time. A source that
+    cannot be looked at is a warning: the latest time holds."""
+
+    def __init__(
+        self,
+        report: str,
+        day: str,
+        generation: str,
+        run: int,
+        until: str,
+        poll: float = 30.0,
+        unless: str = "",
+    ) -> None:
+        super().__init__(until=until, poll=poll, unless=unless)
+        self.report = report
+        self.day = day
+        self.generation = generation
+        self.run_number = run
+        self._start: EarlyStart | None = None
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        path, known = super().serialize()
+        own = {"report": self.report, "day": self.day, "generation": self.generation}
+        return path, {**known, **own, "run": self.run_number}
+
+    def _look(self) -> tuple[bool, dict[str, Any]]:
+        why = self._why()
+        return bool(why) or self._is_told(), {"why": why}
+
+    def _why(self) -> str:
+        try:
+            self._start = self._start or self._early_start()
+            return self._start.why(utc_now())
+        except ForerunError as error:
+            self.log.warning("not looked at, so the latest time holds for now: %s", error)
+            return ""
+
+    def _early_start(self) -> EarlyStart:
+        from include.days.early_start import EarlyStart
+        from include.days.handle import Day
+        from include.reports.clock import parse_day
+        from include.reports.spec import decode_report
+
+        spec = decode_report(self.report)
+        day = Day.of(store_uri(spec), spec, parse_day(self.day), self.generation)
+        return EarlyStart(day, self.run_number)
+
+
 class CoresTrigger(_Waiting):
     """Fires when a run's turn for cores of a cluster has come, or at ``until``. Each look shows
     that the run still waits. ``wanted`` is its request and ``cluster`` the cluster as its author
@@ -171,7 +221,7 @@ class CoresTrigger(_Waiting):
         return not why or self._is_told(), {"why": why}
 
     def _why_not(self) -> str:
-        from include.days.leases import Leases
+        from include.days.leases import BudgetSpentError, Leases
         from include.reports.cluster import Cluster
         from include.state.opening import open_store
         from include.state.records import decode
@@ -181,6 +231,8 @@ class CoresTrigger(_Waiting):
             cluster = decode(Cluster, self.cluster.encode(), "the cluster")
             wanted = decode(SlotRequest, self.wanted.encode(), "the request")
             _, why = Leases(open_store(self.store), cluster).look(wanted)
+        except BudgetSpentError:
+            return ""  # it need not wait: its task skips it
         except ForerunError as error:
             return error.message
         return why

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.assets import awaited_assets, days_published
+from forerun_airflow.assets import ASSET_POLL, awaited_assets, days_published
 from forerun_airflow.choosing import (
     SOON,
     choose_again,
@@ -20,6 +20,7 @@ from forerun_airflow.choosing import (
 )
 from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
 from forerun_airflow.retries import RepeatableOperator, retries_of
+from forerun_airflow.starting import has_trigger, starts_early, until_start
 from forerun_airflow.telling import skipping
 from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
 from include.days.instructions import Instruction, Told, next_instruction, read_told
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
     from include.days.handle import Day
     from include.days.run_times import RunTimes
     from include.sources.completeness import Missing
-
-# Events of assets can be asked for by a worker only, not by the triggerer.
-_ASSET_POLL = timedelta(minutes=1)
-
 
 Incomplete = list[tuple[str, str]]
 """Sources that are not complete, each with what is missing."""
@@ -87,6 +84,8 @@ class WaitForRun(RepeatableOperator):
         return []
 
     def _look(self, context: Any, opened: OpenedDay) -> Incomplete:
+        if opened.repair:
+            return []
         now = utc_now()
         final = self.run == self.spec.runs
         if opened.dry_run:
@@ -103,11 +102,22 @@ class WaitForRun(RepeatableOperator):
         unless = next_instruction(day.store, day.at, told)
         if is_choosing(day, opened):
             self._wait_for_chosen(day, opened, told, times, unless)
-        elif now < (at := day.points[self.run - 1]):
+        elif now < (at := times.instants[self.run - 1]):
+            self._wait_for_own(context, opened, at, unless)
+        return self._wait_for_sources(context, opened, unless, now) if final else []
+
+    def _wait_for_own(self, context: Any, opened: OpenedDay, at: datetime, unless: str) -> None:
+        """Wait for the run's own time, which is the latest one of a run that has a trigger."""
+        day = opened.of(self.spec)
+        if not has_trigger(day, opened, self.run):
             self.log.info("run %d starts at %s", self.run, at)
             trigger = TimeTrigger(until=at.isoformat(), poll=self.poll, unless=unless)
             self.defer(trigger=trigger, method_name="resume")
-        return self._wait_for_sources(context, opened, unless, now) if final else []
+        events = days_published(self.spec, self.run, context["inlet_events"], opened.day)
+        if not starts_early(day, self.run, events, self.log):
+            self.log.info("run %d starts at %s at the latest", self.run, at)
+            waits = until_start(day, self.run, at, unless, self.poll)
+            self.defer(trigger=waits, method_name="resume")
 
     def _wait_for_chosen(
         self, day: Day, opened: OpenedDay, told: Told, times: RunTimes, unless: str
@@ -169,7 +179,7 @@ class WaitForRun(RepeatableOperator):
     def _missing(self, context: Any, opened: OpenedDay, now: datetime) -> tuple[Missing, ...]:
         from include.sources.completeness import find_missing
 
-        events = days_published(self.spec, context["inlet_events"], opened.day)
+        events = days_published(self.spec, self.run, context["inlet_events"], opened.day)
         return tuple(find_missing(self.spec, opened.date, now, events=events))
 
     def _wait_for_sources(
@@ -190,8 +200,8 @@ class WaitForRun(RepeatableOperator):
             return pairs
         self.log.info("not complete: %s", said)
         again = safe if now < safe else now + timedelta(days=1)
-        if awaited_assets(self.spec):
-            again = min(again, now + _ASSET_POLL)
+        if awaited_assets(self.spec, self.run):
+            again = min(again, now + ASSET_POLL)
         self.defer(
             trigger=SourcesTrigger(
                 report=encode_report(self.spec).decode(),

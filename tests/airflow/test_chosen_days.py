@@ -1,5 +1,5 @@
-"""Whole days with chosen times through Airflow, on Sail: real tasks, and a clock that only moves
-while a task waits."""
+"""Whole days with chosen times and with triggers through Airflow, on Sail: real tasks, and a clock
+that only moves while a task waits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -15,13 +16,23 @@ import pyarrow.parquet as pq
 import pytest
 
 from include.days.handle import Day
+from include.days.manifests import read_manifest
 from include.days.run_times import read_times
+from include.reports.run_policy import RunPolicy, RunTime
+from include.reports.spec import AfterRows, AssetEvent, WhenComplete, encode_report
+from include.sources.delivery import read_pin
 from include.state.layout import Generation
 from include.state.pointers import read_published
 from include.state.records import decode
 from include.state.run_schedule import RunSchedule
 from tests.airflow.conftest import ROOT
-from tests.include.days.past_days import MONDAY, at, past_days, with_marker
+from tests.include.days.past_days import (
+    MONDAY,
+    NIGHT_IS_DEAR,
+    at,
+    past_days,
+    with_marker,
+)
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.slow]
 
@@ -31,11 +42,12 @@ class NightShift:
     by how many hours the rows of an hour come later."""
 
     def __init__(self, days, late) -> None:
-        self.days, self.now = days, at(0)
+        self.days, self.now, self.hears = days, at(0), lambda: None
         self.due = sorted((hour + late.get(hour, 0), hour) for hour in range(1, 25))
 
     async def sleep(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+        self.hears()
         while self.due and at(self.due[0][0]) <= self.now:
             self.days.deliver(MONDAY, self.due.pop(0)[1], 20)
             if not self.due:
@@ -43,20 +55,24 @@ class NightShift:
 
 
 @pytest.fixture
-def run_day(airflow_home, tmp_path, monkeypatch):
-    """Runs the day and gives its tasks' states, its handle, and the rows of its result by key."""
+def run_day(airflow_home, tmp_path, monkeypatch, request):
+    """Runs the day and gives its tasks' states, its handle, and the rows of its result by key. A
+    parameter is another run policy than that of :func:`past_days`."""
     from airflow.dag_processing.dagbag import DagBag
 
-    days = past_days(tmp_path, store=str(tmp_path / "store"), deadline="30:00")
+    changes = getattr(request, "param", {})
+    days = past_days(tmp_path, store=str(tmp_path / "store"), deadline="30:00", **changes)
     days.spec = with_marker(days.spec)
+    (tmp_path / "report.json").write_bytes(encode_report(days.spec))
     monkeypatch.setenv("FORERUN_TEST_ROOT", str(tmp_path))
     file = airflow_home / "dags" / "chosen.py"
     shutil.copy(ROOT / "tests" / "airflow" / "dag_files" / "chosen.py", file)
     bag = DagBag(str(file))
     assert not bag.import_errors
 
-    def run(late=None, before=lambda day: None):
+    def run(late=None, before=lambda day: None, hears=lambda now: None):
         shift = NightShift(days, late or {})
+        shift.hears = lambda: hears(shift.now)
         for name, module in list(sys.modules.items()):
             if name.startswith("forerun_airflow") and hasattr(module, "utc_now"):
                 monkeypatch.setattr(module, "utc_now", lambda: shift.now)
@@ -130,3 +146,74 @@ def test_a_day_whose_schedule_is_damaged_runs_at_its_own_times(run_day, caplog):
     assert rows == whole_day()
     assert "the report's own times hold, its schedule is passed over" in caplog.text
     assert committed(day)[-1] == 4
+
+
+TRIGGERED = RunPolicy(
+    runs=(
+        RunTime(at="17:00", when=AfterRows(source="orders", rows=220)),
+        RunTime(at="23:00", when=WhenComplete(source="orders")),
+        RunTime(at="24:00"),
+    ),
+    prices=NIGHT_IS_DEAR,
+    cores=1,
+    reserve="+00:10",
+)
+
+
+@pytest.mark.parametrize("run_day", [{"policy": TRIGGERED}], indirect=True)
+def test_a_day_runs_when_its_triggers_fire(run_day):
+    """Rows come four hours early: 220 of them by seven in the morning, all by eight at night."""
+    states, day, rows = run_day(late=dict.fromkeys(range(1, 25), -4))
+    assert rows == whole_day()
+    times = read_times(day)
+    assert times.starts == (at(7), at(20), at(24))
+    assert [one.weight for one in times.schedule.runs] == [0.2, 0.8, 1.0]
+    assert states["run_1.run"] == "success"
+    first = read_manifest(day.store, day.at, 1)
+    pinned = {one.name: read_pin(day.store, one.pin).rows for one in first.sources}
+    assert (pinned["orders"], first.created_at) == (220, at(7).isoformat())
+
+
+ASSET = AssetEvent(uri="s3://lake/go")
+BY_ASSET = replace(TRIGGERED, runs=(RunTime(at="17:00", when=ASSET), RunTime(at="24:00")))
+
+
+@pytest.mark.parametrize("run_day", [{"policy": BY_ASSET}], indirect=True)
+def test_a_day_runs_when_an_asset_has_its_event(run_day):
+    """Airflow is told of it seven minutes after the day began."""
+    told = []
+
+    def hears(now):
+        if now >= at(0) + timedelta(minutes=7) and not told:
+            told.append(now)
+            add_event(ASSET, {"day": MONDAY.isoformat()})
+
+    _, day, rows = run_day(late=dict.fromkeys(range(1, 25), -4), hears=hears)
+    assert rows == whole_day()
+    assert read_times(day).starts == (at(0) + timedelta(minutes=7), at(24))
+
+
+def add_event(asset, extra):
+    """An event of an asset, as a task that updates it gives it."""
+    from airflow.models.asset import AssetActive, AssetModel
+    from airflow.models.asset import AssetEvent as Event
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        known = session.query(AssetModel).filter_by(uri=asset.uri).one_or_none()
+        if known is None:
+            known = AssetModel(name=asset.name, uri=asset.uri, group="asset")
+            session.add(known)
+            session.flush()
+            session.add(AssetActive(name=known.name, uri=known.uri))
+        session.add(Event(asset_id=known.id, extra=extra))
+
+
+@pytest.mark.parametrize("run_day", [{"policy": TRIGGERED}], indirect=True)
+def test_a_day_whose_triggers_do_not_fire_runs_at_the_latest_times(run_day):
+    """220 rows are there at eight at night, three hours after the latest time."""
+    _, day, rows = run_day(late=dict.fromkeys(range(1, 25), 9))
+    assert rows == whole_day()
+    assert read_times(day).schedule is None
+    created = [read_manifest(day.store, day.at, run).created_at for run in (1, 2)]
+    assert created == [at(17).isoformat(), at(23).isoformat()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -61,9 +62,9 @@ def ran(monkeypatch):
     return calls
 
 
-def attempt(spec, run=1, mode="auto"):
+def attempt(spec, run=1, mode="auto", cluster=TWO):
     """A try of a run's task, with its context."""
-    task = built(spec, f"run_{run}.run", cluster=TWO)
+    task = built(spec, f"run_{run}.run", cluster=cluster)
     return task, context({f"run_{run}.plan": PLANNED, "open_day": {**OPENED, "mode": mode}})
 
 
@@ -130,6 +131,31 @@ def test_an_early_run_without_cores_gives_up_when_the_next_one_begins(spec, leas
     assert [file.key for file in leases.store.list(leases.keys.wanted)] == [
         leases.keys.request("other")
     ]
+
+
+def test_an_early_run_beyond_its_owner_s_budget_is_skipped_and_says_why(spec, leases, clock, ran):
+    none = replace(TWO, budgets={spec.owner: 0.0})
+    task, known = attempt(spec, cluster=none)
+    with pytest.raises(AirflowSkipException, match="early runs of forerun have 0 core hours"):
+        task.execute(known)
+    assert not leases.store.list(leases.keys.wanted)
+    final, known = attempt(spec, run=3, cluster=none)
+    final.execute(known)
+    assert ran.done == ["ran"]
+
+
+def test_a_run_that_waits_is_woken_when_its_owner_s_budget_is_used_up(spec, leases, clock, ran):
+    small = replace(TWO, budgets={spec.owner: 0.5})
+    leases.take(others(leases))
+    task, known = attempt(spec, cluster=small)
+    with pytest.raises(TaskDeferred) as deferred:
+        task.execute(known)
+    trigger = deferred.value.trigger
+    assert not trigger._look()[0]
+    leases.release(others(leases))
+    costly = others(leases, "costly", owner=spec.owner, run_s=3600.0)
+    Leases(leases.store, replace(small, budgets={spec.owner: 9.0})).take(costly)
+    assert trigger._look()[0]
 
 
 def test_a_stop_is_said_and_a_final_run_at_its_latest_start_goes_on(spec, leases, clock, ran):

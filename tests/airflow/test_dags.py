@@ -11,9 +11,11 @@ import pytest
 from airflow.sdk import DAG, Asset
 
 from forerun.demo.arrivals import demo_dag
-from forerun.demo.reports import DAY
+from forerun.demo.reports import DAY, PAST_DAYS
 from forerun_airflow import (
     ProgressiveTaskGroup,
+    Shadow,
+    builder,
     group_dag,
     progressive_dag,
     report_asset,
@@ -121,7 +123,9 @@ def test_the_dag_starts_with_its_day():
 def test_the_form():
     params = progressive_dag(sales_report(), start_date=START).params
     assert params.dump() == {"report_date": None, "mode": "auto", "dry_run": False}
-    assert params.get_param("mode").schema["enum"] == ["auto", "replay", "progressive", "batch"]
+    modes = ["auto", "replay", "progressive", "batch"]
+    assert params.get_param("mode").schema["enum"] == [*modes, "repair"]
+    assert builder.report_params(repairs=False)["mode"].schema["enum"] == modes
     assert params.get_param("report_date").schema["format"] == "date"
     types = [params.get_param(name).schema.get("type", "null") for name in params]
     assert all("null" in kind for kind in types), "Airflow's form calls all others required"
@@ -133,7 +137,8 @@ def test_a_demo_report_is_asked_for_by_hand_on_the_day_that_has_data():
     form = {"report_date": DAY.isoformat(), "mode": "replay", "dry_run": False}
     assert dag.params.dump() == form
     assert {str(task.params.dump()) for task in dag.tasks} == {str(form)}
-    assert dag.schedule is None
+    days = (dag.start_date.date(), dag.end_date.date())
+    assert (days, dag.catchup) == ((PAST_DAYS[0], DAY), False), "for backfills alone"
     assert dag.get_task("at_2.wait").upstream_task_ids == {"arrive_2"}
 
 
@@ -354,3 +359,20 @@ def test_airflow_shows_what_is_wrong_with_the_sql(airflow_home, tmp_path):
         f"print(list(DagBag({str(tmp_path)!r}).import_errors.values()))"
     )
     assert "the SQL of report broken: line 1, column 8: unknown column nosuch" in shown
+
+
+def test_a_report_in_shadow_is_compared_and_tells_no_reader():
+    shadow = Shadow(compare_with="/lake/old/revenue")
+    dag = progressive_dag(sales_report(shadow=shadow), start_date=START)
+    compare, publish = dag.get_task("compare"), dag.get_task("publish")
+    assert compare.is_teardown
+    assert compare.upstream_task_ids == {"publish"}
+    assert publish.outlets == []
+    switched = progressive_dag(sales_report(), start_date=START)
+    assert "compare" not in switched.task_ids
+    assert switched.get_task("publish").outlets == [report_asset("revenue")]
+    assert switched.get_task("publish").downstream_task_ids == set()
+    group = group_dag(
+        ReportGroup(name="night", reports=(sales_report(shadow=shadow),)), start_date=START
+    )
+    assert group.get_task("revenue.compare").upstream_task_ids == {"revenue.publish"}

@@ -8,6 +8,7 @@ import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -91,9 +92,7 @@ def test_a_progressive_day_on_spark(days, capfd, caplog):
     states = days.test("on_spark", run_conf={"mode": "progressive"})
     assert set(states.values()) == {"success"}, states
     assert days.result("on_spark") == EXPECTED
-    commits = days.commits("on_spark")
-    assert [commit["base"] for commit in commits.values()] == [0, 1, 2][-len(commits) :]
-    assert 3 in commits
+    assert {run: commit["base"] for run, commit in days.commits("on_spark").items()} == {1: 0, 2: 1}
     logged = "".join(capfd.readouterr())
     assert "spark-submit" in logged
     assert SECRET not in logged
@@ -221,6 +220,33 @@ def test_what_another_report_keeps_is_read_and_if_it_is_gone_planned_without(day
     assert "planning the run again: what report lender keeps as" in logged
     assert _views(days, "late_borrower", 1) == set()
     assert days.result("late_borrower") == EXPECTED
+
+
+@pytest.mark.slow
+def test_days_in_shadow_are_compared_and_fail_nothing(days, capfd, caplog):
+    """Equal, different, not there: the DAG run is well, and who differs is a ticket."""
+    ticket = days.root / "alerts" / "in_shadow-ticket.txt"
+    rows = [{"item": item, "revenue": r, "n": n} for item, (r, n) in EXPECTED.items()]
+    said = {}
+    for number, theirs in enumerate((rows, rows[1:], None), 1):
+        day = f"2026-03-0{number}"
+        if theirs is not None:
+            folder = days.root / "old" / "revenue" / f"ds={day}"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.Table.from_pylist(theirs), folder / "part-0.parquet")
+        states = days.test("in_shadow", logical_date=datetime(2026, 3, number, tzinfo=UTC))
+        assert states["dag"] == states["compare"] == "success"
+        record = json.loads((days.root / "store/shadow/in_shadow" / f"{day}.json").read_text())
+        said[day] = (record["verdict"], ticket.read_text() if ticket.exists() else "")
+        ticket.unlink(missing_ok=True)
+    (equal, switch), (different, differs), (missing, nothing) = said.values()
+    assert (equal, different, missing) == ("equal", "different", "not-compared")
+    assert "1 are enough: with shadow=None readers get it" in switch
+    assert "the rows of 2026-03-02 are not those of the other job" in differs
+    assert nothing == ""
+    logged = "".join(capfd.readouterr())
+    assert "0 rows are missing, 1 rows should not be there" in logged
+    assert '"event": "compared"' in caplog.text
 
 
 def test_a_run_by_hand_has_no_logical_date(days):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import threading
 import warnings
 from datetime import UTC, date, datetime
 
@@ -13,14 +14,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.cli import run as run_command
+from forerun.running import open_runner
+from forerun_airflow.pages import repair_pages
+from include.days.handle import Day
 from include.days.instructions import read_told
+from include.days.leases import Leases, declare
 from include.days.prepare import open_generation
+from include.days.repair import begin_repair, find_repair
+from include.days.results import read_pointer
+from include.oncall.catalogue import spec_of_day
 from include.reports.run_policy import Retries
 from include.state.layout import Generation
 from include.state.opening import open_store
 from include.state.records import OpenedBy
+from include.verify.repair_diff import write_diff
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import Days
+from tests.include.days.test_leases import TWO, wants
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
@@ -325,6 +336,26 @@ def token(page):
     return found
 
 
+def test_a_day_says_why_its_run_waits_and_names_only_reports_that_may_be_seen(place):
+    day = "2026-03-09"
+    place.open("shown", day, "waits")
+    store = open_store((place.root / "store").as_uri())
+    declare(store, TWO)
+    leases = Leases(store, TWO)
+    leases.take(wants("hidden", day=day, cores=2))
+    leases.take(wants("shown", day=day))
+    try:
+        seen, less = (
+            who.get(f"/forerun/days/shown/{day}").text for who in (place.admin, place.guest)
+        )
+    finally:
+        leases.release(wants("hidden"))
+        leases.release(wants("shown"))
+    waits = "Run 1 waits for 1 core of night: 0 of the cores are free, it needs 1; held by"
+    assert f"{waits} hidden {day} run 1." in seen
+    assert f"{waits} another report." in less
+
+
 def told(place, day):
     store = open_store((place.root / "store").as_uri())
     return read_told(store, Generation("shown", day, "1")).given
@@ -421,3 +452,165 @@ def test_what_is_published_or_belongs_to_no_dag_run_cannot_be_acted_on(place):
     lost = place.admin.get(f"/forerun/days/hidden/{DAY}/act")
     assert lost.text.count("Airflow knows no DAG run r of DAG hidden") == 3
     assert place.admin.get("/forerun/days/shown/2031-01-01/act").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {"mode": "fast"},
+        {"mode": ["batch"]},
+        {"mode": None},
+        {"report_date": "yesterday"},
+        {"report_date": "2026-02-31"},
+        {"report_date": 20260301},
+        {"dry_run": "perhaps"},
+    ],
+    ids=str,
+)
+def test_a_trigger_form_with_nonsense_begins_nothing(place, conf):
+    runs = "/api/v2/dags/shown/dagRuns"
+    before = place.admin.get(runs).json()["total_entries"]
+    asked = {"logical_date": None, "conf": conf}
+    answer = place.admin.client.post(runs, headers=place.admin.headers, json=asked)
+    assert (answer.status_code, next(iter(conf)) in answer.text) == (400, True), answer.text
+    assert place.admin.get(runs).json()["total_entries"] == before
+
+
+REPAIR = f"/forerun/days/shown/{DAY}/repair"
+
+
+def tokens(page):
+    """The token of each form of a page, by what it does."""
+    form = r'name="kind" value="([^"]+)"><input type="hidden" name="token" value="([^"]+)"'
+    return dict(re.findall(form, page.text))
+
+
+def test_a_published_day_is_repaired_in_two_steps_each_once(place, tmp_path):
+    assert f'href="{REPAIR}"' in place.admin.get(f"/forerun/days/shown/{DAY}").text
+    for guest in (place.guest.get(REPAIR), place.guest.send(REPAIR, kind="repair")):
+        assert (guest.status_code, "not act on it" in guest.text) == (403, True)
+    assert f'href="{REPAIR}"' not in place.guest.get(f"/forerun/days/shown/{DAY}").text
+    page = place.admin.get(REPAIR)
+    assert (page.status_code, "there is nothing to repair" in page.text) == (200, True)
+    assert tokens(page) == {}
+    table = pa.table({"item": ["b", "<c>"], "amount": pa.array([40, 9], pa.int64())})
+    pq.write_table(table, place.root / "data" / "sales" / DAY / "late.parquet")
+    page = place.admin.get(REPAIR)
+    assert "late.parquet" in page.text
+    assert "Computing the report anew" in page.text
+    form = tokens(page)["repair"]
+    for wrong in ("", form[:-5] + ("A" if form[-5] != "A" else "B") + form[-4:]):
+        assert place.admin.send(REPAIR, kind="repair", token=wrong).status_code == 403
+    assert place.admin.send(REPAIR, kind="batch", token=form).status_code == 400
+    for _ in range(2):
+        done = place.admin.send(REPAIR, kind="repair", token=form)
+        assert (done.status_code, done.headers.get("location")) == (303, REPAIR)
+    runs = place.admin.get("/api/v2/dags/shown/dagRuns").json()["dag_runs"]
+    (run,) = [one for one in runs if one["conf"] == {"report_date": DAY, "mode": "repair"}]
+    assert run["triggering_user_name"] == "admin"
+    page = place.admin.get(REPAIR)
+    assert "It is under way." in page.text
+    assert place.admin.send(REPAIR, kind="repair", token=form).status_code == 303
+    assert [one.kind for one in told(place, DAY)] == ["repair"]
+    assert "Prepare the repair" in place.guest.get(f"/forerun/days/shown/{DAY}").text
+    repaired = computed_repair(place, run["dag_run_id"], tmp_path)
+    for task in ("run_3.run", "check", "publish"):
+        place.set_task("shown", run["dag_run_id"], task, "skipped")
+    page = place.admin.get(REPAIR)
+    assert "adds 2 rows and takes 1 away; 3 rows in all" in page.text
+    assert "<td>&lt;c&gt;</td><td>9</td>" in page.text
+    assert place.admin.send(REPAIR, kind="publish", token=form).status_code == 409
+    form = tokens(page)["publish"]
+    assert place.admin.send(REPAIR, kind="repair", token=form).status_code == 409
+    for _ in range(2):
+        assert place.admin.send(REPAIR, kind="publish", token=form).status_code == 303
+    states = place.states_of("shown", run["dag_run_id"])
+    assert (states["check"], states["publish"]) == ("skipped", None), "only publish begins again"
+    store = open_store((place.root / "store").as_uri())
+    (one,) = read_told(store, repaired).given
+    assert (one.kind, one.by) == ("publish", "admin")
+    assert "It is being published." in place.admin.get(REPAIR).text
+    log = place.admin.get("/api/v2/eventLogs?dag_id=shown").json()["event_logs"]
+    asked = [one["owner"] for one in log if one["event"] == "trigger_dag_run"]
+    assert set(asked[-1:]) == {"admin"}, "Airflow's own log says who it was, too"
+
+
+def computed_repair(place, run_id, folder):
+    """What the tasks of a DAG run in mode repair do, up to the one that publishes."""
+    store, day = open_store((place.root / "store").as_uri()), date.fromisoformat(DAY)
+    now = datetime(2026, 3, 3, tzinfo=UTC)
+    published = read_pointer(store, "shown", day)
+    repair = find_repair(store, spec_of_day(store, "shown", day), day, now=now)
+    retries = Retries(count=0, pauses_s=0.0)
+    by = OpenedBy(dag_id="shown", run_id=run_id, mode="repair", group="", retries=retries)
+    prepared = begin_repair(repair, now=now, opened_by=by)
+    with open_runner("sail", folder, "local[1]") as runner:
+        runner.run([prepared.plan_uri], "repair", tiny=True)
+    handle = Day(store, repair.day.spec, prepared.at)
+    write_diff(handle, handle.commit(repair.run), published)
+    return prepared.at
+
+
+def test_a_repair_says_so_where_the_store_does_not_answer(place, monkeypatch):
+    answered = threading.Event()
+    monkeypatch.setattr(repair_pages, "read_repair", lambda *_: answered.wait(60))
+    monkeypatch.setattr(repair_pages, "_PATIENCE_S", 0.01)
+    page = place.admin.get(REPAIR)
+    answered.set()
+    assert (page.status_code, "has not answered within" in page.text) == (503, True)
+
+
+def test_a_range_is_priced_as_on_the_command_line_and_begun_once(place, capsys):
+    days = ("2026-02-10", "2026-02-11", "2026-02-12")
+    for day in days[:2]:
+        folder = place.root / "data" / "sales" / day
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"item": ["a"], "amount": pa.array([1], pa.int64())}), folder / "a")
+        (folder / "a").rename(folder / "a.parquet")
+    path = "/forerun/reports/shown/backfill"
+    assert path in place.admin.get("/forerun/reports/shown").text
+    assert path not in place.guest.get("/forerun/reports/shown").text
+    for refused in (place.guest.get(path), place.guest.send(path)):
+        assert refused.status_code == 403
+    asked = {"first": days[0], "last": days[2]}
+    query = f"{path}?first={days[0]}&last={days[2]}"
+    page = place.admin.get(query)
+    assert [page.text.count(f">{word}</span>") for word in ("missing", "blocked")] == [2, 1]
+    command = ["backfill", "shown", days[0], days[2], "--store", str(place.root / "store")]
+    capsys.readouterr()  # what Airflow has logged
+    assert run_command([*command, "--preview", "--json"]) == 0
+    preview = json.loads(capsys.readouterr().out)
+    for price in (preview["estimated_cpu_s"], preview["apart_estimated_cpu_s"]):
+        assert f"{price:.1f} CPU s" in page.text
+    (form,) = re.findall(r'name="token" value="([^"]+)"', page.text)
+    runs = "/api/v2/dags/shown/dagRuns"
+    before = place.admin.get(runs).json()["total_entries"]
+    assert place.admin.send(path, **asked, token=form[:-5]).status_code == 403
+    other = {**asked, "last": days[0]}
+    assert place.admin.send(path, **other, token=form).status_code == 403
+    assert place.admin.get(runs).json()["total_entries"] == before
+    for _ in range(2):
+        begun = place.admin.send(path, **asked, token=form)
+        assert f"is triggered: {days[0]}, {days[1]}." in begun.text
+    found = place.admin.get(f"{runs}?order_by=-run_after").json()
+    assert found["total_entries"] == before + 2
+    begun = [one for one in found["dag_runs"] if "backfill" in one["dag_run_id"]]
+    assert sorted(one["conf"]["report_date"] for one in begun) == list(days[:2])
+    place.open("shown", days[0], begun[0]["dag_run_id"])
+    page = place.admin.get(query)
+    assert "opened before: go on with its own DAG run" in page.text
+    assert "Begin 1 DAG run<" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("first=2026-02-10&last=2026-02-01", "is no range of days"),
+        ("first=2026-02-10&last=2026-12-31", "are more than 31 days"),
+        ("first=yesterday&last=2026-02-01", "yesterday"),
+    ],
+)
+def test_what_is_no_range_says_so(place, query, said):
+    page = place.admin.get(f"/forerun/reports/shown/backfill?{query}")
+    assert (page.status_code, said in page.text) == (200, True)
+    assert "<button>Begin" not in page.text

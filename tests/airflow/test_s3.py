@@ -55,7 +55,7 @@ def test_a_progressive_day_on_s3(bag, capfd):
         rows += pq.read_table(io.BytesIO(store.get(key))).to_pylist()
     assert {row["item"]: (row["revenue"], row["n"]) for row in rows} == EXPECTED
     commits = store.list(f"store/reports/on_spark/{DAY}/1/commits")
-    assert len(commits) == 3
+    assert len(commits) == 2
     logged = "".join(capfd.readouterr())
     assert "spark-submit" in logged
     assert secret not in logged

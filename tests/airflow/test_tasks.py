@@ -100,7 +100,7 @@ def test_a_dry_run_opens_nothing(place):
 
 def test_a_backfill_and_a_report_date(place):
     opened = opening(report(place), run_type="backfill", params={"report_date": "2099-01-01"})
-    assert (opened["day"], opened["mode"]) == ("2099-01-01", "single")
+    assert (opened["day"], opened["mode"]) == (DAY, "single"), "its days are its own"
     opened = opening(report(place), params={"report_date": "2099-01-01"})
     assert opened["mode"] == "auto"
 
@@ -275,10 +275,13 @@ def test_a_run_that_has_given_up_is_skipped_and_says_why(place, monkeypatch):
 def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_tried_again(
     place, monkeypatch
 ):
-    """The plan's store refuses to be read (a broken plan here); Spark's failure is what counts."""
+    """The plan's store refuses to be read; Spark's failure is what counts."""
     plan = place / "store" / "reports" / "revenue" / DAY / "1" / "plans" / "run-1-x.json"
-    plan.parent.mkdir(parents=True)
-    plan.write_bytes(b"{")
+
+    def away(_uri):
+        raise StoreDownError("the store is away", hint="Wait.")
+
+    monkeypatch.setattr("include.days.borrowed_views.find_lost", away)
     task = submitting()
     monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
 

@@ -385,7 +385,7 @@ def test_the_trigger_fires_at_the_latest_safe_start(clock, tmp_path):
 
 def _run(logical_date=None, run_after=None, **more):
     values = {"logical_date": logical_date, "run_after": run_after, "dag_id": "d", "run_id": "r"}
-    return SimpleNamespace(**{**values, "clear_number": 0, **more})
+    return SimpleNamespace(run_type="manual", **{**values, "clear_number": 0, **more})
 
 
 def test_the_report_date_is_that_of_the_report_s_zone():

@@ -43,7 +43,9 @@ class Browser:
             env={**os.environ, "HOME": str(self._home)},
         )
         self._opened = ExitStack()
-        self._socket = self._opened.enter_context(connect(self._address(), max_size=None))
+        # No pings: a test may look at the server alone for longer than they are waited for.
+        opened = connect(self._address(), max_size=None, ping_interval=None)
+        self._socket = self._opened.enter_context(opened)
         self._number = 0
         self.complaints: list[str] = []
         for domain in ("Page", "Runtime", "Log", "Network"):

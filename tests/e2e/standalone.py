@@ -1,27 +1,30 @@
-"""``airflow standalone`` on DAG files of a test: scheduler, triggerer, API server, real tasks."""
+"""All of Airflow on DAG files of a test: scheduler, triggerer, API server, real tasks."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from forerun.demo.airflow_processes import address, airflow_processes, refuse_dead
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 300.0
 
 
 class StandaloneAirflow:
-    """All of Airflow in a home of its own, with one DAG file. ``store`` is the state store."""
+    """All of Airflow in a home of its own, with one DAG file. ``store`` is the state store. Its
+    database is SQLite, if ``settings`` name no other."""
 
     def __init__(self, home: Path, dag_file: Path, settings: Mapping[str, str] | None = None):
         self.home = home
@@ -30,7 +33,7 @@ class StandaloneAirflow:
         (home / "dags" / dag_file.name).write_bytes(dag_file.read_bytes())
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
+            port = probe.getsockname()[1]
         self.url = f"http://localhost:{port}"
         env = {
             **os.environ,
@@ -39,23 +42,18 @@ class StandaloneAirflow:
             "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-            "AIRFLOW__CORE__PARALLELISM": "4",
-            "AIRFLOW__API__HOST": "127.0.0.1",
-            "AIRFLOW__API__PORT": port,
-            "AIRFLOW__API__BASE_URL": self.url,
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.url}/execution/",
             "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[2]"}',
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
             "FORERUN_STORE": self.store,
             "FORERUN_TEST_ROOT": str(home),
+            **address(port),
             **(settings or {}),
         }
-        self.log = home / "airflow.log"
-        with self.log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "airflow", "standalone"],
-                env=env, cwd=ROOT, stdout=output, stderr=output, start_new_session=True,
-            )  # fmt: skip
+        migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
+        subprocess.run(migrate, env=env, cwd=ROOT, check=True, capture_output=True)
+        self._opened = ExitStack()
+        running = airflow_processes(env, port, home / "logs")
+        self._parts = self._opened.enter_context(running)
         self.token = ""
         try:
             self.token = self._log_in()
@@ -63,17 +61,22 @@ class StandaloneAirflow:
             self.end()
             raise
 
+    def look(self) -> None:
+        """Fail, with its name, if a process of Airflow has ended."""
+        refuse_dead(self._parts)
+
     def _log_in(self) -> str:
         passwords = self.home / "airflow" / "simple_auth_manager_passwords.json.generated"
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and self._process.poll() is None:
+        while time.monotonic() < deadline:
+            self.look()
             try:
                 password = json.loads(passwords.read_text())["admin"]
                 login = {"username": "admin", "password": password}
                 return str(self.ask("/auth/token", login)["access_token"])
             except (OSError, ValueError, URLError):
                 time.sleep(1)
-        raise AssertionError(self.log.read_text()[-3000:])
+        raise AssertionError("\n".join(part.last_words for part in self._parts))
 
     def ask(self, path: str, body: object = None) -> dict[str, Any]:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
@@ -86,26 +89,23 @@ class StandaloneAirflow:
         deadline = time.monotonic() + PATIENCE
         dag = f"/api/v2/dags/{dag_id}"
         while True:
+            self.look()
             try:
                 run = self.ask(f"{dag}/dagRuns", {"logical_date": logical_date, "conf": conf})
                 return f"{dag}/dagRuns/{quote(run['dag_run_id'])}"
             except HTTPError:
-                assert time.monotonic() < deadline, self.log.read_text()[-3000:]
+                assert time.monotonic() < deadline, f"{dag_id} never became known"
                 time.sleep(1)
 
     def wait_for(self, path: str, *states: str) -> str:
         """Wait until a DAG run or a task instance is in one of some states, and return which."""
         deadline = time.monotonic() + PATIENCE
         while (state := self.ask(path)["state"]) not in states:
+            self.look()
             assert time.monotonic() < deadline, f"{path} is {state}"
             time.sleep(0.5)
         return str(state)
 
     def end(self) -> None:
         """End all processes of this Airflow, and no other."""
-        for kind in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self._process.pid, kind)
-                self._process.wait(30)
-            except (ProcessLookupError, subprocess.TimeoutExpired):
-                continue
+        self._opened.close()

@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.cli import run
-from forerun.running import Runner, open_runner, read_rows
+from forerun.running import Runner, open_runner
 from include.days.backfill import find_backfill
 from include.days.handle import Day
 from include.days.prepare import open_generation, prepare_run, publish_result, read_pointer
 from include.days.publishing import published_folder
 from include.reports.spec import ReportSpec, encode_report
+from include.state.rows import read_rows
 from planner.errors import RequestError
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase, table
 

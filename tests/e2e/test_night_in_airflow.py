@@ -1,48 +1,93 @@
-"""A real Airflow and reports that share two runs' worth of cores: a source is late, a run is
-killed, and every deadline is met."""
+"""A real Airflow on PostgreSQL, and a night of twelve reports that share two runs' worth of cores:
+a source is late, a run is killed, and every deadline is met that can be."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.night_picture import course_picture
 from include.days.leases import Leases, read_cluster
+from include.machine.local_postgres import local_postgres, programs
 from include.machine.wall_clock import utc_now
 from include.state.expire import store_clock
+from include.state.layout import ClusterKeys
 from include.state.opening import open_store
 from include.state.pointers import read_published
+from planner.schedule.night_course import run_night
+from tests.e2e.planned_night import CEILING, COMPLETE_S, LATE_S, NAMES, planned_night
 from tests.e2e.standalone import PATIENCE, ROOT, StandaloneAirflow
 
-pytestmark = [pytest.mark.airflow, pytest.mark.slow]
-NAMES = ("first", "killed", "late", "last")
-CORES = 4
+pytestmark = [
+    pytest.mark.airflow,
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(programs() is None, reason="there is no PostgreSQL"),
+]
+OPENING_S = 150
+"""Airflow has that long to start and to open the days before the night begins."""
 
 
 @pytest.fixture
-def begin() -> datetime:
-    """When the early runs are: Airflow has that long to start and to open the days."""
-    return (utc_now() + timedelta(seconds=75)).replace(microsecond=0)
-
-
-@pytest.fixture
-def server(tmp_path, begin):
-    if begin.date() != (begin + timedelta(minutes=10)).date():
+def planned():
+    begin = (utc_now() + timedelta(seconds=OPENING_S)).replace(microsecond=0)
+    if begin.date() != (begin + timedelta(minutes=20)).date():
         pytest.skip("the night would go past midnight")
+    return planned_night(begin)
+
+
+@pytest.fixture
+def server(tmp_path, planned):
+    planned.write(tmp_path / "night.json")
     dag_file = ROOT / "tests" / "airflow" / "dag_files" / "night.py"
-    settings = {"FORERUN_TEST_BEGIN": begin.isoformat()}
-    started = StandaloneAirflow(tmp_path, dag_file, settings)
-    yield started
-    started.end()
+    with local_postgres(tmp_path / "postgresql.log") as database:
+        settings = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": database.url}
+        started = StandaloneAirflow(tmp_path, dag_file, settings)
+        yield started
+        started.end()
 
 
-def deliver(server, begin, name, number, amount, complete=False):
-    folder = Path(server.home) / name / "sales" / begin.date().isoformat()
+def test_every_deadline_that_can_be_met_is_and_no_core_is_leaked(server, planned):
+    simulated = run_night(planned.plan.plans, planned.night.cluster, planned.turnouts())
+    feasible = {one.name for one in simulated.reports} - {one.name for one in simulated.missed}
+    assert feasible == {*NAMES}
+    day = planned.begin.date().isoformat()
+    for name in NAMES:
+        deliver(server, planned, name, 1, 10)
+    runs = {name: server.trigger(name, report_date=day, mode="progressive") for name in NAMES}
+    held = watch(server, planned, runs)
+    store = open_store(server.store)
+    last = {one.report.name: len(one.runs) for one in planned.plan.plans}
+    finals = {name: held[f"{name} {day} run {last[name]}"] for name in NAMES}
+    committed = {name: len(tokens) for name, tokens in finals.items()}
+    assert committed == {**dict.fromkeys(NAMES, 1), "killed": 2}, "tries that held cores"
+    first, _ = sorted(finals["killed"].values())
+    course = planned.course(store, {"killed": [first]})
+    draw(server, planned, course)
+    assert {one.name: one.missing for one in course.reports if one.name in feasible} == (
+        dict.fromkeys(feasible, 0.0)
+    )
+    for name in NAMES:
+        pointer = read_published(store, name, day).pointer
+        folder = Path(pointer.folder.removeprefix("file://"))
+        rows = [
+            row for one in pointer.files for row in pq.read_table(folder / one.name).to_pylist()
+        ]
+        assert rows == [{"item": "a", "revenue": 15, "n": 2}]
+    leases = Leases(store, read_cluster(store, "night"))
+    look = leases.overview(store_clock(store))
+    assert (look.slots.live(look.now), look.waiting) == ((), ())
+
+
+def deliver(server, planned, name, number, amount, complete=False):
+    folder = Path(server.home) / name / "sales" / planned.begin.date().isoformat()
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.table({"item": ["a"], "amount": pa.array([amount], pa.int64())})
     pq.write_table(table, folder / f"part-{number}.parquet")
@@ -50,49 +95,27 @@ def deliver(server, begin, name, number, amount, complete=False):
         (folder / "_SUCCESS").touch()
 
 
-def test_every_deadline_is_met_and_no_core_is_leaked(server, begin):
-    day = begin.date().isoformat()
-    for name in NAMES:
-        deliver(server, begin, name, 1, 10)
-    runs = {name: server.trigger(name, report_date=day, mode="progressive") for name in NAMES}
-    held = watch(server, begin, runs)
-    store = open_store(server.store)
-    for place, name in enumerate(NAMES):
-        pointer = read_published(store, name, day).pointer
-        assert pointer is not None
-        due = begin + timedelta(seconds=330 + 30 * place)
-        assert datetime.fromisoformat(pointer.published_at) <= due, name
-        folder = Path(pointer.folder.removeprefix("file://"))
-        rows = [
-            row for one in pointer.files for row in pq.read_table(folder / one.name).to_pylist()
-        ]
-        assert rows == [{"item": "a", "revenue": 15, "n": 2}]
-    finals = [name for name in held if name.endswith("run 2")]
-    assert sorted(finals) == sorted(f"{name} {day} run 2" for name in NAMES)
-    assert len(held[f"killed {day} run 2"]) == 2, "its second try asked for cores of its own"
-    leases = Leases(store, read_cluster(store, "night"))
-    look = leases.overview(store_clock(store))
-    assert (look.slots.live(look.now), look.waiting) == ((), ())
-
-
-def watch(server, begin, runs):
-    """Bring what is still to come until all reports are out; return the tokens that have held
-    cores, by their runs. What is held is never more than the ceiling."""
-    store, held, left = open_store(server.store), defaultdict(set), dict(runs)
-    coming = [(40 if name != "late" else 120, name) for name in NAMES]
-    deadline = time.monotonic() + 2 * PATIENCE
+def watch(server, planned, runs):
+    """Bring what is still to come until all reports are out. Return of each run, by the token of
+    each of its tries, the instants between which it was seen to hold cores. What is held is never
+    more than the ceiling."""
+    store, held, left = open_store(server.store), defaultdict(dict), dict(runs)
+    coming = [(COMPLETE_S + (LATE_S if name == "late" else 0), name) for name in NAMES]
+    deadline = time.monotonic() + 4 * PATIENCE
     while left:
         assert time.monotonic() < deadline, left
-        since = (utc_now() - begin).total_seconds()
-        for due in [one for one in coming if one[0] <= since]:
+        server.look()
+        now = utc_now().timestamp()
+        for due in [one for one in coming if one[0] <= now - planned.begin.timestamp()]:
             coming.remove(due)
-            deliver(server, begin, due[1], 2, 5, complete=True)
-        if store.folders("clusters"):
+            deliver(server, planned, due[1], 2, 5, complete=True)
+        if store.find(ClusterKeys("night").declared):
             leases = Leases(store, read_cluster(store, "night"))
             look = leases.overview(store_clock(store))
-            assert look.slots.busy(look.now) <= CORES
-            for one in look.slots.leases:
-                held[one.name].add(one.token)
+            assert look.slots.busy(look.now) <= CEILING
+            for one in look.slots.live(look.now):
+                since, _ = held[one.name].get(one.token, (now, now))
+                held[one.name][one.token] = (since, now)
         for name, path in list(left.items()):
             state = server.ask(path)["state"]
             assert state != "failed", name
@@ -100,3 +123,12 @@ def watch(server, begin, runs):
                 del left[name]
         time.sleep(0.5)
     return held
+
+
+def draw(server, planned, course):
+    """Leave the picture of what happened beside what was planned."""
+    path = Path(os.environ.get("FORERUN_TEST_PICTURE", server.home / "night.svg"))
+    path.write_text(course_picture(planned.night, course, "as it went"))
+    drawn = path.read_text()
+    assert drawn.count('<rect class="lost"') == 2, "the killed try, and the legend"
+    assert all(f">{name}</text>" in drawn for name in NAMES)

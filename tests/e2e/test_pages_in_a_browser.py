@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from urllib.error import URLError
 from urllib.parse import quote
 
+import psutil
 import pytest
 
 from tests.e2e.browser import CHROMIUM, Browser
@@ -163,3 +164,13 @@ def test_no_field_of_the_trigger_form_is_required(night, browser):
     )
     assert "Dry run" in labels
     assert "*" not in labels
+
+
+def test_a_process_that_dies_is_named_and_all_ends(night):
+    """The last test: nothing is left afterwards."""
+    server, _ = night
+    command = psutil.Process(server.process.pid)
+    (triggerer,) = [one for one in command.children() if "triggerer" in one.cmdline()]
+    triggerer.kill()
+    assert server.process.wait(120) == 2
+    assert "Airflow's triggerer was ended by SIGKILL" in " ".join("".join(server.said).split())

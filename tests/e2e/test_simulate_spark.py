@@ -13,17 +13,21 @@ TPCH = Path(__file__).parents[1] / "tpch"
 pytestmark = pytest.mark.spark
 
 
+TWO, THREE = ("0.58,1", "0.25,1"), ("0.58,0.79,1", "0.25,0.3,1")
+DEAR = ("q01", "q03", "q06", "q13", "q14", "q18")
+
+
 @pytest.mark.parametrize(
-    "query",
-    [
-        "q13",
-        *(pytest.param(q, marks=pytest.mark.slow) for q in ("q01", "q03", "q06", "q14", "q18")),
-    ],
+    ("query", "points"),
+    [("q13", TWO), *(pytest.param(q, THREE, marks=pytest.mark.slow) for q in DEAR)],
 )
-def test_three_applications_give_the_batch_result(query: str, tables: Path, tmp_path: Path) -> None:
+def test_applications_that_follow_one_another_give_the_batch_result(
+    query: str, points: tuple[str, str], tables: Path, tmp_path: Path
+) -> None:
     target = tmp_path / "day.json"
     arguments = ["simulate", str(TPCH / f"{query}.sql"), "--tables", str(tables)]
     arguments += ["--method", "progressive", "--json", str(target), "--master", "local[2]"]
+    arguments += ["--arrived", points[0], "--weights", points[1]]
     arguments += ["--store", str(tmp_path / "store"), "--changing", "orders,lineitem,customer"]
     used = TPCH.joinpath(f"{query}.sql").read_text()
     if "lineitem" in used and "orders" in used:

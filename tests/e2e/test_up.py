@@ -1,5 +1,5 @@
-"""``forerun demo --up``: Airflow's own server, scheduler and executor run a report asked for in a
-form, and all of it ends with the command."""
+"""``forerun demo --up``: Airflow on a PostgreSQL of its own has nights to show from the start,
+backfills a day of the demo, and ends with the command."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import URLError
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 import pytest
@@ -59,6 +60,12 @@ class Server:
             time.sleep(0.5)
         raise AssertionError("".join(self.said))
 
+    def read(self, path: str) -> str:
+        """A page, as whoever is logged in sees it."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with urlopen(Request(self.url + path, headers=headers), timeout=60) as answer:
+            return answer.read().decode()
+
     def ask(self, path: str, body: object = None) -> dict[str, object]:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
         data = None if body is None else json.dumps(body).encode()
@@ -75,7 +82,14 @@ def server(tmp_path: Path) -> Iterator[Server]:
         started.process.wait(120)
 
 
-def test_a_report_is_asked_for_and_published_and_all_ends(server: Server, tmp_path: Path) -> None:
+def test_days_gone_by_are_shown_one_is_backfilled_and_all_ends(
+    server: Server, tmp_path: Path
+) -> None:
+    shown = server.read("/forerun/")
+    reports = ("consolidated_revenue", "top_orders", "customer_distribution")
+    assert all(f"/days/{name}/2025-12-31" in shown for name in reports)
+    assert "batch ran" in server.read("/forerun/reports/top_orders")
+    assert "progressive" in server.read("/forerun/days/top_orders/2025-12-31")
     dag = "/api/v2/dags/demo_night"
     deadline = time.monotonic() + PATIENCE
     while True:  # the DAG files are parsed by a process of their own
@@ -88,8 +102,11 @@ def test_a_report_is_asked_for_and_published_and_all_ends(server: Server, tmp_pa
     form = {name: field["value"] for name, field in details["params"].items()}
     assert form == {"report_date": "2026-01-01", "mode": "replay", "dry_run": False}
     assert details["is_paused"] is False
-    run = server.ask(f"{dag}/dagRuns", {"logical_date": None, "conf": {"mode": "batch"}})
-    at = f"{dag}/dagRuns/{run['dag_run_id']}"
+    wanted = {"dag_id": "demo_night", "dag_run_conf": {"mode": "batch"}, "max_active_runs": 1}
+    days = dict.fromkeys(("from_date", "to_date"), "2025-12-31T00:00:00Z")
+    server.ask("/api/v2/backfills", {**wanted, **days})
+    (run,) = server.ask(f"{dag}/dagRuns")["dag_runs"]
+    at = f"{dag}/dagRuns/{quote(run['dag_run_id'])}"
     while (state := server.ask(at)["state"]) in ("queued", "running"):
         assert time.monotonic() < deadline
         time.sleep(2)
@@ -97,7 +114,8 @@ def test_a_report_is_asked_for_and_published_and_all_ends(server: Server, tmp_pa
     assert state == "success", tasks
     assert (tasks["at_1.run"], tasks["at_3.run"]) == ("skipped", "success")
     folder = tmp_path / "demo" / "day" / "store" / "results" / "customer_distribution"
-    assert (folder / "2026-01-01" / "pointer.json").is_file()
+    pointer = json.loads((folder / "2025-12-31" / "pointer.json").read_text())
+    assert pointer["generation"] == 2, "of its own day, whatever the form is filled in with"
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(120) == 0
     assert "Airflow is stopped" in "".join(server.said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,17 @@ def test_a_stop_is_shown_with_its_reason_until_the_cluster_goes_on(at, capsys):
     assert record["waiting"][0]["why"].startswith("ann has stopped the cluster at ")
     assert run(["schedule", "resume", *at]) == 0
     assert not read_stop(open_store(at[1]), "night").stopped
+
+
+def test_what_early_runs_have_used_of_a_budget_is_shown(at, tmp_path, capsys):
+    store = open_store(str(tmp_path))
+    declare(store, replace(TWO, budgets={"team": 3.0}))
+    assert run(["schedule", "show", *at]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "early runs of team today: 0.00 of 3 core hours times price" in said
+    assert run(["schedule", "show", *at, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["budgets"] == [{"owner": "team", "used": 0.0, "budget": 3.0}]
 
 
 def test_a_cluster_that_is_not_there(at, tmp_path, capsys):

@@ -47,6 +47,11 @@ class Actor:
         check = requires_access_dag("PUT", DagAccessEntity.TASK_INSTANCE, param_dag_id=dag_id)
         check(self._request, self._user)
 
+    def require_trigger(self, dag_id: str) -> None:
+        """Answer 403 unless the actor may trigger a DAG by Airflow's API."""
+        check = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id=dag_id)
+        check(self._request, self._user)
+
 
 def to_login(request: Request) -> RedirectResponse:
     """Airflow's login page, which leads back to the page that was asked for."""

@@ -7,7 +7,7 @@ by saying it once more. Airflow is asked without holding a thread: it may need o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,7 +23,7 @@ from forerun_airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
 from forerun_airflow.pages.forms import Form, read_form
 from forerun_airflow.pages.render import render, where_of
 from include.days.instructions import Instruction, Kind, instruct
-from include.oncall.actions import TITLES, Action, Situation, actions_of
+from include.oncall.actions import OF_A_DAY, Action, Situation, actions_of
 from include.oncall.day_records import DayRecords
 from include.oncall.night import NightRow
 from include.oncall.night_reader import NightReader
@@ -43,11 +43,27 @@ class FindsRows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Refusal:
+class Refusal:
     """Why a form was not followed, with the status of the answer."""
 
     status: int
     why: str
+
+
+def refuse_form(
+    form: Form | None, row: NightRow, actor: Actor, about: str, kind: str, kinds: Collection[Kind]
+) -> Refusal | None:
+    """Why a form is not followed: it is not the actor's, not lately made, not about what it was
+    made for, or names none of ``kinds``. ``about``: what a form would be about now."""
+    if row.records is None:
+        return Refusal(409, "The day cannot be read.")
+    if form is None or (form.user, form.report, form.day) != (actor.id, row.report.name, row.day):
+        return Refusal(403, "That form was not made for you here, or is older than half an hour.")
+    if form.generation != about:
+        return Refusal(409, "The day was opened anew, or published, since the form was made.")
+    if kind not in kinds:
+        return Refusal(400, "The form names no action.")
+    return None
 
 
 class ActionPages:
@@ -82,7 +98,8 @@ class ActionPages:
         """Do what a form says, and lead to the day; else the page again, with the reason."""
         row = await in_thread(self._row, report, day, dags, actor)
         form = read_form(request, token)
-        refusal = self._refuse(row, actor, form, kind)
+        about = row.records.at.generation if row.records else ""
+        refusal = refuse_form(form, row, actor, about, kind, OF_A_DAY)
         if refusal is None and row.records is not None and form is not None:
             refusal = await self._do(request, row, row.records, form, actor, _kind(kind))
         if refusal is not None:
@@ -96,20 +113,6 @@ class ActionPages:
         actor.require(row.report.dag_id)
         return row
 
-    def _refuse(self, row: NightRow, actor: Actor, form: Form | None, kind: str) -> _Refusal | None:
-        if row.records is None:
-            return _Refusal(409, "The day cannot be read.")
-        about = (actor.id, row.report.name, row.day)
-        if form is None or (form.user, form.report, form.day) != about:
-            return _Refusal(
-                403, "That form was not made for you here, or is older than half an hour."
-            )
-        if form.generation != row.records.at.generation:
-            return _Refusal(409, "The day was opened anew since the form was made.")
-        if kind not in TITLES:
-            return _Refusal(400, "The form names no action.")
-        return None
-
     async def _do(
         self,
         request: Request,
@@ -118,13 +121,13 @@ class ActionPages:
         form: Form,
         actor: Actor,
         kind: Kind,
-    ) -> _Refusal | None:
+    ) -> Refusal | None:
         """Write the instruction down and let Airflow begin its tasks again."""
         reader, now = self._pages.reader, self._clock()
         repeated = any(one.form == form.id for one in records.told.given)
         action = next(a for a in await self._actions(request, row, records) if a.kind == kind)
         if action.refused and not repeated:
-            return _Refusal(409, action.refused)
+            return Refusal(409, action.refused)
         wanted = Instruction(kind=kind, by=actor.name, at=now.isoformat(), form=form.id)
         store = open_store(reader.store.root)
         await in_thread(reader.ask, partial(instruct, store, records.at, wanted))
@@ -138,7 +141,7 @@ class ActionPages:
             except AirflowRefusedError as error:
                 tasks = ", ".join(action.clears)
                 why = f"It is written down, but {tasks} did not begin again. {error}"
-                return _Refusal(409, why)
+                return Refusal(409, why)
         return None
 
     async def _actions(
@@ -157,7 +160,7 @@ class ActionPages:
         )
 
     async def _page(
-        self, request: Request, row: NightRow, actor: Actor, refusal: _Refusal | None = None
+        self, request: Request, row: NightRow, actor: Actor, refusal: Refusal | None = None
     ) -> Response:
         if row.records is None:
             return HTMLResponse(render("broken.html", where_of(request), row=row))
@@ -178,4 +181,4 @@ class ActionPages:
 
 
 def _kind(name: str) -> Kind:
-    return next(kind for kind in TITLES if kind == name)
+    return next(kind for kind in OF_A_DAY if kind == name)

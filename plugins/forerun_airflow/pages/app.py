@@ -15,9 +15,11 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from forerun_airflow.pages.access import UnknownError, changeable_dags, readable_dags, to_login
 from forerun_airflow.pages.acting import ActionPages
 from forerun_airflow.pages.airflow_api import AirflowRefusedError
+from forerun_airflow.pages.backfill_pages import BackfillPages
 from forerun_airflow.pages.overview_pages import OverviewPages
 from forerun_airflow.pages.plan_drawing import ZOOMS
 from forerun_airflow.pages.render import render, where_of
+from forerun_airflow.pages.repair_pages import RepairPages
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
 from include.oncall.day_view import read_day_view
@@ -25,6 +27,7 @@ from include.oncall.night import NightRow, grouped
 from include.oncall.night_reader import NightReader
 from include.oncall.plan_graph import read_plan_graph
 from include.oncall.savings import read_savings
+from include.oncall.waiting_runs import waiting_runs
 from include.reports.clock import parse_day
 from include.state.opening import default_store, open_store
 from include.state.store import StoreError
@@ -52,6 +55,8 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     app = FastAPI(title="Forerun", docs_url=None, redoc_url=None, openapi_url=None)
     pages = _Pages(reader, clock)
     actions = ActionPages(pages, clock)
+    repairs = RepairPages(pages, clock)
+    backfills = BackfillPages(pages, clock)
     overviews = OverviewPages(pages, clock)
 
     @app.middleware("http")
@@ -66,10 +71,14 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     page: dict[str, Any] = {"response_class": HTMLResponse}
     app.get("/", **page)(pages.night)
     app.get("/reports/{report}", **page)(pages.report)
+    app.get("/reports/{report}/backfill", **page)(backfills.show)
+    app.post("/reports/{report}/backfill", **page)(backfills.act)
     app.get("/days/{report}/{day}", **page)(pages.day)
     app.get("/days/{report}/{day}/plan", **page)(pages.plan)
     app.get("/days/{report}/{day}/act", **page)(actions.show)
     app.post("/days/{report}/{day}/act", **page)(actions.act)
+    app.get("/days/{report}/{day}/repair", **page)(repairs.show)
+    app.post("/days/{report}/{day}/repair", **page)(repairs.act)
     app.get("/runs/{dag_id}/{run_id}")(pages.dag_run)
     app.get("/savings", **page)(overviews.savings)
     app.get("/state", **page)(overviews.state)
@@ -106,11 +115,18 @@ class _Pages:
         known = {"night": night, "rows": rows, "groups": grouped(shown), "show": show}
         return render("night.html", where_of(request), **known, changeable=changeable)
 
-    def report(self, request: Request, report: str, dags: frozenset[str] = DAGS) -> str:
+    def report(
+        self,
+        request: Request,
+        report: str,
+        dags: frozenset[str] = DAGS,
+        changeable: frozenset[str] = CHANGEABLE,
+    ) -> str:
         """What the newest days of a report took, beside batch."""
-        known, reader = self._report(report, dags), self.reader
+        known, reader = self.known(report, dags), self.reader
         found = reader.ask(lambda: read_savings(reader.store, known.name))
-        return render("report.html", where_of(request), report=known, savings=found)
+        may = known.dag_id in changeable
+        return render("report.html", where_of(request), report=known, savings=found, may_act=may)
 
     def day(
         self,
@@ -125,8 +141,15 @@ class _Pages:
         if row.records is None:
             return render("broken.html", where_of(request), row=row)
         records = row.records
-        view = self.reader.ask(lambda: read_day_view(self.reader.store, records))
-        known = {"view": view, "now": self._clock(), "changeable": changeable}
+        reader, now = self.reader, self._clock()
+
+        def may_name(other: str) -> bool:
+            known = find_report(reader.store, other)
+            return known is not None and known.dag_id in dags
+
+        view = reader.ask(lambda: read_day_view(reader.store, records))
+        waits = reader.ask(lambda: waiting_runs(reader.store, records, now, may_name))
+        known = {"view": view, "waits": waits, "now": now, "changeable": changeable}
         return render("day.html", where_of(request), row=row, **known)
 
     def plan(
@@ -202,13 +225,13 @@ class _Pages:
         """The line of a day."""
         if parse_day(day).isoformat() != day:
             raise UnknownError
-        known, reader = self._report(report, dags), self.reader
+        known, reader = self.known(report, dags), self.reader
         row = reader.ask(lambda: reader.day(known, day))
         if row is None:
             raise UnknownError
         return row
 
-    def _report(self, report: str, dags: frozenset[str]) -> KnownReport:
+    def known(self, report: str, dags: frozenset[str]) -> KnownReport:
         """A report that may be seen. What may not is answered like what is not there."""
         reader = self.reader
         known = reader.ask(lambda: find_report(reader.store, report))
@@ -227,8 +250,8 @@ def _refused(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 401 and "text/html" in request.headers.get("accept", ""):
         return to_login(request)
-    if status == 403 and request.url.path.endswith("/act"):
-        hint = "Airflow gives you no right to clear tasks of its DAG. Ask whoever owns the DAG."
+    if status == 403 and request.url.path.endswith(("/act", "/repair", "/backfill")):
+        hint = "Airflow gives you no right to trigger its DAG or clear its tasks. Ask who owns it."
         return _problem(request, status, "You may read this report, and not act on it.", hint)
     said = "You are not logged in." if status == 401 else "That is not possible."
     return _problem(request, status, said, "Log in to Airflow, and ask again.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -14,6 +15,9 @@ _TOP, _CORES, _LANE = 24.0, 90.0, 17.0
 _NAME = 30
 """So many letters of a report's name fit."""
 
+_NEAR = timedelta(days=1)
+"""The present is drawn if it is at most so far from the night: a replayed one is long over."""
+
 _Across = Callable[[datetime], float]
 
 
@@ -21,8 +25,11 @@ def lanes_drawing(found: Sequence[Lane], now: datetime) -> Drawing:
     """The night of some reports, in UTC; there has to be one."""
     starts = [run.start for lane in found for run in lane.runs]
     ends = [run.end for lane in found for run in lane.runs]
-    start = min([now, *starts]) - timedelta(minutes=20)
-    end = max([now, *ends, *(lane.deadline for lane in found)]) + timedelta(minutes=20)
+    start, end = min(starts), max([*ends, *(lane.deadline for lane in found)])
+    is_tonight = start - _NEAR <= now <= end + _NEAR
+    if is_tonight:
+        start, end = min(start, now), max(end, now)
+    start, end = start - timedelta(minutes=20), end + timedelta(minutes=20)
     top = _TOP + _CORES + 26
     bottom = top + _LANE * len(found)
     sheet = Drawing("When reports run tonight, and the cores that they want", _WIDTH, bottom + 26)
@@ -35,21 +42,25 @@ def lanes_drawing(found: Sequence[Lane], now: datetime) -> Drawing:
     _cores(sheet, found, across)
     for number, lane in enumerate(found):
         _lane(sheet, lane, top + number * _LANE, across)
-    x = across(now)
-    sheet.line("mark now", x, _TOP, x, bottom)
-    sheet.text("now", x + 4, _TOP - 6, "now")
+    if is_tonight:
+        x = across(now)
+        sheet.line("mark now", x, _TOP, x, bottom)
+        sheet.text("now", x + 4, _TOP - 6, "now")
     return sheet
 
 
 def _hours(sheet: Drawing, start: datetime, end: datetime, across: _Across, bottom: float) -> None:
     hours = (end - start) / timedelta(hours=1)
-    step = next(s for s in (1, 2, 3, 6, 12, 24, 240) if hours / s <= 16)
+    days = math.ceil(hours / 24 / 16)
+    step = next((s for s in (1, 2, 3, 6, 12, 24) if hours / s <= 16), 24 * days)
     at = start.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     while at <= end:
-        if at >= start and at.hour % step == 0:
+        if at >= start and at.timestamp() // 3600 % step == 0:
             x = across(at)
             sheet.line("midnight" if at.hour == 0 else "tick", x, _TOP, x, bottom)
-            sheet.text("soft", x, bottom + 17, f"{at:%H:%M}", "middle")
+            sheet.text(
+                "soft", x, bottom + 17, f"{at:%H:%M}" if step < 24 else f"{at:%d %b}", "middle"
+            )
         at += timedelta(hours=1)
 
 

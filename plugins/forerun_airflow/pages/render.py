@@ -18,6 +18,7 @@ from forerun_airflow.pages.plan_drawing import plan_drawing
 from forerun_airflow.pages.savings_drawing import savings_drawing, total_drawing
 from forerun_airflow.pages.timeline import day_timelines, strip
 from include.oncall.actions import TITLES
+from planner.cost.constants import MICRO
 from planner.explain.reasons import reason_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -75,6 +76,7 @@ def _environment() -> Environment:
         parsed=datetime.fromisoformat,
     )
     environment.globals.update(
+        MICRO=MICRO,
         action_titles=TITLES,
         savings_drawing=savings_drawing,
         total_drawing=total_drawing,

@@ -1,4 +1,4 @@
-"""DAGs for test_chosen_days.py: one report whose times are chosen. Copied into the DAG folder."""
+"""DAGs for test_chosen_days.py: the report that lies beside it. Copied into the DAG folder."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from forerun_airflow import progressive_dag
-from tests.include.days.past_days import chosen_report, with_marker
+from include.reports.spec import decode_report
 
 ROOT = Path(os.environ["FORERUN_TEST_ROOT"])
 
 totals = progressive_dag(
-    with_marker(chosen_report(ROOT, store=str(ROOT / "store"), deadline="30:00")),
+    decode_report((ROOT / "report.json").read_bytes()),
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     schedule=None,
     engine="sail",

@@ -18,6 +18,7 @@ from airflow.sdk import DAG, BaseOperator
 from forerun_airflow import (
     MarkerFile,
     ProgressiveTaskGroup,
+    Shadow,
     expect,
     progressive_dag,
     report_params,
@@ -91,6 +92,15 @@ class ArriveAtOnce(Arrive):
             self.deliver(context, run)
 
 
+class ArriveInTwo(Arrive):
+    """What comes third is there before the second run, which is the last one."""
+
+    def execute(self, context: Any) -> None:
+        super().execute(context)
+        if self.run == 2:
+            self.deliver(context, 3)
+
+
 class ArriveAndTell(Arrive):
     """Before run 2 somebody wants batch at once."""
 
@@ -114,6 +124,7 @@ def build(
     results_at=(),
     arriving=Arrive,
     policy=POLICY,
+    shadow=None,
     **options,
 ):
     data = f"{ROOT}/{source or name}"
@@ -124,6 +135,7 @@ def build(
         expectations=expectations,
         policy=replace(policy, results_at=results_at),
         share="tests",
+        shadow=shadow,
     )
     if sql:
         spec = spec.with_sql(sql)
@@ -137,7 +149,6 @@ def build(
     return make(spec, start_date=datetime(2026, 1, 1, tzinfo=UTC), poll=0.5, **options)
 
 
-on_spark = build("on_spark", engine="spark")
 progressive = build("progressive")
 batch = build("batch")
 grouped = build("grouped", make=as_group)
@@ -145,9 +156,16 @@ by_hand = build("by_hand")
 cleared = build("cleared")
 backfilled = build("backfilled")
 dry = build("dry")
+in_shadow = build(
+    "in_shadow",
+    shadow=Shadow(compare_with=f"{ROOT}/old/revenue", days=1),
+    notify="tests.airflow.pager.send",
+)
 told = build("told", arriving=ArriveAndTell)
-# Reports on one source: what the first one keeps is there for the others. One early run shows it.
+# One early run shows it, where runs are dear.
 ONE_EARLY = replace(POLICY, runs=POLICY.runs[1:])
+on_spark = build("on_spark", engine="spark", policy=ONE_EARLY, arriving=ArriveInTwo)
+# Reports on one source: what the first one keeps is there for the others.
 lender = build("lender", arriving=ArriveAtOnce, policy=ONE_EARLY)
 AGAIN = "SELECT sum(amount) AS revenue, count(*) AS n, item FROM sales GROUP BY item"
 borrowing = {"source": "lender", "sql": AGAIN, "arriving": ArriveAtOnce, "policy": ONE_EARLY}
@@ -181,6 +199,7 @@ bad_delivery = build(
     "bad_delivery",
     deliveries=(expect("expect_column_values_to_not_be_null", column="item"),),
 )
+bad_delivery.get_task("run_1.run").retries = 0
 warned = build(
     "warned",
     expectations=(

@@ -1,10 +1,13 @@
-"""DAGs for test_night_in_airflow.py: reports that are due one after the other, with one cluster."""
+"""DAGs for test_night_in_airflow.py: reports at the times of a plan, with one cluster. Copied into
+the DAG folder; data, store and plan lie below ``FORERUN_TEST_ROOT``."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG
@@ -13,21 +16,10 @@ from forerun_airflow import Cluster, Hours, MarkerFile, RunPolicy, RunTime, prog
 from forerun_airflow.submit import SubmitRun
 from tests.airflow.reports import sales_report, sales_source
 
-ROOT = os.environ["FORERUN_TEST_ROOT"]
-BEGIN = datetime.fromisoformat(os.environ["FORERUN_TEST_BEGIN"])
-"""When the early runs are; the final ones come 45 seconds later."""
-NAMES = ("first", "killed", "late", "last")
+ROOT = Path(os.environ["FORERUN_TEST_ROOT"])
 TWO_RUNS = Cluster(
     name="night", ceiling=(Hours(start="00:00", end="24:00", value=4),), lease="+00:00:30"
 )
-
-
-def after(seconds: int) -> str:
-    """A time of the day, so many seconds after the early runs."""
-    since = BEGIN + timedelta(seconds=seconds) - BEGIN.replace(hour=0, minute=0, second=0)
-    return (
-        f"+{since // timedelta(hours=1):02}:{since.seconds // 60 % 60:02}:{since.seconds % 60:02}"
-    )
 
 
 class KilledOnce(SubmitRun):
@@ -39,14 +31,15 @@ class KilledOnce(SubmitRun):
         super().submit(context, plans, *options)
 
 
-def report(place: int, name: str) -> DAG:
+def report(name: str, runs: list[str], due: str) -> DAG:
     spec = sales_report(
         name=name,
         sources=(sales_source(f"{ROOT}/{name}", complete_when=MarkerFile()),),
         policy=RunPolicy(
-            runs=(RunTime(at=after(0), weight=0.25), RunTime(at=after(45))), reserve="+00:01"
+            runs=tuple(RunTime(at=at, weight=0.3 if at != runs[-1] else 1.0) for at in runs),
+            reserve="+00:03",
         ),
-        deadline=after(330 + 30 * place),
+        deadline=due,
     )
     dag = progressive_dag(
         spec,
@@ -59,9 +52,9 @@ def report(place: int, name: str) -> DAG:
         retry_delay=timedelta(seconds=1),
     )
     if name == "killed":
-        dag.get_task("run_2.run").__class__ = KilledOnce
+        dag.get_task(f"run_{len(runs)}.run").__class__ = KilledOnce
     return dag
 
 
-for place, name in enumerate(NAMES):
-    globals()[name] = report(place, name)
+for one, planned in json.loads((ROOT / "night.json").read_text()).items():
+    globals()[one] = report(one, **planned)

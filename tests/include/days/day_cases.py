@@ -55,6 +55,7 @@ class DayCase:
     runs: int = 2
     results_at: tuple[int, ...] = ()
     problem: str = "pdw"
+    measure_batch_after: int = 0
     sink: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -71,6 +72,7 @@ class DayCase:
             runs=tuple(RunTime(at=f"{12 + 4 * i}:00", weight=0.25 + i) for i in range(self.runs)),
             results_at=self.results_at,
             problem=self.problem,
+            measure_batch_after=self.measure_batch_after,
         )
         orders = SourceSpec(
             name="orders", path=str(self.orders), columns=COLUMNS, complete_when=ClockTime()

@@ -7,7 +7,7 @@ latest start waits for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -19,6 +19,7 @@ from tests.include.days.clocked_store import ClockedStore
 from tests.include.days.test_leases import LEASE_S, TWO, wants
 
 RUNS = 5
+NIGHT = replace(TWO, priorities={"board": 1})
 SLOPPY = 1.2
 """A holder may notice by so much too late, by its own clock, that its patience is over."""
 
@@ -37,7 +38,7 @@ class LeaseMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store = ClockedStore()
-        self.leases = Leases(self.store, TWO)
+        self.leases = Leases(self.store, NIGHT)
         self.tries = 0
         self.actors = [self.fresh(place, cores=1) for place in range(RUNS)]
 
@@ -45,7 +46,8 @@ class LeaseMachine(RuleBasedStateMachine):
         self.tries += 1
         at = self.store.now + latest
         token = f"{place}-{self.tries}"
-        return Actor(wants(token, at, cores=cores, final=final))
+        owner = "board" if place % 2 else "team"
+        return Actor(wants(token, at, owner=owner, cores=cores, final=final, run_s=40.0))
 
     @rule(
         who=st.integers(0, RUNS - 1),
@@ -120,7 +122,7 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_more_run_than_the_ceiling(self):
-        assert sum(one.wanted.cores for one in self.actors if one.runs) <= TWO.most
+        assert sum(one.wanted.cores for one in self.actors if one.runs) <= NIGHT.most
 
     def teardown(self):
         """Where nobody runs any more, all cores can be had after one lease; two if it was torn."""

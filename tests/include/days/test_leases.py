@@ -13,7 +13,7 @@ from include.reports.fields import SpecError
 from include.reports.hours import Hours
 from include.reports.run_policy import RunPolicy
 from include.state.records import decode, encode
-from include.state.slots import SlotRequest, Slots, Stop, why_not
+from include.state.slots import Lease, SlotRequest, Slots, Stop, why_not
 from include.state.store import StoreError
 from planner.contract.seal import seal
 from planner.errors import ContractError, ForerunError
@@ -80,6 +80,20 @@ def test_a_holder_that_dies_leaks_nothing_and_one_that_renews_keeps_its_cores(st
     assert not leases.renew(dies)  # it is back too late, and is told so
     assert held(store, leases) == {"lives", "next"}
     assert lives.patience_s < LEASE_S
+
+
+def test_whoever_lets_a_lease_expire_has_to_wait_for_its_turn_again(store, leases):
+    leases.take(wants("late"))
+    store.now += LEASE_S + 1
+    leases.take(wants("full", cores=2))
+    final = wants("final", store.now - 1, final=True)
+    leases.take(final)
+    leases.release(wants("full", cores=2))
+    leases.store.put(leases.keys.slots, encode(Slots(leases=(
+        Lease(token="late", name="late", cores=1, until=store.now - 1),
+    ))))  # fmt: skip
+    assert "final 2026-03-01 run 1 goes first" in leases.take(wants("late"))
+    assert "final 2026-03-01 run 1 goes first" in leases.look(wants("late"))[1]
 
 
 def test_the_least_lax_goes_first_and_who_gave_up_holds_up_nobody(store, leases):

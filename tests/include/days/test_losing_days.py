@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from include.days.ledger import read_history
-from include.days.losing_days import why_batch
+from include.days.losing_days import why_batch, why_measured
 from include.days.prepare import PreparedRun, prepare_run, publish_result
 from include.reports.fields import SpecError
 from include.reports.spec import RunPolicy, RunTime
@@ -23,6 +23,8 @@ from tests.include.state.stored_kinds import GOLDENS, read
 from tests.planner.starts import OPEN
 
 THREE = (losing(before(3)), losing(before(2)), losing(before(1)))
+NEWEST = tuple(range(3, 0, -1))
+"""So many days ago were the days after which "totals" measures batch, if 3 are asked for."""
 FREE = Settings(prices=OPEN)
 """Early work pays by estimate, as small as the data are."""
 POINTS = (TimePoint(weight=0.25, arrived=0.5), TimePoint(weight=1.0))
@@ -125,6 +127,34 @@ class TestBatchMeasured:
         assert "estimated" in verdict(*THREE, batch(before(9), 50.0, method=""))
 
 
+class TestMeasuredOnceInAWhile:
+    @staticmethod
+    def why(*days: list[LedgerEntry], after: int = 3) -> str:
+        return why_measured(DAY, [entry for day in days for entry in day], runs=2, after=after)
+
+    def test_after_so_many_days_that_were_something_else(self) -> None:
+        won = [winning(before(n)) for n in NEWEST]
+        assert self.why(*won) == (
+            f"batch is measured on this day: {len(NEWEST)} days were in stages of our own and it "
+            "was never measured, so what they save is an estimate"
+        )
+        assert self.why(*won[1:]) == ""
+        assert self.why(*won, after=0) == ""
+
+    def test_a_day_that_was_batch_for_any_reason_counts_from_anew(self) -> None:
+        won = [winning(before(n)) for n in NEWEST]
+        assert self.why(batch(before(len(NEWEST)), 20.0), *won[1:]) == ""
+        then = before(len(NEWEST) + 1)
+        assert f"since {then}, when it" in self.why(batch(then, 20.0), *won)
+
+    def test_neither_the_day_itself_nor_later_ones_count(self) -> None:
+        assert self.why(*(winning(before(n - 1)) for n in NEWEST)) == ""
+
+    def test_less_than_none_is_refused(self) -> None:
+        with pytest.raises(SpecError, match="measures batch after -1 days"):
+            RunPolicy(runs=(RunTime(at="12:00"),), measure_batch_after=-1)
+
+
 class TestEngines:
     def test_one_that_does_not_tell_executors_apart_is_judged_by_its_processes(self) -> None:
         days = [early_day(before(n), 400.0, executor_cpu_s=0.0) for n in (3, 2, 1)]
@@ -211,6 +241,12 @@ class TestPrepared:
         publish_result(case.day(final.at.generation), now=NOW)
         entry = read_history(case.store, "totals")[-1]
         assert (entry.method, entry.batch_because) == ("batch", final.result.plan.batch_because)
+
+    def test_a_day_is_batch_to_measure_it(self, case: DayCase) -> None:
+        enter(case.store, *(winning(before(n)) for n in NEWEST))
+        assert self.prepared(case, 1).result.plan.method == "incremental"
+        plan = self.prepared(replace(case, measure_batch_after=3), 1).result.plan
+        assert plan.batch_because.startswith("batch is measured on this day: ")
 
     def test_a_day_with_other_amounts_is_tried_again(self, case: DayCase) -> None:
         enter(case.store, *THREE)

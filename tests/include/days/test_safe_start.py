@@ -11,6 +11,7 @@ from include.days.ledger import record_history
 from include.days.safe_start import (
     AROUND_S,
     needed_for,
+    newest_plan,
     read_safe_start,
     remaining_cost,
     safe_start,
@@ -20,6 +21,7 @@ from include.reports.run_policy import Retries
 from include.reports.spec import RunPolicy, RunTime
 from include.state.ledger_entry import LedgerEntry
 from planner.contract import decode_plan
+from planner.contract.seal import seal, unseal
 from tests.airflow.reports import sales_report
 from tests.include.days.day_cases import DayCase
 
@@ -178,6 +180,15 @@ def test_what_is_left_is_never_more_than_batch_whatever_the_price_of_the_final_r
         assert remaining_cost(priced, 0) == pytest.approx(planned.batch_cost / 1e6)
         less = replace(priced, runs=(early, replace(priced.runs[1], estimated_cost=1)))
         assert remaining_cost(less, 0) == pytest.approx((early.estimated_cost + 1) / 1e6)
+
+
+def test_a_plan_of_another_version_is_passed_over(tmp_path) -> None:
+    case = DayCase(tmp_path, (tmp_path / "store").as_uri())
+    case.deliver("1", (1, 1), (2, 3))
+    prepared = case.prepare(case.open(), 1)
+    raw, _ = unseal(case.store.get(prepared.plan_key), "a plan")
+    case.store.put(prepared.plan_key, seal({**raw, "version": 0}))
+    assert newest_plan(case.store, prepared.at, case.spec.runs) is None
 
 
 def test_a_policy_that_cannot_be_met_is_refused() -> None:

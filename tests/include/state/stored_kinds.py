@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from include.days.fitted_prices import FittedPrices
-from include.state import given_up, ledger_entry, pointers, records
+from include.state import given_up, ledger_entry, pointers, records, shadow_day
 from include.state.records import decode, encode
 from planner.contract import Plan, decode_plan, encode_plan
 
@@ -23,6 +23,7 @@ RECORDS: dict[str, type] = {
     "Pin": records.Pin,
     "Pointer": pointers.Pointer,
     "RunCommit": records.RunCommit,
+    "ShadowDay": shadow_day.ShadowDay,
     "StageRecord": records.StageRecord,
     "Unpublished": pointers.Unpublished,
 }

@@ -1,0 +1,251 @@
+"""The night of a store: its reports as they ran last, with the arrivals and costs of past days.
+
+Nothing is guessed. A report of which no past day tells when its rows come, or no run what they
+cost, is left out, and why is said. What is read is what a day's own times are chosen by
+(:mod:`include.days.choosing`), but a report is its slowest source here, and the cores are shared.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from statistics import median
+
+from forerun.cluster_command import cluster_name
+from forerun.night_file import Night
+from include.days.leases import read_cluster
+from include.days.ledger import read_history
+from include.days.outlook import curves_known
+from include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
+from include.oncall.catalogue import days_of, known_reports, newest_spec
+from include.reports.clock import parse_day, parse_time, parse_zone
+from include.reports.cluster import Cluster as Declared
+from include.reports.fields import SpecError
+from include.reports.hours import Hours, clock_span, daily_curve, span_on
+from include.reports.spec import ReportSpec
+from include.state.layout import CLUSTERS_FOLDER
+from include.state.ledger_entry import LedgerEntry
+from include.state.store import MissingKeyError, Store
+from planner.errors import ContractError, ScheduleError
+from planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from planner.schedule.batch_cost import PartsOfDay
+from planner.schedule.cluster import Blackout, Cluster
+from planner.schedule.night import NightReport
+from planner.schedule.past_runs import CostFit
+from planner.schedule.step_curve import StepCurve
+
+_RECENT_DAYS = 7
+"""A report whose newest day is older than this is in no night: a weekly one still is."""
+
+_AFTER_DAYS = 3
+"""So many days after the last deadline are planned with: what is late has to run at some time."""
+
+
+def stored_night(store: Store, cluster: str, day: date | None, now: datetime) -> Night:
+    """The night after ``day``, by default that of ``now``, on a cluster of the store by its name,
+    which may be empty if the store has one or none.
+
+    Raises :class:`ScheduleError` if no report can be planned, with the reason for each.
+    """
+    declared = _declared(store, cluster)
+    found = _StoredReports(store, declared.most if declared else None)
+    specs = found.specs()
+    timezone = declared.timezone if declared else _common_timezone(specs)
+    day = day or now.astimezone(parse_zone(timezone)).date()
+    planned = [spec for spec in specs if found.add(spec, day)]
+    if not planned:
+        reasons = "; ".join(f"{name}: {why}" for name, why in found.left_out.items())
+        raise ScheduleError(
+            f"no report of the store can be planned for {day}{': ' if reasons else ''}{reasons}",
+            hint="A report can be once a DAG run has published a day of it. --day names another "
+            "day; a night may also be given as a file.",
+        )
+    cores = float(sum(spec.policy.cores for spec in planned))
+    under = _Shared(declared, timezone, cores, planned)
+    return Night(
+        day=day,
+        zone=parse_zone(timezone),
+        cluster=under.cluster(day, found.reports),
+        reports=tuple(found.reports),
+        fits=found.fits,
+        left_out=found.left_out,
+        remarks=under.remarks(),
+    )
+
+
+def _declared(store: Store, given: str) -> Declared | None:
+    if not given and not store.folders(CLUSTERS_FOLDER):
+        return None
+    return read_cluster(store, cluster_name(store, given))
+
+
+def _common_timezone(specs: list[ReportSpec]) -> str:
+    """The clock by which a night without a cluster is told."""
+    zones = {spec.timezone for spec in specs}
+    return zones.pop() if len(zones) == 1 else "UTC"
+
+
+@dataclass
+class _StoredReports:
+    """The reports of a store, and the reasons why some are left out. ``most`` cores are there."""
+
+    store: Store
+    most: float | None
+    reports: list[NightReport] = field(default_factory=list)
+    fits: dict[str, CostFit] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def specs(self) -> list[ReportSpec]:
+        """The reports that DAGs run, as they were on their newest days."""
+        found = []
+        for known in known_reports(self.store):
+            with self._or_left_out(known.name):
+                spec = newest_spec(self.store, known.name)
+                if spec is None:
+                    raise ScheduleError("no day of it is left that a DAG run has opened")
+                found.append(spec)
+        return found
+
+    def add(self, spec: ReportSpec, day: date) -> bool:
+        """Whether a report can be planned for a day; if not, it is left out."""
+        with self._or_left_out(spec.name):
+            report, fit = self._known(spec, day)
+            self.reports.append(report)
+            if fit is not None:
+                self.fits[spec.name] = fit
+        return spec.name not in self.left_out
+
+    @contextmanager
+    def _or_left_out(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (ContractError, MissingKeyError, ScheduleError, SpecError) as error:
+            self.left_out[name] = error.message
+
+    def _known(self, spec: ReportSpec, day: date) -> tuple[NightReport, CostFit | None]:
+        newest = next(days_of(self.store, spec.name))
+        if parse_day(newest) < day - timedelta(days=_RECENT_DAYS):
+            raise ScheduleError(f"it has not run since {newest}")
+        policy = spec.policy
+        if self.most is not None and policy.cores > self.most:
+            raise ScheduleError(
+                f"its runs need {policy.cores} cores, and the cluster has at most {self.most:g}"
+            )
+        history = read_history(self.store, spec.name, NEWEST * spec.runs)
+        if not history:
+            raise ScheduleError("no run of it is in the ledger")
+        slowest, arrivals = self._arrivals(spec, day)
+        forecast = WallForecast(history, policy)
+        report = NightReport(
+            name=spec.name,
+            cost=_cost(forecast, history, spec.runs, slowest),
+            arrivals=arrivals,
+            deadline=spec.deadline_on(day).timestamp(),
+            cores=policy.cores,
+            reserve=float(parse_time(policy.reserve, "the reserve").seconds),
+            at_most=spec.runs,
+        )
+        return report, forecast.fit
+
+    def _arrivals(self, spec: ReportSpec, day: date) -> tuple[str, ArrivalCurve]:
+        """The source that is complete last, and when its rows come."""
+        growing = [source.name for source in spec.sources if source.arrival == "growing"]
+        if not growing:
+            raise ScheduleError("none of its sources grows over the day")
+        curves = curves_known(self.store, spec, day)
+        if lacking := sorted(set(growing) - set(curves)):
+            raise ScheduleError(f"no past day tells when rows of {lacking[0]} come")
+        slowest = max(sorted(curves), key=lambda name: curves[name].complete_at)
+        return slowest, _not_before(curves[slowest], spec.points(day)[-1].timestamp())
+
+
+def _not_before(curve: ArrivalCurve, own: float) -> ArrivalCurve:
+    """The curve, whose last row is not known to be the last before the final run's own time."""
+    if curve.complete_at >= own:
+        return curve
+    most = curve.total - 1.0
+    pairs = zip(curve.rows.xs, curve.rows.ys, strict=True)
+    return arrival_curve([*((x, min(y, most)) for x, y in pairs if x < own), (own, most + 1)])
+
+
+def _cost(
+    forecast: WallForecast, history: tuple[LedgerEntry, ...], final: int, source: str
+) -> PartsOfDay:
+    """What a run takes by its rows of a source: a day with so many rows as usual does the work of a
+    usual batch."""
+    batch_s = usual_batch_s(history, final)
+    rows = [dict(entry.arrived).get(source, 0) for entry in final_runs(history, final)]
+    usual = round(median(rows)) if rows else 0
+    if batch_s is None or usual < 1:
+        raise ScheduleError("the ledger does not say what batch would have cost")
+
+    @functools.cache
+    def seconds(part: float, batches: int) -> float:
+        found, _ = forecast.of(part * batch_s, batches)
+        return found or 0.0
+
+    return PartsOfDay(seconds, usual)
+
+
+class _Shared:
+    """The cluster that reports are planned on: what was declared; without that, cores for all of
+    them at once. It has one price for all: its own, else the one that most of the reports have."""
+
+    def __init__(
+        self, declared: Declared | None, timezone: str, cores: float, specs: list[ReportSpec]
+    ) -> None:
+        self._declared, self._timezone, self._specs = declared, timezone, specs
+        self._ceiling = declared.ceiling if declared else _all_day(cores)
+        named = [s.policy.prices for s in specs if s.policy.prices and s.timezone == timezone]
+        of_reports = Counter(named).most_common(1)[0][0] if named else _all_day(1.0)
+        self._prices = declared.prices if declared and declared.prices else of_reports
+
+    def remarks(self) -> tuple[str, ...]:
+        """Who has prices of its own that the night does not have."""
+        night = (self._prices, self._timezone)
+        others = [s for s in self._specs if s.policy.prices]
+        names = [s.name for s in others if (s.policy.prices, s.timezone) != night]
+        if not names:
+            return ()
+        return (f"planned with the prices of the night, not with their own: {', '.join(names)}",)
+
+    def cluster(self, day: date, reports: list[NightReport]) -> Cluster:
+        """The cluster from the start of a day until after all reports."""
+        zone = parse_zone(self._timezone)
+        last = max(max(one.deadline, one.arrivals.complete_at) for one in reports)
+        days = (datetime.fromtimestamp(last, zone).date() - day).days + 1 + _AFTER_DAYS
+
+        def curve(hours: tuple[Hours, ...], what: str) -> StepCurve:
+            return daily_curve(hours, day, days, zone, what)
+
+        blackouts = self._declared.blackouts if self._declared else ()
+        spans = sorted(
+            span_on(day + timedelta(days=n), clock_span(b.start, b.end, "the blackout"), zone)
+            for n in range(days)
+            for b in blackouts
+        )
+        return Cluster(
+            ceiling=curve(self._ceiling, "the ceiling"),
+            prices=curve(self._prices, "the price"),
+            blackouts=_joined(spans),
+        )
+
+
+def _joined(spans: list[tuple[float, float]]) -> tuple[Blackout, ...]:
+    """Spans in order as blackouts, those that touch as one; one that the clock skips is none."""
+    found: list[Blackout] = []
+    for start, end in spans:
+        if found and start <= found[-1].end:
+            before = found.pop()
+            start, end = before.start, max(before.end, end)
+        if start < end:
+            found.append(Blackout(start=start, end=end))
+    return tuple(found)
+
+
+def _all_day(value: float) -> tuple[Hours, ...]:
+    return (Hours(start="00:00", end="24:00", value=value),)

@@ -1,0 +1,72 @@
+"""A range of days as the page of a backfill shows it: what each would take, and which of them DAG
+runs can begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from include.days.backfill import Backfill, BackfillDay, find_backfill
+from include.days.generations import latest_generation, read_spec
+from include.oncall.catalogue import newest_opening
+from include.state.store import Store
+from planner.cost.constants import MICRO
+from planner.errors import RequestError
+
+TOGETHER = 7
+"""So many days share an application, where the command line computes them, unless it is told
+otherwise."""
+MOST_DAYS = 31
+"""Longer ranges are for the command line: every day of one is planned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillView:
+    """A range, looked at. ``begun``: its days that are missing and that somebody has opened before,
+    where a new DAG run would not go on from what is kept. ``refused``: why no DAG run of the report
+    can compute a single day of it, empty if one can."""
+
+    found: Backfill
+    begun: frozenset[date]
+    refused: str
+
+    @property
+    def to_start(self) -> tuple[BackfillDay, ...]:
+        """The days for which a DAG run is triggered."""
+        missing = (day for day in self.found.days if day.standing == "missing")
+        return () if self.refused else tuple(day for day in missing if day.date not in self.begun)
+
+    @property
+    def start_cpu_s(self) -> float:
+        """What these days take by estimate: each is an application of its own."""
+        return sum(day.cost for day in self.to_start) / MICRO
+
+
+def read_backfill(
+    store: Store, report: str, first: date, last: date, now: datetime
+) -> BackfillView:
+    """Look at a range of days of a report that a DAG has run. Raises :class:`RequestError` for a
+    range that is none, or too long."""
+    if last - first >= timedelta(days=MOST_DAYS):
+        raise RequestError(
+            f"from {first} to {last} are more than {MOST_DAYS} days",
+            hint=f"Look at fewer, or from the command line: forerun backfill {report} {first} "
+            f"{last} --preview",
+        )
+    record = newest_opening(store, report)
+    if record is None or record.opened_by is None:
+        raise RequestError(
+            f"no DAG run has opened a day of {report} that is left",
+            hint="Let the report run once, so that the store knows what it is.",
+        )
+    spec, by = read_spec(store, report, record.spec), record.opened_by
+    found = find_backfill(store.root, spec, first, last, now=now, together=TOGETHER)
+    missing = (day.date for day in found.days if day.standing == "missing")
+    whose = f"the group {by.group}" if by.group else "a larger DAG"
+    return BackfillView(
+        found=found,
+        begun=frozenset(day for day in missing if latest_generation(store, report, day)),
+        refused=f"Its tasks belong to {whose}: compute the range from the command line."
+        if by.group or by.prefix
+        else "",
+    )

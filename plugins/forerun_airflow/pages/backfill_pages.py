@@ -1,0 +1,150 @@
+"""The page on which a range of days of a report is priced, and begun: a DAG run for each day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import Any, Protocol
+
+from fastapi import Depends, Request
+from fastapi import Form as Field
+from starlette.concurrency import run_in_threadpool as in_thread
+from starlette.responses import HTMLResponse, Response
+
+from forerun_airflow.pages.access import Actor, readable_dags
+from forerun_airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
+from forerun_airflow.pages.forms import Form, read_form
+from forerun_airflow.pages.render import render, where_of
+from forerun_policy import PAGE_RUN
+from include.oncall.backfills import MOST_DAYS, BackfillView, read_backfill
+from include.oncall.catalogue import KnownReport
+from include.oncall.night_reader import NightReader
+from include.reports.clock import parse_day
+from include.state.opening import open_store
+from include.state.store import StoreDownError
+from planner.errors import ForerunError
+
+_DAGS = Depends(readable_dags)
+_ACTOR = Depends(Actor)
+_PATIENCE_S = 60.0
+"""Every day of a range is planned, and somebody waits for just that."""
+_WEEK = timedelta(days=7)
+
+
+class FindsReports(Protocol):
+    """Who finds a report that may be seen, and reads the store."""
+
+    @property
+    def reader(self) -> NightReader: ...
+
+    def known(self, report: str, dags: frozenset[str]) -> KnownReport: ...
+
+
+class BackfillPages:
+    """The page of a report's backfill, and what answers its form."""
+
+    def __init__(self, pages: FindsReports, clock: Callable[[], datetime]) -> None:
+        self._pages = pages
+        self._clock = clock
+
+    async def show(
+        self,
+        request: Request,
+        report: str,
+        first: str = "",
+        last: str = "",
+        dags: frozenset[str] = _DAGS,
+        actor: Actor = _ACTOR,
+    ) -> Response:
+        """What a range of days would take; without a range, a form that asks for one."""
+        known, view, why = await in_thread(self._look, report, first, last, dags, actor)
+        return self._page(request, known, actor, view, (first, last), why)
+
+    async def act(
+        self,
+        request: Request,
+        report: str,
+        first: str = Field(""),
+        last: str = Field(""),
+        token: str = Field(""),
+        dags: frozenset[str] = _DAGS,
+        actor: Actor = _ACTOR,
+    ) -> Response:
+        """Trigger a DAG run for each day that is missing, and say which were."""
+        known, view, why = await in_thread(self._look, report, first, last, dags, actor)
+        form, asked = read_form(request, token), (first, last)
+        if view is None:
+            return self._page(request, known, actor, None, asked, why)
+        if form is None or form != self._form(actor, known, view, form.id):
+            why = "That form was not made for you and these days, or they have changed since."
+            return self._page(request, known, actor, view, asked, why, status=403)
+        begun, api = [], AirflowApi(request)
+        for day in view.to_start:
+            name, conf = day.date.isoformat(), {"report_date": day.date.isoformat()}
+            note = f"Forerun: backfill, by {actor.name}"
+            try:
+                run_id = f"{PAGE_RUN}{name}-{form.id}"
+                await api.trigger(known.dag_id, run_id, conf, note)
+            except AirflowRefusedError as error:
+                why = f"{name} and the days after it have no DAG run. {error}"
+                break
+            begun.append(name)
+        return self._page(request, known, actor, view, asked, why, begun=begun)
+
+    def _look(
+        self, report: str, first: str, last: str, dags: frozenset[str], actor: Actor
+    ) -> tuple[KnownReport, BackfillView | None, str]:
+        """A report that the actor may trigger, its range, and why there is none."""
+        known, reader = self._pages.known(report, dags), self._pages.reader
+        actor.require_trigger(known.dag_id)
+        if not first and not last:
+            return known, None, ""
+        now = self._clock()
+        try:
+            days = parse_day(first), parse_day(last)
+            store = open_store(reader.store.root)
+            found = reader.ask(lambda: read_backfill(store, report, *days, now), _PATIENCE_S)
+        except StoreDownError:
+            raise
+        except ForerunError as error:
+            return known, None, str(error)
+        return known, found, ""
+
+    @staticmethod
+    def _form(actor: Actor, known: KnownReport, view: BackfillView, form_id: str) -> Form:
+        """The form that begins these very days."""
+        days = ",".join(day.date.isoformat() for day in view.to_start)
+        return Form(user=actor.id, report=known.name, day=days, generation="backfill", id=form_id)
+
+    def _page(
+        self,
+        request: Request,
+        known: KnownReport,
+        actor: Actor,
+        view: BackfillView | None,
+        asked: tuple[str, str],
+        why: str,
+        *,
+        begun: list[str] | None = None,
+        status: int = 200,
+    ) -> Response:
+        yesterday = self._clock().date() - timedelta(days=1)
+        first, last = asked if any(asked) else _default(yesterday)
+        fresh = Form(user="", report="", day="", generation="").id
+        shown: dict[str, Any] = {
+            "report": known,
+            "view": view,
+            "first": first,
+            "last": last,
+            "most": MOST_DAYS,
+            "store": self._pages.reader.store.root,
+            "token": self._form(actor, known, view, fresh).token(request) if view else "",
+            "refusal": why,
+            "begun": begun,
+        }
+        page = render("backfill.html", where_of(request), **shown)
+        return HTMLResponse(page, status_code=status)
+
+
+def _default(yesterday: date) -> tuple[str, str]:
+    return (yesterday - _WEEK).isoformat(), yesterday.isoformat()

@@ -1,0 +1,33 @@
+"""Gives the runs of a backfill the pool that the report's author has named for them.
+
+Airflow asks its administrator, not the DAG, which pool a task instance takes. One line in
+``airflow_local_settings.py`` puts this answer there:
+
+    from forerun_policy import task_instance_mutation_hook
+
+That file is read before Airflow is ready, by each of its processes: this imports nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+PAGE_RUN = "forerun-backfill-"
+"""How the ids of DAG runs begin that the page of a report's backfill has triggered."""
+_BACKFILL = "backfill"
+"""Airflow's type of the DAG runs of its own backfills; their ids begin with it."""
+
+
+def task_instance_mutation_hook(task_instance: Any, dag_run: Any = None) -> None:
+    """Let a task instance of a backfill take its task's ``backfill_pool``, if it has one.
+
+    Airflow calls this once before it says of which DAG run; the id then tells as much.
+    """
+    pool = getattr(task_instance.task, "backfill_pool", "")
+    if pool and _is_backfill(task_instance.run_id or "", dag_run):
+        task_instance.pool = pool
+
+
+def _is_backfill(run_id: str, dag_run: Any) -> bool:
+    own = run_id.startswith(f"{_BACKFILL}__") if dag_run is None else dag_run.run_type == _BACKFILL
+    return own or run_id.startswith(PAGE_RUN)
