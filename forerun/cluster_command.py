@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,8 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from forerun import console
+from include.days.cluster_reports import reports_of
 from include.days.leases import Leases, read_cluster, say_stop
 from include.machine.wall_clock import utc_now
+from include.reports.clock import parse_day
+from include.state.cluster_report import ClusterReport
 from include.state.expire import store_clock
 from include.state.layout import CLUSTERS_FOLDER
 from include.state.opening import open_store
@@ -41,15 +45,20 @@ def add_to(app: typer.Typer) -> None:
 
 
 def show_command(store: StoreUri, cluster: ClusterName = "", as_json: AsJson = False) -> int:
-    """Show the cores of a cluster: who holds some, who waits and why, and whether it is stopped."""
+    """Show the cores of a cluster: who holds some, who waits and why, which reports name it, and
+    whether it is stopped."""
     opened = open_store(store)
     leases = Leases(opened, read_cluster(opened, cluster_name(opened, cluster)))
     look = leases.overview(store_clock(opened))
     waiting = sorted(look.waiting, key=lambda one: one.ready.laxity(look.now))
+    today = parse_day(look.cluster.day_at(look.now))
+    reports = reports_of(opened, look.cluster.name, today)
     if as_json:
-        console.say_json(_record(look, waiting))
+        console.say_json(_record(look, waiting) | {"reports": _reports(reports, look.now)})
         return 0
     console.output().print(_table(look, waiting))
+    if reports:
+        console.output().print(_reports_table(reports, look.now))
     return 0
 
 
@@ -122,6 +131,33 @@ def _record(look: Look, waiting: list[SlotRequest]) -> dict[str, object]:
             for one in waiting
         ],
     }
+
+
+def _reports(reports: Sequence[ClusterReport], now: float) -> list[dict[str, object]]:
+    """The reports that name the cluster, with the run that each plans next."""
+    found: list[dict[str, object]] = []
+    for one in reports:
+        runs = (run.at for day in one.days for run in day.runs if run.at >= now)
+        following = min(runs, default=None)
+        found.append(
+            {
+                "report": one.report,
+                "owner": one.owner,
+                "cores": one.cores,
+                "newest_day": one.newest,
+                "next_run": shown(following) if following is not None else None,
+            }
+        )
+    return found
+
+
+def _reports_table(reports: Sequence[ClusterReport], now: float) -> Table:
+    table = Table(title="reports that name it")
+    for head in ("report", "owner", "cores", "newest day", "next run"):
+        table.add_column(head, justify="right" if head == "cores" else "left")
+    for one in _reports(reports, now):
+        table.add_row(*(Text(str(value) if value is not None else "") for value in one.values()))
+    return table
 
 
 def _budgets(look: Look) -> list[tuple[str, float, float]]:

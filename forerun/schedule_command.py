@@ -47,7 +47,6 @@ schedule_app = typer.Typer(
 )
 
 _NIGHT = typer.Argument(metavar="NIGHT", help="The night: a .toml, .json or .yaml file.")
-NightFile = Annotated[Path, _NIGHT]
 NightOrNone = Annotated[Path | None, _NIGHT]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page of it.")]
 Svg = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write its picture.")]
@@ -123,10 +122,13 @@ def plan_command(
     "`forerun schedule simulate night.toml`\n\n"
     "`forerun schedule simulate night.toml --late orders=+01:00 --slow stock=1.5`\n\n"
     "`forerun schedule simulate night.toml --failed orders=1 --lost stock=2 --html night.html`\n\n"
-    "`forerun schedule simulate night.toml --surprises 7`",
+    "`forerun schedule simulate --store s3://lake/state --surprises 7`",
 )
 def simulate_command(  # noqa: PLR0913 - the options of the command
-    night: NightFile,
+    night: NightOrNone = None,
+    store: StoreUri = "",
+    day: OfDay = "",
+    cluster: ClusterName = "",
     late: Annotated[
         list[str] | None,
         typer.Option("--late", metavar="NAME=+HH:MM", help="Its source is late by so much."),
@@ -157,7 +159,7 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
 
     Exit code 1 where a deadline is missed.
     """
-    given = read_night(night)
+    given = _given(night, store, day, cluster)
     turnouts = Surprises(
         late=tuple(late or ()),
         slow=tuple(slow or ()),
@@ -188,7 +190,7 @@ cluster_command.add_to(schedule_app)  # after the two that are meant where none 
 def _given(file: Path | None, store: str, day: str, cluster: str) -> Night:
     if (file is None) == (not store):
         raise ScheduleError(
-            "a night is planned from a file or from a store",
+            "a night is given by a file or by a store",
             hint="Give either NIGHT, a .toml, .json or .yaml file, or --store URI.",
         )
     if file is None:

@@ -17,6 +17,7 @@ from statistics import median
 
 from forerun.cluster_command import cluster_name
 from forerun.night_file import Night
+from include.days.cluster_reports import RECENT, reports_of
 from include.days.leases import read_cluster
 from include.days.ledger import read_history
 from include.days.outlook import curves_known
@@ -38,9 +39,6 @@ from planner.schedule.night import NightReport
 from planner.schedule.past_runs import CostFit
 from planner.schedule.step_curve import StepCurve
 
-_RECENT_DAYS = 7
-"""A report whose newest day is older than this is in no night: a weekly one still is."""
-
 _AFTER_DAYS = 3
 """So many days after the last deadline are planned with: what is late has to run at some time."""
 
@@ -56,7 +54,8 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
     specs = found.specs()
     timezone = declared.timezone if declared else _common_timezone(specs)
     day = day or now.astimezone(parse_zone(timezone)).date()
-    planned = [spec for spec in specs if found.add(spec, day)]
+    members = _named(store, declared, specs, day)
+    planned = [spec for spec in members if found.add(spec, day)]
     if not planned:
         reasons = "; ".join(f"{name}: {why}" for name, why in found.left_out.items())
         raise ScheduleError(
@@ -66,6 +65,7 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
         )
     cores = float(sum(spec.policy.cores for spec in planned))
     under = _Shared(declared, timezone, cores, planned)
+    others = sorted({spec.name for spec in specs} - {spec.name for spec in members})
     return Night(
         day=day,
         zone=parse_zone(timezone),
@@ -73,8 +73,23 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
         reports=tuple(found.reports),
         fits=found.fits,
         left_out=found.left_out,
-        remarks=under.remarks(),
+        remarks=(*under.remarks(), *_elsewhere(declared, others)),
     )
+
+
+def _named(
+    store: Store, declared: Declared | None, specs: list[ReportSpec], day: date
+) -> list[ReportSpec]:
+    """The reports that name the cluster; all of them where none has said so, as in a store whose
+    days were opened by a version of Forerun that did not write it down."""
+    known = {one.report for one in reports_of(store, declared.name, day)} if declared else set()
+    return [spec for spec in specs if not known or spec.name in known]
+
+
+def _elsewhere(declared: Declared | None, others: list[str]) -> tuple[str, ...]:
+    if declared is None or not others:
+        return ()
+    return (f"not on cluster {declared.name}, or not for a week: {', '.join(others)}",)
 
 
 def _declared(store: Store, given: str) -> Declared | None:
@@ -128,7 +143,7 @@ class _StoredReports:
 
     def _known(self, spec: ReportSpec, day: date) -> tuple[NightReport, CostFit | None]:
         newest = next(days_of(self.store, spec.name))
-        if parse_day(newest) < day - timedelta(days=_RECENT_DAYS):
+        if parse_day(newest) < day - RECENT:
             raise ScheduleError(f"it has not run since {newest}")
         policy = spec.policy
         if self.most is not None and policy.cores > self.most:

@@ -109,6 +109,14 @@ def usual_batch_s(history: Sequence[LedgerEntry], final: int) -> float | None:
     return median(costs) / MICRO if costs else None
 
 
+def usual_run_s(history: Sequence[LedgerEntry], run: int) -> float:
+    """The wall seconds of an early run on the middle one of the days that had it; 0 for a run that
+    most days of the ledger did without."""
+    days = {(entry.day, entry.generation) for entry in history}
+    took = [entry.wall_s for entry in history if entry.run == run]
+    return median(took) if 2 * len(took) > len(days) else 0.0
+
+
 def final_runs(history: Sequence[LedgerEntry], final: int) -> list[LedgerEntry]:
     """The entries that say what batch would have cost in the price of the run they are about:
     batch is weighted by the final run's price, which only its own entry has."""

@@ -26,6 +26,7 @@
     clusters/<cluster>/stop.json
     clusters/<cluster>/slots.json
     clusters/<cluster>/wanted/<token>.json
+    clusters/<cluster>/reports/<report>.json
     index/savings/<report>.json
 """
 
@@ -309,6 +310,15 @@ class ClusterKeys:
 
     def request(self, token: str) -> str:
         return f"{self.wanted}/{part(token, 'token')}.json"
+
+    @property
+    def reports(self) -> str:
+        """The folder of the reports that name the cluster."""
+        return f"{self.folder}/reports"
+
+    def report(self, report: str) -> str:
+        """Return the key of when a report that names the cluster wants cores."""
+        return f"{self.reports}/{part(report, 'report')}.json"
 
 
 def clock_key(token: str) -> str:

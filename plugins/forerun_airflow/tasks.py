@@ -23,6 +23,7 @@ from forerun_airflow.day import (
 )
 from forerun_airflow.repairing import open_repair, planned_repair
 from forerun_airflow.retries import RepeatableOperator, retries_of
+from forerun_airflow.sharing import say_wanted
 from forerun_airflow.telling import skipping, tell_planned
 from include.reports.cluster import Cluster
 from include.reports.spec import ReportSpec
@@ -86,7 +87,7 @@ class OpenDay(RepeatableOperator):
     A DAG run that is cleared as a whole opens a new generation; clearing only later tasks goes on
     in the one that is open. A dry run opens none: it only says which one it would have been.
     ``group`` names the report group, empty for none. A ``cluster`` is kept in the store as its
-    author has written it.
+    author has written it, with when the report wants cores of it.
     """
 
     ui_color = "#eef3ea"
@@ -120,8 +121,10 @@ class OpenDay(RepeatableOperator):
             dry_run=dry_run,
             runs=runs,
         )
+        retries = retries_of(self, final_task_of(self.task_id, self.spec))
+        if not dry_run:
+            say_wanted(handle, opened, self.cluster, self.group, retries, self.log)
         if is_choosing(handle, opened):
-            retries = retries_of(self, final_task_of(self.task_id, self.spec))
             choose_again(handle, 1, retries, self.log)
         dry = ", a dry run: it is not opened" if dry_run else ""
         self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskD
 from forerun_airflow import choosing, cores, group_dag, progressive_dag, submit, triggers
 from forerun_airflow.submit import SubmitRun
 from forerun_airflow.triggers import CoresTrigger
+from include.days.cluster_reports import reports_of
 from include.days.leases import Leases, say_stop
 from include.reports.cluster import Cluster
 from include.reports.fields import SpecError
@@ -21,6 +22,7 @@ from include.reports.hours import Hours
 from include.state.opening import open_store
 from include.state.records import decode
 from include.state.slots import SlotRequest, Slots, Stop
+from include.state.store import StoreDownError
 from planner.contract.seal import seal
 from tests.airflow.reports import sales_report
 from tests.airflow.test_tasks import DAY, OPENED, PLANNED, built, context
@@ -209,6 +211,18 @@ def test_a_killed_task_gives_its_cores_back(spec, leases, clock, ran):
 def test_opening_a_day_keeps_the_cluster(spec, leases):
     built(spec, "open_day", cluster=TWO).execute(context({}))
     assert leases.cluster() == TWO
+    (report,) = reports_of(leases.store, "night", NOON.date())
+    assert (report.report, report.cores, report.newest) == (spec.name, 2, DAY)
+    built(spec, "open_day").execute(context({}))
+    assert reports_of(leases.store, "night", NOON.date()) == ()
+
+
+def test_a_day_is_opened_where_its_report_cannot_say_what_it_wants(spec, leases, monkeypatch):
+    def fails(*_):
+        raise StoreDownError("no answer")
+
+    monkeypatch.setattr("include.days.cluster_reports.put_wanted", fails)
+    assert built(spec, "open_day", cluster=TWO).execute(context({}))["generation"] == "1"
 
 
 def test_a_ceiling_below_one_run_is_refused_where_the_dag_is_written(spec):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,7 +12,11 @@ from forerun.cli import run
 from include.days.leases import Leases, declare, read_stop
 from include.reports.cluster import Cluster
 from include.reports.hours import Hours
+from include.state.cluster_report import ClusterReport, WantedDay, WantedRun
+from include.state.expire import store_clock
+from include.state.layout import ClusterKeys
 from include.state.opening import open_store
+from include.state.records import encode
 from include.state.slots import SlotRequest
 
 TWO = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=2),))
@@ -54,6 +59,25 @@ def test_a_stop_is_shown_with_its_reason_until_the_cluster_goes_on(at, capsys):
     assert record["waiting"][0]["why"].startswith("ann has stopped the cluster at ")
     assert run(["schedule", "resume", *at]) == 0
     assert not read_stop(open_store(at[1]), "night").stopped
+
+
+def test_the_reports_that_name_it_are_shown_with_their_next_runs(at, tmp_path, capsys):
+    store = open_store(str(tmp_path))
+    now = store_clock(store)
+    runs = tuple(WantedRun(run=i, at=now + d, seconds=9.0) for i, d in ((1, -60), (2, 3600)))
+    today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+    day = WantedDay(day=today, generation="1", latest_start=now, runs=runs)
+    one = ClusterReport(report="stock", owner="team", application="stock", cores=2, days=(day,))
+    store.put(ClusterKeys("night").report("stock"), encode(one))
+    store.put(ClusterKeys("night").report("orders"), b"{")
+    assert run(["schedule", "show", *at, "--json"]) == 0
+    (shown,) = json.loads(capsys.readouterr().out)["reports"]
+    assert (shown["report"], shown["cores"], shown["newest_day"]) == ("stock", 2, today)
+    assert shown["next_run"] > f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S}Z"
+    assert run(["schedule", "show", *at]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "reports that name it" in said
+    assert today in said
 
 
 def test_what_early_runs_have_used_of_a_budget_is_shown(at, tmp_path, capsys):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from forerun.cli import run
+from include.days.cluster_reports import no_wanted, put_wanted
 from include.days.leases import declare
 from include.days.ledger import read_history
 from include.days.prepare import open_generation
@@ -155,7 +156,7 @@ def _spec_gone(past: PastDays) -> None:
 @pytest.mark.parametrize(
     ("harm", "options", "said"),
     [
-        (None, ["night.toml"], "from a file or from a store"),
+        (None, ["night.toml"], "by a file or by a store"),
         (None, ["--day", "tomorrow"], "'tomorrow' is not a date"),
         (None, ["--cluster", "night"], "has named a cluster night"),
         (_two, [], "the store has 2 clusters: day, night"),
@@ -170,7 +171,30 @@ def test_what_cannot_be_planned_says_why(past, capsys, harm, options, said):
     assert said in " ".join(capsys.readouterr().err.split())
 
 
+def test_only_reports_that_name_the_cluster_are_in_its_night(past, capsys):
+    """Of a store whose reports have not said so yet, all are."""
+    declare(past.store, NIGHT)
+    opened_by_dag(past, replace(past.spec, name="elsewhere"))
+    assert "elsewhere" in night_of(past, capsys)["left_out"]
+    put_wanted(past.day_of(MONDAY), "night", no_wanted(past.day_of(MONDAY)))
+    record = night_of(past, capsys)
+    assert [one["name"] for one in record["reports"]] == ["totals"]
+    assert record["left_out"] == {}
+    assert record["remarks"] == ["not on cluster night, or not for a week: elsewhere"]
+
+
+def test_the_night_of_a_store_is_simulated(past, capsys):
+    declare(past.store, replace(NIGHT, blackouts=()))
+    given = ["schedule", "simulate", "--store", past.store.root, "--day", MONDAY.isoformat()]
+    assert run([*given, "--json"]) == 0
+    met = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in met["reports"]] == ["totals"]
+    assert met["missed"] == []
+    assert run([*given, "--late", "totals=+03:00", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["missed"] == ["totals"]
+
+
 @pytest.mark.parametrize("more", [[], ["--day", "2026-03-02", "night.toml"]])
 def test_a_night_is_given_once(more, capsys):
     assert run(["schedule", "plan", *more]) == 2
-    assert "from a store" in capsys.readouterr().err
+    assert " a store" in capsys.readouterr().err

@@ -78,6 +78,10 @@ class PastDays:
     def store(self) -> Store:
         return open_store(str(self.folder / "store"))
 
+    def day_of(self, day: dt.date) -> Day:
+        """The handle of the first generation of a day."""
+        return Day(self.store, self.spec, Generation(self.spec.name, day.isoformat(), "1"))
+
     def deliver(self, day: dt.date, number: int, rows: int) -> None:
         """A file of so many rows arrives."""
         path = self.folder / "in" / day.isoformat() / f"{number}.parquet"

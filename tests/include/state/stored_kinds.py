@@ -6,13 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from include.days.fitted_prices import FittedPrices
-from include.state import given_up, ledger_entry, pointers, records, shadow_day
+from include.state import cluster_report, given_up, ledger_entry, pointers, records, shadow_day
 from include.state.records import decode, encode
 from planner.contract import Plan, decode_plan, encode_plan
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 RECORDS: dict[str, type] = {
     "Claim": records.Claim,
+    "ClusterReport": cluster_report.ClusterReport,
     "Fence": records.Fence,
     "FittedPrices": FittedPrices,
     "GenerationRecord": records.GenerationRecord,
