@@ -34,7 +34,7 @@ from include.state.store import MissingKeyError, Store
 from planner.errors import ContractError, ScheduleError
 from planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from planner.schedule.batch_cost import PartsOfDay
-from planner.schedule.cluster import Blackout, Cluster
+from planner.schedule.cluster import Cluster, joined_blackouts
 from planner.schedule.night import NightReport
 from planner.schedule.past_runs import CostFit
 from planner.schedule.step_curve import StepCurve
@@ -238,28 +238,16 @@ class _Shared:
             return daily_curve(hours, day, days, zone, what)
 
         blackouts = self._declared.blackouts if self._declared else ()
-        spans = sorted(
+        spans = [
             span_on(day + timedelta(days=n), clock_span(b.start, b.end, "the blackout"), zone)
             for n in range(days)
             for b in blackouts
-        )
+        ]
         return Cluster(
             ceiling=curve(self._ceiling, "the ceiling"),
             prices=curve(self._prices, "the price"),
-            blackouts=_joined(spans),
+            blackouts=joined_blackouts(spans),
         )
-
-
-def _joined(spans: list[tuple[float, float]]) -> tuple[Blackout, ...]:
-    """Spans in order as blackouts, those that touch as one; one that the clock skips is none."""
-    found: list[Blackout] = []
-    for start, end in spans:
-        if found and start <= found[-1].end:
-            before = found.pop()
-            start, end = before.start, max(before.end, end)
-        if start < end:
-            found.append(Blackout(start=start, end=end))
-    return tuple(found)
 
 
 def _all_day(value: float) -> tuple[Hours, ...]:

@@ -1,5 +1,8 @@
 """Chooses when the runs of a day are, and again as the day goes on, from what the store knows.
 
+A report of a cluster chooses beside the others (:mod:`include.days.others`), and says then what it
+wants itself.
+
 Three things have to be known: when the rows of past days came (:mod:`include.days.past_arrivals`),
 how long runs take (:mod:`include.days.wall_forecast`), and what the day will look like to the
 planner. Of a day that has not begun that is the newest day that was published; of one that has, its
@@ -9,12 +12,15 @@ own files. If one of them is not known, nothing is chosen, and the report's own 
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from include.days.cluster_reports import put_wanted
 from include.days.handle import Day
 from include.days.ledger import read_history
+from include.days.others import Choice, read_others
 from include.days.outlook import curves_today, prices_until, rows_now
 from include.days.past_arrivals import published_days
 from include.days.prepare import AskedRun, ask_for_run, imagine_generation
@@ -22,8 +28,10 @@ from include.days.run_times import RunTimes, own_times, read_times, store_times
 from include.days.safe_start import AROUND_S, needed_for
 from include.days.wall_forecast import NEWEST, WallForecast, usual_batch_s
 from include.reports.clock import parse_time
+from include.reports.cluster import Cluster
 from include.reports.run_policy import Retries
 from include.sources.statistics import time_points
+from include.state.cluster_report import WantedDay, WantedRun
 from include.state.ledger_entry import LedgerEntry
 from include.state.run_schedule import RunSchedule, ScheduledRun
 from planner.errors import ForerunError
@@ -31,7 +39,10 @@ from planner.request import PlanRequest, TimePoint
 from planner.schedule.arrivals import ArrivalCurve
 from planner.schedule.candidate_times import RestOfDay
 from planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
+from planner.schedule.others import UNSHARED, Others
 from planner.schedule.today import curve_complete
+
+_LOG = logging.getLogger(__name__)
 
 
 class NothingToChooseError(ForerunError):
@@ -43,12 +54,14 @@ class NothingToChooseError(ForerunError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What a decision goes by: slot ``before`` is the next one, it is ``now``, ``complete`` says
-    that all sources are known to be complete. ``retries`` are those of the final run's task."""
+    that all sources are known to be complete. ``retries`` are those of the final run's task;
+    ``cluster`` is what the report's runs share, None for nothing."""
 
     before: int
     now: datetime
     retries: Retries
     complete: bool = False
+    cluster: Cluster | None = None
 
 
 def choose_day(day: Day, asked: Decision) -> RunTimes:
@@ -59,7 +72,13 @@ def choose_day(day: Day, asked: Decision) -> RunTimes:
     """
     choosing = _Choosing(day, asked)
     chosen = choosing.choose()
-    return store_times(day, choosing.schedule(chosen))
+    times = store_times(day, choosing.schedule(chosen))
+    if asked.cluster is not None:
+        try:
+            put_wanted(day, asked.cluster.name, choosing.wanted(chosen))
+        except ForerunError as error:
+            _LOG.warning("others on the cluster do not know of it: %s", error.message)
+    return times
 
 
 class _Choosing:
@@ -81,22 +100,48 @@ class _Choosing:
         self._seconds = seconds
         self._rows = rows_now(day, asked.now)
         self._curves = self._curves_today()
+        self._others: Others | None = None
         self._rest = self._rest_of_day()
 
     def choose(self) -> ChosenTimes:
         slots = self._day.spec.runs
         early = self._rest.early(MOST_CANDIDATES)
         starts = (*self._done_starts(), *early, self._rest.final)
-        points = (*self._done_points(), *map(self._point, early), self._final_point())
+        points = (*self._done_points(), *map(self._point, early), self._crowded_final_point())
         asked = self._ask(points)
         timing = Timing(
             starts=(*starts[:-1], self._rest.expected),
             due=self._rest.due,
             work=self._batch_s,
             seconds=self._seconds,
+            cores=self._rest.cores,
         )
         self._starts, self._points = starts, points
         return choose_times(asked, slots - self._asked.before, timing)
+
+    def wanted(self, chosen: ChosenTimes) -> WantedDay:
+        """What the day wants of its cluster from now on, for others to plan around."""
+        early = zip(chosen.opened[:-1], chosen.work, strict=False)
+        runs = [
+            WantedRun(
+                run=self._asked.before + place,
+                at=self._starts[point - 1],
+                seconds=self._seconds(cost_s),
+            )
+            for place, (point, cost_s) in enumerate(early)
+        ]
+        batches = self._asked.before - 1 + len(chosen.opened)
+        final = WantedRun(
+            run=self._day.spec.runs,
+            at=self._rest.expected,
+            seconds=self._seconds(chosen.work[-1], batches),
+        )
+        return WantedDay(
+            day=self._day.at.day,
+            generation=self._day.at.generation,
+            latest_start=self._rest.latest,
+            runs=(*runs, final),
+        )
 
     def schedule(self, chosen: ChosenTimes) -> RunSchedule:
         """The record of what was chosen: early runs take the next slots, in order."""
@@ -114,14 +159,27 @@ class _Choosing:
             forced=chosen.forced,
             missing_s=chosen.missing,
             complete=self._asked.complete,
-            why=chosen.why,
+            why=f"{chosen.why}{self._beside()}",
         )
+
+    def _beside(self) -> str:
+        """What others had to do with it, for people."""
+        if self._others is None or self._asked.cluster is None:
+            return ""
+        final, seconds = self._rest.expected, self._rest.seconds(1.0, 1)
+        waits = self._others.final_begins(final, seconds) - final
+        said = f"; on cluster {self._asked.cluster.name}, whose crowded hours count as dearer, "
+        said += f"{self._others.planned} runs of others go first"
+        return f"{said}, and one batch would wait {waits:,.0f} s for cores" if waits >= 1 else said
 
     def _scheduled(self, run: int, point: int) -> ScheduledRun:
         known = self._points[point - 1]
-        at = datetime.fromtimestamp(self._starts[point - 1], UTC)
+        at = self._starts[point - 1]
         return ScheduledRun(
-            run=run, at=at.isoformat(), weight=known.weight, arrived=known.by_source
+            run=run,
+            at=datetime.fromtimestamp(at, UTC).isoformat(),
+            weight=self._prices.at(at),  # what is paid, whatever others make of the hour
+            arrived=known.by_source,
         )
 
     # -- what is known ---------------------------------------------------------------------------
@@ -156,15 +214,30 @@ class _Choosing:
         needed = needed_for(self._seconds(self._batch_s), self._asked.retries)
         latest = deadline.timestamp() - max(float(reserve), needed)
         due = deadline.timestamp() - AROUND_S
+        self._prices = prices_until(spec, date_, max(ready, due, self._now))
+        self._others = self._read_others(latest)
         return RestOfDay(
             now=self._now,
             ready=ready,
             latest=latest,
             due=due,
             curves=self._curves,
-            prices=prices_until(spec, date_, max(ready, due, self._now)),
+            prices=self._prices,
             seconds=self._part_seconds,
+            cores=self._others or UNSHARED,
         )
+
+    def _read_others(self, latest: float) -> Others | None:
+        """What others leave of the cluster; None without one, or where that cannot be read: then
+        the report chooses as if alone, and its runs wait for cores as they come."""
+        if self._asked.cluster is None:
+            return None
+        choice = Choice(day=self._day, now=self._now, latest=latest, prices=self._prices)
+        try:
+            return read_others(choice, self._asked.cluster)
+        except ForerunError as error:
+            _LOG.warning("chosen as if the report were alone on its cluster: %s", error.message)
+            return None
 
     def _part_seconds(self, part: float, batches: int) -> float:
         return self._seconds(part * self._batch_s, batches)
@@ -172,11 +245,20 @@ class _Choosing:
     # -- what is asked of the planner ------------------------------------------------------------
 
     def _point(self, at: float) -> TimePoint:
-        return time_points((self._rest.prices.at(at),), (self._rest.arrived(at),))[0]
+        return time_points((self._prices.at(at),), (self._rest.arrived(at),))[0]
 
     def _final_point(self) -> TimePoint:
         whole = dict.fromkeys(self._curves, 1.0)
-        return time_points((self._rest.prices.at(self._rest.final),), (whole,))[0]
+        return time_points((self._prices.at(self._rest.final),), (whole,))[0]
+
+    def _crowded_final_point(self) -> TimePoint:
+        """The final run, at what the hour is worth where others want its cores, too: what is done
+        early takes nothing there. Early runs are where cores are free."""
+        point = self._final_point()
+        if self._others is None:
+            return point
+        added = self._others.added(self._rest.final, self._part_seconds(1.0, 1))
+        return replace(point, weight=point.weight + added)
 
     def _done_starts(self) -> tuple[float, ...]:
         instants = self._before.instants[: self._asked.before - 1]

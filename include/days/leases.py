@@ -204,18 +204,19 @@ class Leases:
         return replace(left, leases=(*others, lease))
 
     def _new(self, held: SlotRequest, at: float, until: float) -> Lease:
-        lease = Lease(token=held.token, name=held.name, cores=held.cores, until=until)
         cluster = self.cluster()
-        if held.final or cluster.budget_of(held.owner) is None:
-            return lease
-        return replace(
-            lease,
-            owner=held.owner,
-            day=cluster.day_at(at),
+        lease = Lease(
+            token=held.token,
+            name=held.name,
+            cores=held.cores,
+            until=until,
             since=at,
             price=cluster.price_at(at),
             run_s=held.run_s,
         )
+        if held.final or cluster.budget_of(held.owner) is None:
+            return lease
+        return replace(lease, owner=held.owner, day=cluster.day_at(at))
 
 
 def declare(store: Store, cluster: Cluster) -> bool:

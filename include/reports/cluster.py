@@ -137,6 +137,28 @@ class Cluster:
         ]
         return max(ends, default=None)
 
+    def ceiling_between(self, start: float, end: float) -> StepCurve:
+        """The ceiling from one instant to another, in seconds of the UNIX epoch."""
+        days, zone = self._days(start, end), parse_zone(self.timezone)
+        what = f"the ceiling of cluster {self.name}"
+        return daily_curve(self.ceiling, days[0], len(days), zone, what).between(start, end)
+
+    def dark_between(self, start: float, end: float) -> list[tuple[float, float]]:
+        """The blackouts that overlap the time between two instants, each with start and end."""
+        zone = parse_zone(self.timezone)
+        spans = (
+            span_on(day, clock_span(one.start, one.end, "the blackout"), zone)
+            for day in self._days(start, end)
+            for one in self.blackouts
+        )
+        return [(first, last) for first, last in spans if first < end and start < last]
+
+    def _days(self, start: float, end: float) -> list[date]:
+        """The days of the clock between two instants, and one on either side."""
+        first = self._local_day(start) - timedelta(days=1)
+        count = (self._local_day(end) - first).days + 2
+        return [first + timedelta(days=number) for number in range(count)]
+
     def _curve(self, hours: tuple[Hours, ...], instant: float, what: str) -> StepCurve:
         # From the day before on: the hours of a day on which clocks change are not all its own.
         first = self._local_day(instant) - timedelta(days=1)

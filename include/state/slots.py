@@ -74,8 +74,9 @@ class SlotRequest:
 class Lease:
     """Cores that are held until the instant ``until``, unless the holder renews it before.
 
-    Of an early run also whose budget pays for it: that of ``owner`` on ``day``. It holds the cores
-    since the instant ``since`` at ``price``, and was forecast to take ``run_s``.
+    It holds the cores since the instant ``since`` at ``price``, and was forecast to take ``run_s``,
+    0 where nothing told. Of an early run also whose budget pays for it: that of ``owner`` on
+    ``day``; both are empty for any other.
     """
 
     token: str

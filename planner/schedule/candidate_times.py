@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from planner.schedule.batch_cost import PartsOfDay
+from planner.schedule.others import UNSHARED, Cores
 from planner.schedule.piecewise import TICK
 from planner.schedule.run_times import thin
 from planner.schedule.single import Feasible, schedule_single
@@ -31,7 +32,7 @@ class RestOfDay:
     ``curves`` are those of the growing sources. The final run may start from ``ready`` on if they
     are complete then, and has to by ``latest`` to be safe; ``due`` is when it has to be done.
     ``seconds`` forecasts the run that does a part of the day's work, from 0 to 1, and merges so
-    many batches.
+    many batches. ``cores`` says when runs can begin where others share them.
     """
 
     now: float
@@ -41,6 +42,7 @@ class RestOfDay:
     curves: Mapping[str, ArrivalCurve]
     prices: StepCurve
     seconds: Callable[[float, int], float]
+    cores: Cores = UNSHARED
 
     def arrived(self, instant: float) -> dict[str, float]:
         """The fraction of each growing source that is there at an instant."""
@@ -67,21 +69,27 @@ class RestOfDay:
 
     @property
     def final(self) -> float:
-        """For when the final run is scheduled: where it is cheapest, the earliest of equals."""
+        """For when the final run is scheduled: where it is cheapest, the earliest of equals, of the
+        times at which cores are free soon enough for the deadline."""
         seconds = self.seconds(1.0, 1)
         begin = max(self.ready, self.now)
         end = min(self.latest, self.prices.end - seconds)
-        times = [begin, *self.prices.breakpoints(begin, max(begin, end))]
+        prices = self.cores.crowded(self.prices)
+        times = [begin, *prices.breakpoints(begin, max(begin, end))]
 
-        def price(at: float) -> float:
-            return self.prices.integral(at, min(at + seconds, self.prices.end))
+        def rank(at: float) -> tuple[float, float, float]:
+            late = self.cores.final_begins(at, seconds) + seconds - self.due
+            price = prices.integral(at, min(at + seconds, prices.end))
+            return round(max(0.0, late), 3), round(price, 6), at
 
-        return min(times, key=lambda at: (round(price(at), 6), at))
+        return min(times, key=rank)
 
     def early(self, most: int) -> tuple[float, ...]:
         """The times at which an early run may start, at most so many, in order of time."""
         final = self.final
-        found = {at for at in self._early_times() if self.now <= at < final - TICK}
+        times = (at for at in self._early_times() if self.now <= at)
+        begins = (self.cores.early_begins(at, self._seconds_of_all(at)) for at in times)
+        found = {at for at in begins if at < final - TICK}
         some = sorted(at for at in found if self.mean_arrived(at) > 0)
         return tuple(thin(some, most))
 
@@ -96,13 +104,22 @@ class RestOfDay:
         for at in self.prices.breakpoints(self.now, self.ready):
             yield at
             # The last start from which all that is there is done before the price changes.
-            yield at - self.seconds(self.mean_arrived(at), 1)
+            yield from self._done_by(at, self._seconds_of_all(at))
         batches = schedule_single(PartsOfDay(self.seconds, _WHOLE), arrivals, self.due)
         if isinstance(batches, Feasible):
             yield from (batch.start for batch in batches.batches)
         # What is there shortly before the final run is the last that can be taken off it.
-        yield self.ready - self.seconds(1.0, 1)
-        yield self.ready - self.seconds(0.5, 1)
+        yield from self._done_by(self.ready, self.seconds(1.0, 1))
+        yield from self._done_by(self.ready, self.seconds(0.5, 1))
+
+    def _done_by(self, end: float, seconds: float) -> Iterator[float]:
+        start = self.cores.early_by(end, seconds)
+        if start is not None:
+            yield start
+
+    def _seconds_of_all(self, at: float) -> float:
+        """What a run takes over all that is there at an instant."""
+        return self.seconds(self.mean_arrived(at), 1)
 
     def _arrivals(self) -> ArrivalCurve:
         """The fraction of the day as one curve of rows, complete when the final run may start."""

@@ -24,6 +24,7 @@ from planner import api
 from planner.cost.constants import MICRO
 from planner.materialize.candidate import Candidate
 from planner.request import PlanRequest
+from planner.schedule.others import UNSHARED, Cores
 
 ALONE = 2
 """So many sets of a single early run are planned; of more, which take longer to plan, one of each
@@ -45,12 +46,24 @@ class RunSecondsForecast(Protocol):
 class Timing:
     """When the runs would be, in instants. ``starts`` has one for each time point of the request;
     ``due``: when the final run has to be done; ``work``: estimated CPU seconds of the day as one
-    batch, by which sets are judged before they are planned; ``seconds`` forecasts runs."""
+    batch, by which sets are judged before they are planned; ``seconds`` forecasts runs, ``cores``
+    when they can begin."""
 
     starts: tuple[float, ...]
     due: float
     work: float
     seconds: RunSecondsForecast
+    cores: Cores = UNSHARED
+
+    def early_end(self, run: int, cost_s: float) -> float:
+        """When the early run at a time point ends."""
+        seconds = self.seconds(cost_s)
+        return self.cores.early_begins(self.starts[run - 1], seconds) + seconds
+
+    def final_end(self, cost_s: float, batches: int) -> float:
+        """When the final run ends."""
+        seconds = self.seconds(cost_s, batches)
+        return self.cores.final_begins(self.starts[-1], seconds) + seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +71,15 @@ class ChosenTimes:
     """``opened``: the time points of the runs, by number from 1, the final one last. ``forced``:
     the early runs are there for the deadline, whatever they cost. ``missing``: seconds by which it
     is forecast to be missed all the same. ``cost`` and ``batch`` are weighted, in CPU seconds;
-    ``why`` is a sentence for people. ``planned``: how many sets were planned."""
+    ``work`` has those of each run, as they are. ``why`` is a sentence for people. ``planned``: how
+    many sets were planned."""
 
     opened: tuple[int, ...]
     forced: bool
     missing: float
     cost: float
     batch: float
+    work: tuple[float, ...]
     why: str
     planned: int
 
@@ -166,7 +181,7 @@ class _Choice:
         arrived = self._base_arrived
         for run, following in pairwise((*early, self._last)):
             share = max(0.0, self._request.points[run - 1].arrived - arrived)
-            end = timing.starts[run - 1] + timing.seconds(share * timing.work)
+            end = timing.early_end(run, share * timing.work)
             if share <= 0 or end > timing.starts[following - 1]:
                 return False
             arrived = self._request.points[run - 1].arrived
@@ -178,7 +193,7 @@ class _Choice:
             return False
         costs = zip(pairwise(one.opened), one.by_run, strict=False)
         return any(
-            timing.starts[run - 1] + timing.seconds(cost / MICRO) > timing.starts[following - 1]
+            timing.early_end(run, cost / MICRO) > timing.starts[following - 1]
             for (run, following), cost in costs
         )
 
@@ -188,8 +203,7 @@ class _Choice:
         if timing is None:
             return 0.0
         batches = len(self._request.committed) + len(one.opened)
-        end = timing.starts[-1] + timing.seconds(one.by_run[-1] / MICRO, batches)
-        return max(0.0, end - timing.due)
+        return max(0.0, timing.final_end(one.by_run[-1] / MICRO, batches) - timing.due)
 
     def _is_timely(self, one: Candidate) -> bool:
         return not self._overlaps(one) and not self._missing(one)
@@ -206,6 +220,7 @@ class _Choice:
             missing=missing,
             cost=best.total / MICRO,
             batch=batch.total / MICRO,
+            work=tuple(cost / MICRO for cost in best.by_run),
             why=_why(best, batch, missing, self._missing(batch), forced=forced),
             planned=planned,
         )

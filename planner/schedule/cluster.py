@@ -20,6 +20,19 @@ class Blackout:
     end: float
 
 
+def joined_blackouts(spans: Iterable[tuple[float, float]]) -> tuple[Blackout, ...]:
+    """Spans as blackouts in order, those that touch as one; one that is empty, as where the clock
+    skips an hour, is none."""
+    found: list[Blackout] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1].end:
+            before = found.pop()
+            start, end = before.start, max(before.end, end)
+        if start < end:
+            found.append(Blackout(start=start, end=end))
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """``ceiling``: cores that may be busy; ``prices``: what a core costs for a second, relatively.
@@ -100,6 +113,18 @@ class FreeCores:
             f"{cores:g} cores are free for {seconds:,.0f} s at no time before the end of the night",
             hint="Give the ceiling for longer, or raise it.",
         )
+
+    def latest(self, end: float, seconds: float, cores: float) -> float | None:
+        """The latest start from which so many cores are free for so long, until ``end`` at most;
+        None if there is none."""
+        place = bisect_right(self._times, end - TICK) - 1
+        while place >= 0:
+            if self._free[place] < cores - TICK:
+                end = self._times[place]
+            elif self._times[place] <= end - seconds + TICK:
+                return end - seconds
+            place -= 1
+        return None
 
     def take(self, start: float, seconds: float, cores: float) -> None:
         """Use cores; giving them back is taking less than 0."""

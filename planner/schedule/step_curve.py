@@ -87,6 +87,11 @@ class StepCurve:
         inside = Piece(max(piece.start, self.start), min(piece.end, self.end), piece.value)
         return StepCurve([*cut, inside], self.what) if inside.start < inside.end else self
 
+    def between(self, start: float, end: float) -> StepCurve:
+        """The part of the curve between two instants, which it covers."""
+        pieces = (Piece(max(p.start, start), min(p.end, end), p.value) for p in self.pieces)
+        return StepCurve((p for p in pieces if p.start < p.end), self.what)
+
     def plus(self, other: StepCurve) -> StepCurve:
         """The sum of two curves over the instants of this one, which ``other`` must cover."""
         edges = sorted({*self.starts, *other.breakpoints(self.start, self.end), self.end})

@@ -101,7 +101,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
         task_id=OPEN_DAY, spec=spec, cluster=cluster, trigger_rule=TriggerRule.ALL_SUCCESS
     )
     refuse_defaults(opened)
-    waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll)
+    waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll, cluster=cluster)
     submitting = partial(
         SubmitRun,
         task_id="run",

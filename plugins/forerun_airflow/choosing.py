@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from forerun_airflow.day import OpenedDay, utc_now
 from forerun_airflow.triggers import SlotTrigger
+from include.reports.cluster import Cluster
 from include.reports.run_policy import Retries
 from include.reports.spec import encode_report
 from planner.errors import ForerunError
@@ -38,13 +39,22 @@ def times_of(day: Day, opened: OpenedDay) -> RunTimes:
 
 
 def choose_again(
-    day: Day, before: int, retries: Retries, log: logging.Logger, *, complete: bool = False
+    day: Day,
+    before: int,
+    retries: Retries,
+    log: logging.Logger,
+    *,
+    complete: bool = False,
+    cluster: Cluster | None = None,
 ) -> RunTimes:
-    """Choose the times from slot ``before`` on, by what is known now; else those that held."""
+    """Choose the times from slot ``before`` on, by what is known now; else those that held. Of a
+    report of a ``cluster`` beside the others."""
     from include.days.choosing import Decision, choose_day
     from include.days.run_times import read_times
 
-    asked = Decision(before=before, now=utc_now(), retries=retries, complete=complete)
+    asked = Decision(
+        before=before, now=utc_now(), retries=retries, complete=complete, cluster=cluster
+    )
     try:
         times = choose_day(day, asked)
     except ForerunError as error:

@@ -125,7 +125,7 @@ class OpenDay(RepeatableOperator):
         if not dry_run:
             say_wanted(handle, opened, self.cluster, self.group, retries, self.log)
         if is_choosing(handle, opened):
-            choose_again(handle, 1, retries, self.log)
+            choose_again(handle, 1, retries, self.log, cluster=self.cluster)
         dry = ", a dry run: it is not opened" if dry_run else ""
         self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)
         return as_xcom(opened)

@@ -24,6 +24,7 @@ from forerun_airflow.starting import has_trigger, starts_early, until_start
 from forerun_airflow.telling import skipping
 from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
 from include.days.instructions import Instruction, Told, next_instruction, read_told
+from include.reports.cluster import Cluster
 from include.reports.spec import ReportSpec, encode_report
 from include.state.store import StoreDownError
 
@@ -40,9 +41,9 @@ class WaitForRun(RepeatableOperator):
     """Ends when run ``run`` may start; skips a run that is not wanted.
 
     Returns what is still missing (pairs of a source and a sentence): empty but for a final run that
-    the report lets go on incomplete. ``final_task`` is the one that submits the final run. Every
-    resume looks at the clock and the sources again and defers again if it was woken too early
-    (apache/airflow#65248).
+    the report lets go on incomplete. ``final_task`` is the one that submits the final run, and
+    ``cluster`` what its runs share where their times are chosen. Every resume looks at the clock
+    and the sources again and defers again if it was woken too early (apache/airflow#65248).
     """
 
     ui_color = "#e8eef7"
@@ -55,10 +56,12 @@ class WaitForRun(RepeatableOperator):
         day_task: str,
         final_task: str,
         poll: float = 30.0,
+        cluster: Cluster | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.final_task = final_task
+        self.cluster = cluster
         self.spec = spec
         self.run = run
         self.day_task = day_task
@@ -130,7 +133,9 @@ class WaitForRun(RepeatableOperator):
         complete = watches and is_complete(day)
         if not final and (now >= at or complete):
             retries = retries_of(self, self.final_task)
-            times = choose_again(day, self.run, retries, self.log, complete=complete)
+            times = choose_again(
+                day, self.run, retries, self.log, complete=complete, cluster=self.cluster
+            )
             self._skip_early(opened, told, now, times)
             at, watches = self._chosen_start(opened, times), watches and not complete
             if at - now < SOON:

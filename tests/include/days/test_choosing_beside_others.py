@@ -1,0 +1,200 @@
+"""Reports of one cluster choose their times one at a time, each beside what others have said."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from include.days.choosing import Decision, choose_day
+from include.days.cluster_reports import put_wanted, reports_of
+from include.days.handle import Day
+from include.days.leases import Leases, declare, say_stop
+from include.days.prepare import open_generation
+from include.days.run_times import read_times
+from include.reports.cluster import Blackout, Cluster
+from include.reports.hours import Hours
+from include.reports.run_policy import Retries
+from include.state.cluster_report import ClusterReport, WantedDay, WantedRun
+from include.state.layout import ClusterKeys, Generation, history_key, pointer_key
+from include.state.ledger_entry import LedgerEntry
+from include.state.pointers import Pointer
+from include.state.records import decode, encode
+from include.state.slots import Lease, SlotRequest, Slots, Stop
+from planner.contract.seal import seal
+from tests.include.days.past_days import MONDAY, PastDays, ago, at, opened, past_days
+
+ONCE = Retries(count=0, pauses_s=0.0)
+ALWAYS = (Hours(start="00:00", end="24:00", value=1.0),)
+ONE = Cluster(name="night", ceiling=ALWAYS, timezone="Europe/Berlin")
+
+
+@pytest.fixture
+def past(tmp_path) -> PastDays:
+    """A batch takes 600 s; cores are cheap from 6 to 18."""
+    return past_days(tmp_path)
+
+
+def another(past: PastDays, name: str) -> Day:
+    """A report with the same past, on that Monday."""
+    for back in (3, 2, 1):
+        for key, kind, own in (
+            (history_key(Generation("totals", f"{ago(back)}", "1"), 4), LedgerEntry,
+             history_key(Generation(name, f"{ago(back)}", "1"), 4)),
+            (pointer_key("totals", f"{ago(back)}"), Pointer, pointer_key(name, f"{ago(back)}")),
+        ):  # fmt: skip
+            found = decode(kind, past.store.get(key), key)
+            past.store.put(own, encode(replace(found, report=name)))
+    spec = replace(past.spec, name=name)
+    return open_generation(past.store.root, spec, MONDAY, trigger="t", now=at(0))
+
+
+def choose(day: Day, cluster: Cluster | None = ONE, hours: float = 0.0, before: int = 1):
+    asked = Decision(before=before, now=at(hours), retries=ONCE, cluster=cluster)
+    return choose_day(day, asked)
+
+
+def wanted(day: Day) -> tuple[WantedRun, ...]:
+    """What a day has said that it wants."""
+    found = {one.report: one.days for one in reports_of(day.store, "night", MONDAY)}
+    return found[day.at.report][-1].runs
+
+
+def overlap(*days: Day) -> bool:
+    """Whether two runs of different days would be at the same time."""
+    spans = sorted((run.at, run.at + run.seconds) for day in days for run in wanted(day))
+    return any(end > start + 1e-3 for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+def other(past: PastDays, *runs: tuple[float, float], latest: float = 12.0, cores: int = 1):
+    """A report of which only its wishes are known: runs at hours, for so many seconds."""
+    day = WantedDay(
+        day=MONDAY.isoformat(), generation="1", latest_start=at(latest).timestamp(),
+        runs=tuple(
+            WantedRun(run=number, at=at(hour).timestamp(), seconds=seconds)
+            for number, (hour, seconds) in enumerate(runs, 1)
+        ),
+    )  # fmt: skip
+    found = ClusterReport(report="x", owner="y", application="x", cores=cores, days=(day,))
+    past.store.put(ClusterKeys("night").report("x"), encode(found))
+
+
+def hours_of(times) -> list[float | None]:
+    return [start and (start - at(0)).total_seconds() / 3600 for start in times.starts]
+
+
+def test_three_that_would_choose_the_same_hour_decide_one_after_another(past):
+    days = [opened(past), another(past, "b"), another(past, "a")]
+    alone = hours_of(choose(days[0], None))
+    assert [hours_of(choose(day, None)) for day in days[1:]] == [alone, alone]
+    for _ in range(3):  # in the worst order: each time one more has all before it settled
+        for day in days:
+            choose(day)
+    assert not overlap(*days)
+    assert hours_of(read_times(days[2])) == alone  # the first in the order has what it wants
+    for day in days[:2]:
+        assert hours_of(read_times(day)) != alone
+        assert "on cluster night" in read_times(day).schedule.why
+    settled = [read_times(day).starts for day in days]
+    for day in days:
+        choose(day)
+    assert [read_times(day).starts for day in days] == settled
+
+
+def test_with_a_stale_view_nobody_moves_who_need_not(past, monkeypatch):
+    """Two decide at once and see nothing of one another; then each knows what the other has
+    said before, not what it says now: only the second in the order moves, and once."""
+    days = [opened(past), another(past, "a")]
+    monkeypatch.setattr("include.days.others.reports_of", lambda *_: ())
+    first = [choose(day).starts for day in days]
+    assert first[0] == first[1]
+    for _ in range(2):
+        said = reports_of(past.store, "night", MONDAY)
+        monkeypatch.setattr("include.days.others.reports_of", lambda *_, said=said: said)
+        again = [choose(day).starts for day in days]
+        assert again[1] == first[1]
+        assert again[0] != first[0]
+    assert not overlap(*days)
+
+
+def test_what_is_paid_is_written_down_and_not_what_a_crowd_makes_of_it(past):
+    other(past, *((hour, 1800.0) for hour in range(24)), latest=1.0)
+    times = choose(opened(past))
+    assert len(times.schedule.runs) > 1
+    for one in times.schedule.runs:
+        hour = hours_of(times)[one.run - 1]
+        assert one.weight == (0.2 if 6 <= hour < 18 else 0.8 if 18 <= hour < 24 else 1.0)
+
+
+def test_where_others_leave_no_time_for_batch_the_final_run_is_made_shorter(past):
+    """Due at two; from five past midnight on a more urgent report has the only core."""
+    past.spec = replace(past.spec, policy=replace(past.spec.policy, prices=ALWAYS))
+    day = opened(past)
+    assert hours_of(choose(day)) == [None, None, None, 24]
+    other(past, (24 + 5 / 60, 7200.0))
+    times = choose(day)
+    assert [start for start in times.starts[:-1] if start is not None]
+    assert times.schedule.missing_s == 0
+    assert "one batch would miss the deadline" in times.schedule.why
+    assert "one batch would wait 7,500 s for cores" in times.schedule.why
+    assert wanted(day)[-1].seconds < 300
+    other(past, (24 + 5 / 60, 7200.0), latest=30.0)  # one that can wait itself is no reason
+    assert hours_of(choose(day)) == [None, None, None, 24]
+
+
+def test_a_blackout_and_a_stop_and_who_holds_cores_leave_no_early_run(past):
+    day = opened(past)
+    dark = replace(ONE, blackouts=(Blackout(start="06:00", end="20:00"),))
+    declare(past.store, dark)
+    assert all(not 6 <= hour < 20 for hour in hours_of(choose(day, dark)) if hour is not None)
+    declare(past.store, ONE)
+    say_stop(past.store, "night", Stop(stopped=True, by="ann", at="noon", why="full"))
+    past.deliver(MONDAY, 0, 340)
+    early = [hour for hour in hours_of(choose(day, hours=17.5))[:-1] if hour is not None]
+    assert all(hour >= 18.5 for hour in early)
+    say_stop(past.store, "night", Stop(stopped=False, by="ann", at="noon", why=""))
+    assert 17 < hours_of(choose(day, hours=17.2))[0] < 18
+    long = SlotRequest(
+        token="t", report="long", owner="y", day="2026-03-02", run=1, final=False, cores=1,
+        latest_start=None, seconds=3600.0, lease_s=300.0, run_s=3600.0,
+    )  # fmt: skip
+    assert Leases(past.store, ONE).take(long) == ""
+    early = [hour for hour in hours_of(choose(day, hours=17.2))[:-1] if hour is not None]
+    assert all(hour > 18 for hour in early)
+
+
+@pytest.mark.parametrize("data", [b"{", b'{"record": "ClusterReport", "record_version": 3}'])
+def test_what_others_have_written_badly_stops_nobody(past, caplog, data):
+    day = opened(past)
+    alone = hours_of(choose(day, None))
+    past.store.put(ClusterKeys("night").report("x"), data)
+    assert hours_of(choose(day)) == alone
+    assert "passed over" in caplog.text
+
+
+def test_leases_of_a_newer_version_let_it_choose_as_if_alone(past, caplog):
+    day = opened(past)
+    alone = hours_of(choose(day, None))
+    other(past, *((hour, 3600.0) for hour in range(24)), latest=1.0)
+    past.store.put(ClusterKeys("night").slots, seal({"record": "Slots", "record_version": 3}))
+    assert hours_of(choose(day)) == alone
+    assert "as if the report were alone" in caplog.text
+
+
+def test_a_run_that_waits_or_has_its_cores_is_counted_once(past):
+    """Not as a wish, too: it began late, and ends late."""
+    day = opened(past)
+    other(past, (0.0, 3600.0))
+    lease = Lease(
+        token="t", name=f"x {MONDAY} run 1", cores=1, until=9e9, since=0.0, run_s=0.0
+    )  # overdue: it ends soon  # fmt: skip
+    past.store.put(ClusterKeys("night").slots, encode(Slots(leases=(lease,))))
+    choose(day)
+    assert put_wanted(day, "night", replace(day_of(day), runs=()))
+    assert "0 runs of others go first" in choose(day).schedule.why
+
+
+def day_of(day: Day) -> WantedDay:
+    found = {one.report: one.days for one in reports_of(day.store, "night", MONDAY)}
+    return found[day.at.report][-1]
