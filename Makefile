@@ -132,6 +132,7 @@ bench-wrong: setup ## days planned with wrong estimates, by all methods and each
 
 bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simulated: docs/schedule.md
 	.venv/bin/python -m tests.benchmarks.schedule
+	.venv/bin/python -m tests.benchmarks.deciding
 
 bench-choosing: setup ## times chosen among a dozen, against all subsets, and how long planning takes: docs/schedule.md
 	.venv/bin/python -m tests.benchmarks.choosing

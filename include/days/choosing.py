@@ -40,6 +40,7 @@ from planner.schedule.arrivals import ArrivalCurve
 from planner.schedule.candidate_times import RestOfDay
 from planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
 from planner.schedule.others import UNSHARED, Others
+from planner.schedule.step_curve import StepCurve
 from planner.schedule.today import curve_complete
 
 _LOG = logging.getLogger(__name__)
@@ -107,7 +108,7 @@ class _Choosing:
         slots = self._day.spec.runs
         early = self._rest.early(MOST_CANDIDATES)
         starts = (*self._done_starts(), *early, self._rest.final)
-        points = (*self._done_points(), *map(self._point, early), self._crowded_final_point())
+        points = (*self._done_points(), *map(self._point, early), self._final_point())
         asked = self._ask(points)
         timing = Timing(
             starts=(*starts[:-1], self._rest.expected),
@@ -121,21 +122,20 @@ class _Choosing:
 
     def wanted(self, chosen: ChosenTimes) -> WantedDay:
         """What the day wants of its cluster from now on, for others to plan around."""
-        early = zip(chosen.opened[:-1], chosen.work, strict=False)
         runs = [
             WantedRun(
                 run=self._asked.before + place,
                 at=self._starts[point - 1],
                 seconds=self._seconds(cost_s),
             )
-            for place, (point, cost_s) in enumerate(early)
+            for place, (point, cost_s) in enumerate(
+                zip(chosen.opened[:-1], chosen.work, strict=False)
+            )
         ]
         batches = self._asked.before - 1 + len(chosen.opened)
-        final = WantedRun(
-            run=self._day.spec.runs,
-            at=self._rest.expected,
-            seconds=self._seconds(chosen.work[-1], batches),
-        )
+        seconds = self._seconds(chosen.work[-1], batches)
+        at = self._rest.cores.final_begins(self._rest.expected, seconds)
+        final = WantedRun(run=self._day.spec.runs, at=at, seconds=seconds)
         return WantedDay(
             day=self._day.at.day,
             generation=self._day.at.generation,
@@ -168,18 +168,15 @@ class _Choosing:
             return ""
         final, seconds = self._rest.expected, self._rest.seconds(1.0, 1)
         waits = self._others.final_begins(final, seconds) - final
-        said = f"; on cluster {self._asked.cluster.name}, whose crowded hours count as dearer, "
-        said += f"{self._others.planned} runs of others go first"
+        name, first = self._asked.cluster.name, self._others.planned
+        said = f"; on cluster {name} {first} runs of others go first"
         return f"{said}, and one batch would wait {waits:,.0f} s for cores" if waits >= 1 else said
 
     def _scheduled(self, run: int, point: int) -> ScheduledRun:
         known = self._points[point - 1]
-        at = self._starts[point - 1]
+        at = datetime.fromtimestamp(self._starts[point - 1], UTC)
         return ScheduledRun(
-            run=run,
-            at=datetime.fromtimestamp(at, UTC).isoformat(),
-            weight=self._prices.at(at),  # what is paid, whatever others make of the hour
-            arrived=known.by_source,
+            run=run, at=at.isoformat(), weight=known.weight, arrived=known.by_source
         )
 
     # -- what is known ---------------------------------------------------------------------------
@@ -214,25 +211,25 @@ class _Choosing:
         needed = needed_for(self._seconds(self._batch_s), self._asked.retries)
         latest = deadline.timestamp() - max(float(reserve), needed)
         due = deadline.timestamp() - AROUND_S
-        self._prices = prices_until(spec, date_, max(ready, due, self._now))
-        self._others = self._read_others(latest)
+        prices = prices_until(spec, date_, max(ready, due, self._now))
+        self._others = self._read_others(latest, prices)
         return RestOfDay(
             now=self._now,
             ready=ready,
             latest=latest,
             due=due,
             curves=self._curves,
-            prices=self._prices,
+            prices=prices,
             seconds=self._part_seconds,
             cores=self._others or UNSHARED,
         )
 
-    def _read_others(self, latest: float) -> Others | None:
+    def _read_others(self, latest: float, prices: StepCurve) -> Others | None:
         """What others leave of the cluster; None without one, or where that cannot be read: then
         the report chooses as if alone, and its runs wait for cores as they come."""
         if self._asked.cluster is None:
             return None
-        choice = Choice(day=self._day, now=self._now, latest=latest, prices=self._prices)
+        choice = Choice(day=self._day, now=self._now, latest=latest, prices=prices)
         try:
             return read_others(choice, self._asked.cluster)
         except ForerunError as error:
@@ -245,20 +242,11 @@ class _Choosing:
     # -- what is asked of the planner ------------------------------------------------------------
 
     def _point(self, at: float) -> TimePoint:
-        return time_points((self._prices.at(at),), (self._rest.arrived(at),))[0]
+        return time_points((self._rest.prices.at(at),), (self._rest.arrived(at),))[0]
 
     def _final_point(self) -> TimePoint:
         whole = dict.fromkeys(self._curves, 1.0)
-        return time_points((self._prices.at(self._rest.final),), (whole,))[0]
-
-    def _crowded_final_point(self) -> TimePoint:
-        """The final run, at what the hour is worth where others want its cores, too: what is done
-        early takes nothing there. Early runs are where cores are free."""
-        point = self._final_point()
-        if self._others is None:
-            return point
-        added = self._others.added(self._rest.final, self._part_seconds(1.0, 1))
-        return replace(point, weight=point.weight + added)
+        return time_points((self._rest.prices.at(self._rest.final),), (whole,))[0]
 
     def _done_starts(self) -> tuple[float, ...]:
         instants = self._before.instants[: self._asked.before - 1]

@@ -70,17 +70,20 @@ class RestOfDay:
     @property
     def final(self) -> float:
         """For when the final run is scheduled: where it is cheapest, the earliest of equals, of the
-        times at which cores are free soon enough for the deadline."""
+        times at which it gets its cores early enough to be safe. It is not put off for a crowd: who
+        waits for cores has its turn, and who comes later has not."""
         seconds = self.seconds(1.0, 1)
         begin = max(self.ready, self.now)
         end = min(self.latest, self.prices.end - seconds)
-        prices = self.cores.crowded(self.prices)
-        times = [begin, *prices.breakpoints(begin, max(begin, end))]
+        times = [begin, *self.prices.breakpoints(begin, max(begin, end))]
 
-        def rank(at: float) -> tuple[float, float, float]:
-            late = self.cores.final_begins(at, seconds) + seconds - self.due
-            price = prices.integral(at, min(at + seconds, prices.end))
-            return round(max(0.0, late), 3), round(price, 6), at
+        def rank(at: float) -> tuple[float, float, float, float]:
+            begins = self.cores.final_begins(at, seconds)
+            late, unsafe = begins + seconds - self.due, begins - self.latest
+            price = self.prices.integral(
+                min(begins, self.prices.end), min(begins + seconds, self.prices.end)
+            )
+            return round(max(0.0, late), 3), round(max(0.0, unsafe), 3), round(price, 6), at
 
         return min(times, key=rank)
 
@@ -88,8 +91,8 @@ class RestOfDay:
         """The times at which an early run may start, at most so many, in order of time."""
         final = self.final
         times = (at for at in self._early_times() if self.now <= at)
-        begins = (self.cores.early_begins(at, self._seconds_of_all(at)) for at in times)
-        found = {at for at in begins if at < final - TICK}
+        opens = (self.cores.opens(at, self._seconds_of_all(at)) for at in times)
+        found = {at for at in opens if at < final - TICK}
         some = sorted(at for at in found if self.mean_arrived(at) > 0)
         return tuple(thin(some, most))
 
@@ -104,18 +107,13 @@ class RestOfDay:
         for at in self.prices.breakpoints(self.now, self.ready):
             yield at
             # The last start from which all that is there is done before the price changes.
-            yield from self._done_by(at, self._seconds_of_all(at))
+            yield self.cores.early_by(at, self._seconds_of_all(at))
         batches = schedule_single(PartsOfDay(self.seconds, _WHOLE), arrivals, self.due)
         if isinstance(batches, Feasible):
             yield from (batch.start for batch in batches.batches)
         # What is there shortly before the final run is the last that can be taken off it.
-        yield from self._done_by(self.ready, self.seconds(1.0, 1))
-        yield from self._done_by(self.ready, self.seconds(0.5, 1))
-
-    def _done_by(self, end: float, seconds: float) -> Iterator[float]:
-        start = self.cores.early_by(end, seconds)
-        if start is not None:
-            yield start
+        yield self.cores.early_by(self.ready, self.seconds(1.0, 1))
+        yield self.cores.early_by(self.ready, self.seconds(0.5, 1))
 
     def _seconds_of_all(self, at: float) -> float:
         """What a run takes over all that is there at an instant."""

@@ -58,7 +58,7 @@ class Timing:
     def early_end(self, run: int, cost_s: float) -> float:
         """When the early run at a time point ends."""
         seconds = self.seconds(cost_s)
-        return self.cores.early_begins(self.starts[run - 1], seconds) + seconds
+        return self.cores.opens(self.starts[run - 1], seconds) + seconds
 
     def final_end(self, cost_s: float, batches: int) -> float:
         """When the final run ends."""

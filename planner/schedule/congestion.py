@@ -9,12 +9,11 @@ in the rounds before: what is asked for again and again becomes so dear that all
 from __future__ import annotations
 
 import math
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from planner.schedule.cluster import Cluster
 from planner.schedule.night import ReportPlan
 from planner.schedule.piecewise import TICK
-from planner.schedule.step_curve import Piece, StepCurve
 
 CELL_S = 300.0
 """The grid on which cores are counted."""
@@ -40,12 +39,8 @@ class Congestion:
     def add(self, plan: ReportPlan, sign: float = 1.0) -> None:
         """Count a plan's cores, or, with -1, no longer."""
         for run in plan.runs:
-            self.take(run.start, run.end, sign * plan.report.cores)
-
-    def take(self, start: float, end: float, cores: float) -> None:
-        """Count cores from one instant to another."""
-        for cell, seconds in self._cells(start, end):
-            self._planned[cell] += cores * seconds / CELL_S
+            for cell, seconds in self._cells(run.start, run.end):
+                self._planned[cell] += sign * plan.report.cores * seconds / CELL_S
 
     def is_over(self, plan: ReportPlan) -> bool:
         """Whether a run of the plan lies where more is planned than the ceiling."""
@@ -99,19 +94,6 @@ class CongestedTariff:
     def integral(self, start: float, end: float) -> float:
         """What a core pays from one instant to another."""
         return self._prices.integral(start, end) + CELL_S * (self._up_to(end) - self._up_to(start))
-
-    def curve(self) -> StepCurve:
-        """The same as a curve, whose value changes where the price or what is added does."""
-        last = len(self._added)
-        moves = (i for i in range(1, last) if self._added[i] != self._added[i - 1])
-        edges = {*self._prices.starts, *(self._origin + i * CELL_S for i in moves)}
-        ordered = [*sorted(edges), self._prices.end]
-
-        def value(at: float) -> float:
-            return self._prices.at(at) + self._added[int((at - self._origin + TICK) / CELL_S)]
-
-        pieces = (Piece(a, b, value(a)) for a, b in pairwise(ordered))
-        return StepCurve(pieces, self._prices.what)
 
     def _up_to(self, instant: float) -> float:
         cells = (instant - self._origin) / CELL_S

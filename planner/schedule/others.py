@@ -4,8 +4,11 @@ Reports decide one at a time, each for itself. All of them keep one order: the r
 run has to begin first goes first, as it does when cores are handed out. A report plans around those
 before it and does not look at those after it, so what is decided depends on nobody who depends on
 it: however stale a view was, nobody moves to and fro, and of those who want the same hour only
-those leave it for whom there is no room. It is the first round of the negotiation of
-:mod:`planner.schedule.many`, by everybody for themselves, with the same price for crowded hours.
+those leave it for whom there is no room.
+
+No run is put off for what others only plan. A core that is left idle for somebody who is late, or
+done already, is lost to all, while a run that waits for cores has its turn. So an early run that
+finds its place taken is brought forward, and a final run is planned where its turn comes in time.
 """
 
 from __future__ import annotations
@@ -16,41 +19,38 @@ from typing import Protocol
 
 from planner.errors import ScheduleError
 from planner.schedule.cluster import Cluster, FreeCores
-from planner.schedule.congestion import Congestion
-from planner.schedule.step_curve import StepCurve
+
+_FORWARD_S = 5400.0
+"""An early run is brought forward by so much at most: before that too little of what it is for has
+come, and to wait for cores is better."""
 
 
 class Cores(Protocol):
     """When the runs of a report can begin."""
 
-    def early_begins(self, at: float, seconds: float) -> float:
-        """An early run of so many seconds that would begin at an instant if it were alone."""
+    def opens(self, at: float, seconds: float) -> float:
+        """When an early run of so many seconds can begin that is wanted at an instant, by what is
+        certain to be in its way."""
         ...
 
-    def early_by(self, end: float, seconds: float) -> float | None:
-        """The latest start of an early run that is to be done by ``end``; None if there is none."""
+    def early_by(self, end: float, seconds: float) -> float:
+        """For when an early run is planned that should be done by ``end``."""
         ...
 
     def final_begins(self, at: float, seconds: float) -> float:
-        """The final run, which no blackout holds once its start is urgent."""
-        ...
-
-    def crowded(self, prices: StepCurve) -> StepCurve:
-        """What hours cost that cost ``prices`` if the report is alone."""
+        """When the final run has its turn that is wanted at an instant. No blackout is in its way:
+        none holds it once its start is urgent."""
         ...
 
 
 class _Unshared:
-    def early_begins(self, at: float, seconds: float) -> float:  # noqa: ARG002
+    def opens(self, at: float, seconds: float) -> float:  # noqa: ARG002
         return at
 
-    final_begins = early_begins
+    final_begins = opens
 
-    def early_by(self, end: float, seconds: float) -> float | None:
+    def early_by(self, end: float, seconds: float) -> float:
         return end - seconds
-
-    def crowded(self, prices: StepCurve) -> StepCurve:
-        return prices
 
 
 UNSHARED: Cores = _Unshared()
@@ -81,46 +81,34 @@ class Others:
         held: Sequence[TakenCores] = (),
         planned: Sequence[TakenCores] = (),
     ) -> None:
-        self._cluster, self._cores = cluster, cores
-        congestion = Congestion(cluster)
-        taken = [one for one in (*held, *planned) if cluster.start < one.end]
-        taken = [one for one in taken if one.start < cluster.end]
-        for one in taken:
-            congestion.take(one.start, min(one.end, cluster.end), one.cores)
-        self._tariff = congestion.tariff(cores)
-        self._prices = self._tariff.curve()
+        self._end, self._cores = cluster.end, cores
         self.planned = len(planned)
+        taken = (*held, *planned)
+        self._certain = _free(cluster, held)
         self._early = _free(cluster, taken)
         self._final = _free(replace(cluster, blackouts=()), taken)
 
-    def early_begins(self, at: float, seconds: float) -> float:
-        return self._begins(self._early, at, seconds)
+    def opens(self, at: float, seconds: float) -> float:
+        return self._begins(self._certain, at, seconds)
 
-    def early_by(self, end: float, seconds: float) -> float | None:
-        return self._early.latest(end, seconds, self._cores)
-
-    def crowded(self, prices: StepCurve) -> StepCurve:  # noqa: ARG002 - the cluster has the same
-        return self._prices
+    def early_by(self, end: float, seconds: float) -> float:
+        alone, found = end - seconds, self._early.latest(end, seconds, self._cores)
+        return alone if found is None or found < alone - _FORWARD_S else found
 
     def final_begins(self, at: float, seconds: float) -> float:
         return self._begins(self._final, at, seconds)
-
-    def added(self, at: float, seconds: float) -> float:
-        """What the mean second of a run costs more than without the others."""
-        end = min(at + max(seconds, 1.0), self._cluster.end)
-        both = self._tariff.integral(at, end), self._cluster.prices.integral(at, end)
-        return max(0.0, both[0] - both[1]) / (end - at)
 
     def _begins(self, free: FreeCores, at: float, seconds: float) -> float:
         try:
             return free.earliest(at, seconds, self._cores)
         except ScheduleError:  # not before the end of what is known
-            return max(at, self._cluster.end)
+            return max(at, self._end)
 
 
 def _free(cluster: Cluster, taken: Iterable[TakenCores]) -> FreeCores:
     free = FreeCores(cluster)
     for one in taken:
         start = max(one.start, cluster.start)
-        free.take(start, one.end - start, one.cores)
+        if start < min(one.end, cluster.end):
+            free.take(start, one.end - start, one.cores)
     return free

@@ -86,7 +86,7 @@ def run_warehouse(seed: int, reports: int, nights: int) -> WarehouseFigures:
 def run_overloaded(seed: int, nights: int) -> tuple[NightFigures, ...]:
     """A warehouse of 400 reports with two fifths of its ceiling: no plan can meet all deadlines."""
     generated = generate_night(1_000 + seed, 400)
-    night = GeneratedNight(generated.reports, _part(generated, 0.4))
+    night = GeneratedNight(generated.reports, part_of(generated, 0.4))
     planned = plan_night(night.reports, night.cluster)
     return tuple(_nights(seed, night, planned.plans, nights))
 
@@ -158,12 +158,13 @@ def _least_ceiling(night: GeneratedNight, missed: Missed) -> float:
     low, high = 0.0, 4.0
     for _ in range(_CEILING_STEPS):
         middle = (low + high) / 2
-        fits = middle > 0 and not missed(night.reports, _part(night, middle))
+        fits = middle > 0 and not missed(night.reports, part_of(night, middle))
         low, high = (low, middle) if fits else (middle, high)
     return high
 
 
-def _part(night: GeneratedNight, part: float) -> Cluster:
+def part_of(night: GeneratedNight, part: float) -> Cluster:
+    """The cluster of a night with a part of its ceiling, which has room for each report still."""
     widest = max(report.cores for report in night.reports)
     pieces = [
         Piece(p.start, p.end, max(widest, p.value * part)) for p in night.cluster.ceiling.pieces

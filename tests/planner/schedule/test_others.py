@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
-import pytest
-
 from planner.schedule.arrivals import arrival_curve
 from planner.schedule.candidate_times import RestOfDay
 from planner.schedule.cluster import Blackout, Cluster, joined_blackouts
-from planner.schedule.congestion import CELL_S, Congestion
 from planner.schedule.others import UNSHARED, Others, TakenCores
 from planner.schedule.step_curve import Piece, StepCurve, constant
 
@@ -26,48 +21,26 @@ def taken(start: float, hours: float, cores: float) -> TakenCores:
     return TakenCores(start=start * HOUR, seconds=hours * HOUR, cores=cores)
 
 
-def test_runs_begin_where_cores_are_free():
+def test_only_what_is_certain_puts_an_early_run_off():
     others = Others(NIGHT, 4, held=[taken(2, 1, 6)], planned=[taken(5, 2, 6)])
-    assert others.early_begins(0, HOUR) == 3 * HOUR  # the ceiling, then whoever holds cores
-    assert others.early_begins(3.5 * HOUR, HOUR) == 7 * HOUR  # the blackout, then the planned
+    assert others.opens(0, HOUR) == 3 * HOUR  # the ceiling, then whoever holds cores
+    assert others.opens(3.5 * HOUR, HOUR) == 5 * HOUR  # the blackout; the planned has its turn
+    assert others.opens(47.5 * HOUR, HOUR) == 48 * HOUR  # no more than is known
+
+
+def test_the_final_run_has_its_turn_after_those_before_it():
+    others = Others(NIGHT, 4, held=[taken(2, 1, 6)], planned=[taken(5, 2, 6)])
     assert others.final_begins(3.5 * HOUR, HOUR) == 3.5 * HOUR  # urgent: in the blackout, too
     assert others.final_begins(4.5 * HOUR, HOUR) == 7 * HOUR
-    assert others.early_begins(47.5 * HOUR, HOUR) == 48 * HOUR  # no more than is known
 
 
-def test_the_latest_start_that_is_done_in_time():
-    others = Others(NIGHT, 4, held=[taken(2, 1, 6)], planned=[taken(5, 2, 6)])
-    assert others.early_by(9 * HOUR, HOUR) == 8 * HOUR
-    assert others.early_by(7.5 * HOUR, HOUR) == 3 * HOUR
-    assert others.early_by(7.5 * HOUR, 2 * HOUR) is None
+def test_an_early_run_is_brought_forward_and_not_too_far():
+    others = Others(NIGHT, 4, held=[taken(2, 1, 6)], planned=[taken(10, 2, 6), taken(20, 9, 6)])
+    assert others.early_by(10 * HOUR, HOUR) == 9 * HOUR
+    assert others.early_by(11 * HOUR, HOUR) == 9 * HOUR
+    assert others.early_by(12 * HOUR, HOUR) == 11 * HOUR  # it waits rather than two hours less
+    assert others.early_by(1 * HOUR, HOUR) == 0  # there is no place at all
     assert UNSHARED.early_by(7.5 * HOUR, HOUR) == 6.5 * HOUR
-
-
-def test_hours_that_are_full_are_dearer_by_the_price_of_the_negotiation():
-    others = Others(NIGHT, 4, planned=[taken(8, 2, 6)])
-    congestion = Congestion(NIGHT)
-    congestion.take(8 * HOUR, 10 * HOUR, 6)
-    tariff, prices = congestion.tariff(4), others.crowded(PRICES)
-    for at in (7.0, 8.0, 9.5, 10.0):
-        span = at * HOUR, at * HOUR + CELL_S
-        assert prices.integral(*span) == pytest.approx(tariff.integral(*span))
-    assert prices.at(7.99 * HOUR) == 0.8 < prices.at(8 * HOUR)
-    assert others.added(9.5 * HOUR, HOUR) == pytest.approx(others.added(8 * HOUR, HOUR) / 2)
-    assert others.added(10 * HOUR, HOUR) == 0
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_curve_of_a_crowded_night_is_its_tariff(seed):
-    draw = random.Random(seed)
-    congestion = Congestion(NIGHT)
-    for _ in range(20):
-        start = draw.uniform(-1, 47) * HOUR
-        congestion.take(start, min(start + draw.uniform(60, 9000), 48 * HOUR), draw.choice([1, 4]))
-    tariff = congestion.tariff(2)
-    curve = tariff.curve()
-    for _ in range(50):
-        start, end = sorted(draw.uniform(0, 48 * HOUR) for _ in range(2))
-        assert curve.integral(start, end) == pytest.approx(tariff.integral(start, end))
 
 
 def rest(**changes) -> RestOfDay:
