@@ -9,26 +9,30 @@ import shutil
 import sys
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 
+from include.days.cluster_reports import reports_of
 from include.days.handle import Day
 from include.days.manifests import read_manifest
 from include.days.run_times import read_times
+from include.reports.cluster import Cluster
+from include.reports.hours import Hours
 from include.reports.run_policy import RunPolicy, RunTime
 from include.reports.spec import AfterRows, AssetEvent, WhenComplete, encode_report
 from include.sources.delivery import read_pin
 from include.state.layout import Generation
 from include.state.pointers import read_published
-from include.state.records import decode
+from include.state.records import decode, encode
 from include.state.run_schedule import RunSchedule
 from tests.airflow.conftest import ROOT
 from tests.include.days.past_days import (
     MONDAY,
     NIGHT_IS_DEAR,
+    also,
     at,
     past_days,
     with_marker,
@@ -56,30 +60,41 @@ class NightShift:
 
 @pytest.fixture
 def run_day(airflow_home, tmp_path, monkeypatch, request):
-    """Runs the day and gives its tasks' states, its handle, and the rows of its result by key. A
-    parameter is another run policy than that of :func:`past_days`."""
+    """Runs the day of a report and gives its tasks' states, its handle, and the rows of its result
+    by key; where ``only`` some tasks run, its handle and the time when they are over. A parameter
+    is another run policy than that of :func:`past_days`, or a cluster, on which there is a second
+    report ``urgent``."""
     from airflow.dag_processing.dagbag import DagBag
 
-    changes = getattr(request, "param", {})
+    changes = dict(getattr(request, "param", {}))
+    cluster = changes.pop("cluster", None)
     days = past_days(tmp_path, store=str(tmp_path / "store"), deadline="30:00", **changes)
     days.spec = with_marker(days.spec)
     (tmp_path / "report.json").write_bytes(encode_report(days.spec))
+    if cluster is not None:
+        (tmp_path / "cluster.json").write_bytes(encode(cluster))
+        (tmp_path / "report_2.json").write_bytes(encode_report(also(days, "urgent")))
     monkeypatch.setenv("FORERUN_TEST_ROOT", str(tmp_path))
     file = airflow_home / "dags" / "chosen.py"
     shutil.copy(ROOT / "tests" / "airflow" / "dag_files" / "chosen.py", file)
     bag = DagBag(str(file))
     assert not bag.import_errors
 
-    def run(late=None, before=lambda day: None, hears=lambda now: None):
+    def run(late=None, before=lambda day: None, hears=lambda now: None, name="totals", only=""):
         shift = NightShift(days, late or {})
         shift.hears = lambda: hears(shift.now)
-        for name, module in list(sys.modules.items()):
-            if name.startswith("forerun_airflow") and hasattr(module, "utc_now"):
+        for module_name, module in list(sys.modules.items()):
+            if module_name.startswith("forerun_airflow") and hasattr(module, "utc_now"):
                 monkeypatch.setattr(module, "utc_now", lambda: shift.now)
         waiting = SimpleNamespace(sleep=shift.sleep, to_thread=asyncio.to_thread)
         monkeypatch.setattr("forerun_airflow.triggers.asyncio", waiting)
-        day = Day(days.store, days.spec, Generation("totals", MONDAY.isoformat(), "1"))
-        dag = bag.get_dag("totals")
+        at_ = Generation(name, MONDAY.isoformat(), "1")
+        day = Day(days.store, replace(days.spec, name=name), at_)
+        dag = bag.get_dag(name)
+        if only:
+            done = dag.test(logical_date=at(0), mark_success_pattern=f"(?!({only})$).*")
+            assert str(done.state) == "success"
+            return day, shift.now
         dag.get_task("run_1.wait").pre_execute = lambda _context: before(day)
         done = dag.test(logical_date=at(0))
         states = {ti.task_id: str(ti.state) for ti in done.get_task_instances()}
@@ -93,7 +108,7 @@ def run_day(airflow_home, tmp_path, monkeypatch, request):
 
 def published(day):
     """Sum and key of the published rows."""
-    pointer = read_published(day.store, "totals", day.at.day).pointer
+    pointer = read_published(day.store, day.at.report, day.at.day).pointer
     assert pointer is not None
     assert pointer.complete
     folder = pointer.folder.removeprefix("file://")
@@ -146,6 +161,29 @@ def test_a_day_whose_schedule_is_damaged_runs_at_its_own_times(run_day, caplog):
     assert rows == whole_day()
     assert "the report's own times hold, its schedule is passed over" in caplog.text
     assert committed(day)[-1] == 4
+
+
+NIGHT = Cluster(
+    name="night",
+    ceiling=(Hours(start="00:00", end="24:00", value=1.0),),
+    timezone="Europe/Berlin",
+)
+
+
+@pytest.mark.parametrize("run_day", [{"cluster": NIGHT}], indirect=True)
+def test_a_day_is_chosen_beside_that_of_another_report(run_day):
+    """There is one core, and both want the last cheap minutes: the second one has those before."""
+    day, _ = run_day(name="totals", only="open_day")
+    other, now = run_day(name="urgent", only="open_day|run_1[.]wait")
+    first, second = (d.store.get(d.at.schedule(1)) for d in (day, other))
+    wants = [decode(RunSchedule, one, "").runs for one in (first, second)]
+    assert len(wants[0]) == len(wants[1]) > 2
+    starts = [datetime.fromisoformat(runs[0].at) for runs in wants]
+    assert at(16) < starts[1] < starts[0] < at(18)
+    said = {one.report: one.days[0].runs[0] for one in reports_of(day.store, "night", MONDAY)}
+    assert said["urgent"].at + said["urgent"].seconds <= said["totals"].at
+    assert "3 runs of others go first" in decode(RunSchedule, second, "").why
+    assert starts[1] <= now < starts[0] + timedelta(minutes=30)  # the next look of the wait
 
 
 TRIGGERED = RunPolicy(

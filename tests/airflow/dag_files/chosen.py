@@ -1,4 +1,5 @@
-"""DAGs for test_chosen_days.py: the report that lies beside it. Copied into the DAG folder."""
+"""DAGs for test_chosen_days.py: the reports that lie in the test's folder, on the cluster that does
+if there is one. Copied into the DAG folder."""
 
 from __future__ import annotations
 
@@ -7,16 +8,23 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from forerun_airflow import progressive_dag
+from include.reports.cluster import Cluster
 from include.reports.spec import decode_report
+from include.state.records import decode
 
 ROOT = Path(os.environ["FORERUN_TEST_ROOT"])
 
-totals = progressive_dag(
-    decode_report((ROOT / "report.json").read_bytes()),
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    schedule=None,
-    engine="sail",
-    watch=False,  # `DAG.test` runs its trigger in line, before any run
-    poll=1800.0,
-    retry_delay=timedelta(0),
-)
+CLUSTER = ROOT / "cluster.json"
+
+for file in sorted(ROOT.glob("report*.json")):
+    report = decode_report(file.read_bytes())
+    globals()[report.name] = progressive_dag(
+        report,
+        start_date=datetime(2026, 1, 1, tzinfo=UTC),
+        schedule=None,
+        engine="sail",
+        watch=False,  # `DAG.test` runs its trigger in line, before any run
+        poll=1800.0,
+        retry_delay=timedelta(0),
+        cluster=decode(Cluster, CLUSTER.read_bytes(), "") if CLUSTER.exists() else None,
+    )

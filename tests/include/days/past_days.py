@@ -21,7 +21,7 @@ from include.state.layout import Generation, history_key, pointer_key
 from include.state.ledger_entry import LedgerEntry
 from include.state.opening import open_store
 from include.state.pointers import Pointer
-from include.state.records import encode
+from include.state.records import decode, encode
 from include.state.run_schedule import RunSchedule, ScheduledRun
 from include.state.store import Store
 from planner.cost.prices import SPARK
@@ -138,6 +138,20 @@ def ledger(days: PastDays, day: dt.date, wall_s: float = 600.0, weight: float = 
         committed_at="",
     )  # fmt: skip
     days.store.put(history_key(Generation("totals", day.isoformat(), "1"), 4), encode(found))
+
+
+def also(days: PastDays, name: str) -> ReportSpec:
+    """Another report of the store with the same past."""
+    for back in (3, 2, 1):
+        day = ago(back).isoformat()
+        for key, kind, own in (
+            (pointer_key("totals", day), Pointer, pointer_key(name, day)),
+            (history_key(Generation("totals", day, "1"), 4), LedgerEntry,
+             history_key(Generation(name, day, "1"), 4)),
+        ):  # fmt: skip
+            found: Any = decode(kind, days.store.get(key), key)
+            days.store.put(own, encode(replace(found, report=name)))
+    return replace(days.spec, name=name)
 
 
 def opened(days: PastDays, day: dt.date = MONDAY) -> Day:

@@ -17,13 +17,11 @@ from include.reports.cluster import Blackout, Cluster
 from include.reports.hours import Hours
 from include.reports.run_policy import Retries
 from include.state.cluster_report import ClusterReport, WantedDay, WantedRun
-from include.state.layout import ClusterKeys, Generation, history_key, pointer_key
-from include.state.ledger_entry import LedgerEntry
-from include.state.pointers import Pointer
-from include.state.records import decode, encode
+from include.state.layout import ClusterKeys
+from include.state.records import encode
 from include.state.slots import Lease, SlotRequest, Slots, Stop
 from planner.contract.seal import seal
-from tests.include.days.past_days import MONDAY, PastDays, ago, at, opened, past_days
+from tests.include.days.past_days import MONDAY, PastDays, also, at, opened, past_days
 
 ONCE = Retries(count=0, pauses_s=0.0)
 ALWAYS = (Hours(start="00:00", end="24:00", value=1.0),)
@@ -38,15 +36,7 @@ def past(tmp_path) -> PastDays:
 
 def another(past: PastDays, name: str) -> Day:
     """A report with the same past, on that Monday."""
-    for back in (3, 2, 1):
-        for key, kind, own in (
-            (history_key(Generation("totals", f"{ago(back)}", "1"), 4), LedgerEntry,
-             history_key(Generation(name, f"{ago(back)}", "1"), 4)),
-            (pointer_key("totals", f"{ago(back)}"), Pointer, pointer_key(name, f"{ago(back)}")),
-        ):  # fmt: skip
-            found = decode(kind, past.store.get(key), key)
-            past.store.put(own, encode(replace(found, report=name)))
-    spec = replace(past.spec, name=name)
+    spec = also(past, name)
     return open_generation(past.store.root, spec, MONDAY, trigger="t", now=at(0))
 
 
