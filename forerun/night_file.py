@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from forerun.night_budgets import Budgets
 from include.reports.clock import parse_day, parse_time, parse_zone
 from include.reports.hours import Hours, daily_curve, instant
 from planner.contract.codec import from_json
@@ -118,7 +119,7 @@ class NightText:
 class Night:
     """A night that can be planned, in seconds of the UNIX epoch. ``fits``: the cost models that
     were fitted, by report; ``left_out``: why reports of a store are not in it, by name;
-    ``remarks``: sentences about how it was read."""
+    ``remarks``: sentences about how it was read; ``budgets``: what owners may spend early."""
 
     day: date
     zone: ZoneInfo
@@ -127,6 +128,7 @@ class Night:
     fits: Mapping[str, CostFit] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    budgets: Budgets | None = None
 
 
 def read_night(path: Path) -> Night:

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from forerun import cluster_command, console, shown_night
+from forerun.night_budgets import plan_within
 from forerun.night_file import Night, read_night
 from forerun.night_picture import course_picture, page, plan_picture
 from forerun.simulated_night import Surprises
@@ -21,6 +22,7 @@ from include.reports.clock import parse_day
 from include.state.opening import open_store
 from planner.errors import ScheduleError
 from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from planner.schedule.night import NightReport
 from planner.schedule.night_course import run_night
 
 _MANY = 100
@@ -206,10 +208,16 @@ def _given(file: Path | None, store: str, day: str, cluster: str) -> Night:
 
 def _planned(night: Night) -> NightPlan:
     if len(night.reports) < _MANY:
-        return plan_night(night.reports, night.cluster)
+        return plan_within(
+            night.budgets, night.reports, lambda reports: plan_night(reports, night.cluster)
+        )
     with console.progress() as bars:
-        task = bars.add_task("reports", total=len(night.reports))
-        return plan_night(night.reports, night.cluster, on_report=lambda: bars.advance(task))
+
+        def plan(reports: Sequence[NightReport]) -> NightPlan:
+            task = bars.add_task("reports", total=len(reports))
+            return plan_night(reports, night.cluster, on_report=lambda: bars.advance(task))
+
+        return plan_within(night.budgets, night.reports, plan)
 
 
 def _plain(night: Night) -> NightPlan:

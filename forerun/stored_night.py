@@ -11,14 +11,16 @@ import functools
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from statistics import median
 
 from forerun.cluster_command import cluster_name
+from forerun.night_budgets import Budgets
 from forerun.night_file import Night
+from forerun.night_so_far import SoFar, read_so_far
 from include.days.cluster_reports import RECENT, reports_of
-from include.days.leases import read_cluster
+from include.days.leases import Leases, read_cluster
 from include.days.ledger import read_history
 from include.days.outlook import curves_known
 from include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
@@ -28,8 +30,10 @@ from include.reports.cluster import Cluster as Declared
 from include.reports.fields import SpecError
 from include.reports.hours import Hours, clock_span, daily_curve, span_on
 from include.reports.spec import ReportSpec
+from include.state.expire import store_clock
 from include.state.layout import CLUSTERS_FOLDER
 from include.state.ledger_entry import LedgerEntry
+from include.state.slots import Slots
 from include.state.store import MissingKeyError, Store
 from planner.errors import ContractError, ScheduleError
 from planner.schedule.arrivals import ArrivalCurve, arrival_curve
@@ -50,7 +54,7 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
     Raises :class:`ScheduleError` if no report can be planned, with the reason for each.
     """
     declared = _declared(store, cluster)
-    found = _StoredReports(store, declared.most if declared else None)
+    found = _StoredReports(store, declared.most if declared else None, now)
     specs = found.specs()
     timezone = declared.timezone if declared else _common_timezone(specs)
     day = day or now.astimezone(parse_zone(timezone)).date()
@@ -69,11 +73,32 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
     return Night(
         day=day,
         zone=parse_zone(timezone),
-        cluster=under.cluster(day, found.reports),
+        cluster=under.cluster(day, found.reports, now.timestamp()),
         reports=tuple(found.reports),
         fits=found.fits,
         left_out=found.left_out,
         remarks=(*under.remarks(), *_elsewhere(declared, others)),
+        budgets=_budgets(store, declared, planned, day) if declared else None,
+    )
+
+
+def _budgets(store: Store, declared: Declared, specs: list[ReportSpec], day: date) -> Budgets:
+    """The budgets of the cluster's owners, with what they have used on the day and the next one;
+    as if nothing were used where the record of that cannot be read."""
+    now = store_clock(store) if declared.budgets else 0.0
+    try:
+        slots = Leases(store, declared).overview(now).slots if declared.budgets else Slots()
+    except ContractError:
+        slots = Slots()
+    days = [(day + timedelta(days=n)).isoformat() for n in (0, 1)]
+    return Budgets(
+        declared,
+        {spec.name: spec.owner for spec in specs},
+        {
+            (owner, name): slots.used(owner, name, now)
+            for owner, _ in declared.budgets
+            for name in days
+        },
     )
 
 
@@ -106,10 +131,12 @@ def _common_timezone(specs: list[ReportSpec]) -> str:
 
 @dataclass
 class _StoredReports:
-    """The reports of a store, and the reasons why some are left out. ``most`` cores are there."""
+    """The reports of a store as they are ``now``, and the reasons why some are left out. ``most``
+    cores are there."""
 
     store: Store
     most: float | None
+    now: datetime
     reports: list[NightReport] = field(default_factory=list)
     fits: dict[str, CostFit] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
@@ -153,16 +180,20 @@ class _StoredReports:
         history = read_history(self.store, spec.name, NEWEST * spec.runs)
         if not history:
             raise ScheduleError("no run of it is in the ledger")
+        due = spec.deadline_on(day)
+        # A night that is over is planned as a whole: that is what one wants to look at.
+        done = read_so_far(self.store, spec, day) if self.now < due else SoFar()
         slowest, arrivals = self._arrivals(spec, day)
         forecast = WallForecast(history, policy)
+        cost = _cost(forecast, history, spec.runs, slowest)
         report = NightReport(
             name=spec.name,
-            cost=_cost(forecast, history, spec.runs, slowest),
-            arrivals=arrivals,
-            deadline=spec.deadline_on(day).timestamp(),
+            cost=replace(cost, before=done.runs),
+            arrivals=arrivals.after(done.rows_of(slowest)) if done.runs else arrivals,
+            deadline=due.timestamp(),
             cores=policy.cores,
             reserve=float(parse_time(policy.reserve, "the reserve").seconds),
-            at_most=spec.runs,
+            at_most=spec.runs - done.last,
         )
         return report, forecast.fit
 
@@ -228,8 +259,9 @@ class _Shared:
             return ()
         return (f"planned with the prices of the night, not with their own: {', '.join(names)}",)
 
-    def cluster(self, day: date, reports: list[NightReport]) -> Cluster:
-        """The cluster from the start of a day until after all reports."""
+    def cluster(self, day: date, reports: list[NightReport], now: float) -> Cluster:
+        """The cluster from the start of a day until after all reports; of a night that has begun
+        from now on."""
         zone = parse_zone(self._timezone)
         last = max(max(one.deadline, one.arrivals.complete_at) for one in reports)
         days = (datetime.fromtimestamp(last, zone).date() - day).days + 1 + _AFTER_DAYS
@@ -243,10 +275,13 @@ class _Shared:
             for n in range(days)
             for b in blackouts
         ]
+        ceiling, prices = curve(self._ceiling, "the ceiling"), curve(self._prices, "the price")
+        is_over = now >= max(one.deadline for one in reports)
+        start = prices.start if is_over else max(now, prices.start)
         return Cluster(
-            ceiling=curve(self._ceiling, "the ceiling"),
-            prices=curve(self._prices, "the price"),
-            blackouts=joined_blackouts(spans),
+            ceiling=ceiling.between(start, prices.end),
+            prices=prices.between(start, prices.end),
+            blackouts=joined_blackouts((max(a, start), b) for a, b in spans if b > start),
         )
 
 

@@ -63,6 +63,13 @@ class ArrivalCurve:
         ]
         return arrival_curve([*before, (since, here), (since + seconds, here), *after])
 
+    def after(self, done: int) -> ArrivalCurve:
+        """The curve of the rows that come after so many; of a day that is all there, its last."""
+        done = min(done, self.total - 1)
+        first = self.time_of(done)
+        pairs = zip(self.rows.xs, self.rows.ys, strict=True)
+        return arrival_curve([(first, 0.0), *((x, y - done) for x, y in pairs if x > first)])
+
     def scaled(self, factor: float) -> ArrivalCurve:
         """The curve of a day with ``factor`` times the rows, at least one."""
         total = max(1.0, float(round(self.rows.ys[-1] * factor)))

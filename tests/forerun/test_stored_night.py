@@ -9,17 +9,21 @@ from dataclasses import replace
 import pytest
 
 from forerun.cli import run
+from forerun.stored_night import stored_night
 from include.days.cluster_reports import no_wanted, put_wanted
 from include.days.leases import declare
 from include.days.ledger import read_history
-from include.days.prepare import open_generation
+from include.days.prepare import open_generation, prepare_run
 from include.reports.cluster import Blackout, Cluster
 from include.reports.hours import Hours
 from include.reports.run_policy import Retries
 from include.reports.spec import ReportSpec
 from include.sources.pins import pin_source
-from include.state.layout import SPECS_FOLDER, Generation, history_key
-from include.state.records import OpenedBy, encode
+from include.state.layout import SPECS_FOLDER, ClusterKeys, Generation, history_key
+from include.state.records import OpenedBy, RunCommit, encode
+from include.state.slots import Slots, Spent
+from planner.errors import ScheduleError
+from planner.schedule.many import plan_night
 from tests.include.days.past_days import (
     MONDAY,
     NIGHT_IS_DEAR,
@@ -192,6 +196,51 @@ def test_the_night_of_a_store_is_simulated(past, capsys):
     assert met["missed"] == []
     assert run([*given, "--late", "totals=+03:00", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["missed"] == ["totals"]
+
+
+def test_of_a_night_that_has_begun_the_rest_is_planned(past):
+    """At 17:00 one early run has read what had come by 14:00; nothing is planned before now."""
+    declare(past.store, replace(NIGHT, blackouts=()))
+    day = past.day_of(MONDAY)
+    past.deliver(MONDAY, 0, 280)
+    prepared = prepare_run(day, 1, method="progressive", now=at(14))
+    commit = RunCommit(run=1, base=0, attempt="t", plan=prepared.plan_key, committed_at="")
+    past.store.put(day.at.commit(1), encode(commit))
+    whole = stored_night(past.store, "", MONDAY, at(40))
+    rest = stored_night(past.store, "", MONDAY, at(17))
+    assert whole.cluster.start == at(0).timestamp()
+    assert rest.cluster.start == at(17).timestamp()
+    (before,), (after,) = whole.reports, rest.reports
+    assert (before.at_most, after.at_most) == (4, 3)
+    assert after.arrivals.total == before.arrivals.total - 280
+    assert after.cost.final_aggregation(1) == before.cost.final_aggregation(2)
+    plan = plan_night(rest.reports, rest.cluster)
+    assert all(one.start >= at(17).timestamp() for one in plan.plans[0].runs)
+    assert not plan.missed
+    past.day(MONDAY, (24, 480))  # published
+    with pytest.raises(ScheduleError, match="totals: its final run of 2026-03-02 is done"):
+        stored_night(past.store, "", MONDAY, at(24.5))
+    assert stored_night(past.store, "", MONDAY, at(40)).reports
+
+
+def test_early_runs_that_a_budget_does_not_cover_are_not_planned(past, capsys):
+    """Nearly all of them are covered; then nothing is left of the day's budget."""
+    team = past.spec.owner
+    rich = replace(NIGHT, blackouts=(), budgets=((team, 1.0),))
+    declare(past.store, rich)
+    early = night_of(past, capsys)["reports"][0]["runs"][:-1]
+    takes = [one["seconds"] * rich.price_at(instant_of(one)) / 3600 for one in early]
+    declare(past.store, replace(rich, budgets=((team, sum(takes) - 0.001),)))
+    fewer = night_of(past, capsys)
+    assert fewer["missed"] == []
+    assert 1 <= len(fewer["reports"][0]["runs"]) - 1 < len(early)
+    spent = Spent(owner=team, day=MONDAY.isoformat(), core_hours=sum(takes))
+    past.store.put(ClusterKeys("night").slots, encode(Slots(spent=(spent,))))
+    assert len(night_of(past, capsys)["reports"][0]["runs"]) == 1
+
+
+def instant_of(run: dict) -> float:
+    return dt.datetime.fromisoformat(run["start"]).timestamp()
 
 
 @pytest.mark.parametrize("more", [[], ["--day", "2026-03-02", "night.toml"]])

@@ -60,6 +60,19 @@ def test_a_source_is_late_from_an_instant_on():
     curve = steady(0, 100, 100).shifted(50, since=40)
     assert [curve.rows_at(t) for t in (20, 40, 90, 100, 150)] == [20, 40, 40, 50, 100]
     assert steady(0, 100, 100).shifted(50).rows_at(60) == 10
+
+
+def test_what_is_left_of_a_day():
+    curve = steady(0, 100, 100).after(40)
+    assert (curve.total, curve.rows_at(40), curve.rows_at(70), curve.complete_at) == (
+        60,
+        0,
+        30,
+        100,
+    )
+    assert steady(0, 100, 100).after(0).rows_at(70) == 70
+    last = steady(0, 100, 100).after(500)
+    assert (last.total, last.rows_at(98), last.complete_at) == (1, 0, 100)
     assert steady(0, 100, 100).scaled(0.5).total == 50
 
 
