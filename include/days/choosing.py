@@ -16,6 +16,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from statistics import mean, median
 
 from include.days.cluster_reports import put_wanted
 from include.days.handle import Day
@@ -26,7 +27,7 @@ from include.days.past_arrivals import published_days
 from include.days.prepare import AskedRun, ask_for_run, imagine_generation
 from include.days.run_times import RunTimes, own_times, read_times, store_times
 from include.days.safe_start import AROUND_S, needed_for
-from include.days.wall_forecast import NEWEST, WallForecast, usual_batch_s
+from include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
 from include.reports.clock import parse_time
 from include.reports.cluster import Cluster
 from include.reports.run_policy import Retries
@@ -90,7 +91,7 @@ class _Choosing:
         self._now = asked.now.timestamp()
         self._before = read_times(day)
         self._history = self._known_history()
-        self._batch_s = self._batch_cost()
+        usual_s = self._batch_cost()
         wall = WallForecast(self._history, day.spec.policy)
 
         @functools.cache
@@ -101,6 +102,7 @@ class _Choosing:
         self._seconds = seconds
         self._rows = rows_now(day, asked.now)
         self._curves = self._curves_today()
+        self._batch_s = usual_s * self._size()
         self._others: Others | None = None
         self._rest = self._rest_of_day()
 
@@ -201,6 +203,17 @@ class _Choosing:
         if lacking := sorted(set(self._rows) - set(curves)):
             raise _nothing(self._day, f"no past day tells when rows of {lacking[0]} come")
         return curves
+
+    def _size(self) -> float:
+        """How large the day is expected to be, as a part of usual ones: the mean over the sources
+        of which the ledger says what usual is."""
+        entries = final_runs(self._history, self._day.spec.runs)
+        parts = []
+        for name, curve in self._curves.items():
+            usual = [rows for entry in entries if (rows := dict(entry.arrived).get(name, 0))]
+            if usual:
+                parts.append(curve.total / median(usual))
+        return mean(parts) if parts else 1.0
 
     def _rest_of_day(self) -> RestOfDay:
         spec, date_ = self._day.spec, self._day.date

@@ -101,7 +101,9 @@ def _planned(
                 continue
             for run in day.runs:
                 start, end = max(run.at, choice.now), run.at + run.seconds
-                if f"{record.application} {day.day} run {run.run}" in known or not start < end:
+                who = record.application, record.report
+                names = {f"{one} {day.day} run {run.run}" for one in who}
+                if names & known or not start < end:
                     continue
                 taken = TakenCores(start=start, seconds=end - start, cores=record.cores)
                 found.setdefault((record.application, day.day, run.at), []).append(taken)

@@ -98,11 +98,13 @@ class WaitForRun(RepeatableOperator):
         day = opened.of(self.spec)
         told = read_told(day.store, day.at)
         times = times_of(day, opened)
+        unless = next_instruction(day.store, day.at, told)
         if not final:
+            if not told.skips_early and is_choosing(day, opened):
+                times = self._decided_at_own_time(day, times, unless)
             self._skip_early(opened, told, now, times)
         if final and told.batch:
             return self._as_told(context, opened, told.batch, now)
-        unless = next_instruction(day.store, day.at, told)
         if is_choosing(day, opened):
             self._wait_for_chosen(day, opened, told, times, unless)
         elif now < (at := times.instants[self.run - 1]):
@@ -144,6 +146,20 @@ class WaitForRun(RepeatableOperator):
             self.log.info("run %d starts at %s, by schedule %d", self.run, at, times.number)
             trigger = until(day, at, unless, self.poll, watches=watches)
             self.defer(trigger=trigger, method_name="resume")
+
+    def _decided_at_own_time(self, day: Day, times: RunTimes, unless: str) -> RunTimes:
+        """The times of a day whose schedule has no run in this slot, decided once more at the
+        slot's own time: the day may have become late or large since."""
+        schedule, own = times.schedule, day.points[self.run - 1]
+        if schedule is None or times.starts[self.run - 1] is not None:
+            return times
+        if datetime.fromisoformat(schedule.decided_at) >= own or times.instants[-1] <= own:
+            return times
+        if utc_now() < own:
+            self.log.info("schedule %d has no run here, looking again at %s", times.number, own)
+            self.defer(trigger=until(day, own, unless, self.poll), method_name="resume")
+        retries = retries_of(self, self.final_task)
+        return choose_again(day, self.run, retries, self.log, cluster=self.cluster)
 
     def _chosen_start(self, opened: OpenedDay, times: RunTimes) -> datetime:
         """When the run starts. Whatever the schedule says, the final run is no later than is safe,

@@ -10,7 +10,10 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from forerun_airflow import choosing, progressive_dag, triggers, wait
 from forerun_airflow.triggers import SlotTrigger
+from include.days.choosing import Decision, choose_day
 from include.days.run_times import read_times, store_times
+from include.reports.hours import Hours
+from include.reports.run_policy import Choose, Retries, RunPolicy
 from tests.include.days.past_days import (
     MONDAY,
     PastDays,
@@ -40,6 +43,10 @@ def bare(tmp_path) -> PastDays:
 
 def stored(report, folder, **changes):
     return report(folder, store=str(folder / "store"), **changes)
+
+
+def stored_days(folder, **changes):
+    return past_days(folder, store=str(folder / "store"), **changes)
 
 
 def waiting(days, run, mode="auto"):
@@ -72,8 +79,11 @@ def test_it_follows_the_newest_schedule(bare, clock):
     assert trigger.schedule == f"{day.store.root}/{day.at.schedule(2)}"
     store_times(day, schedule(day, {1: 13, 4: 24}))
     assert waiting(bare, 1).until == at(13).isoformat()
+    assert waiting(bare, 2).until == at(12).isoformat()  # its own time: then it is decided again
+    clock(12)
     with pytest.raises(AirflowSkipException, match="schedule 2 has no run in this slot"):
         waiting(bare, 2)
+    clock(1)
     assert waiting(bare, 4).until == at(24).isoformat()
 
 
@@ -86,6 +96,31 @@ def test_it_starts_at_its_time_and_is_skipped_when_that_has_gone(bare, clock):
     with pytest.raises(AirflowSkipException, match="the time of the next run has come already"):
         waiting(bare, 1)
     assert waiting(bare, 2) is None
+
+
+@pytest.mark.parametrize("rows", [120, 1200])
+def test_a_slot_without_a_run_has_one_where_the_day_has_become_large(tmp_path, clock, rows):
+    """Batch is enough for a day as past ones were, and not for one of ten times the rows."""
+    flat = (Hours(start="00:00", end="24:00", value=1.0),)
+    policy = RunPolicy(choose=Choose(at_most=4), prices=flat, cores=1, reserve="+00:10")
+    days = stored_days(tmp_path, deadline="24:30", policy=policy)
+    day = opened(days)
+    clock(0)
+    retries = Retries(count=0, pauses_s=0.0)
+    times = choose_day(day, Decision(before=1, now=at(0), retries=retries))
+    assert times.starts[:3] == (None, None, None)
+    assert waiting(days, 1).until == at(6).isoformat()
+    days.deliver(MONDAY, 0, rows)
+    clock(6)
+    if rows == 120:
+        with pytest.raises(AirflowSkipException, match="schedule 2 has no run in this slot"):
+            waiting(days, 1)
+        with pytest.raises(AirflowSkipException, match="schedule 2 has no run in this slot"):
+            waiting(days, 1)  # another try of the task: it was decided about already
+    else:
+        waiting(days, 1)
+        assert read_times(day).schedule.forced
+    assert read_times(day).number == 2
 
 
 def test_without_a_schedule_the_report_s_own_times_hold(bare, clock):
