@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -11,6 +13,7 @@ from include.days.choosing import Decision, choose_day
 from include.days.cluster_reports import put_wanted, reports_of
 from include.days.handle import Day
 from include.days.leases import Leases, declare, say_stop
+from include.days.others import Choice, read_others
 from include.days.prepare import open_generation
 from include.days.run_times import read_times
 from include.reports.cluster import Blackout, Cluster
@@ -21,7 +24,17 @@ from include.state.layout import ClusterKeys
 from include.state.records import encode
 from include.state.slots import Lease, SlotRequest, Slots, Stop
 from planner.contract.seal import seal
-from tests.include.days.past_days import MONDAY, PastDays, also, at, opened, past_days
+from planner.schedule.step_curve import constant
+from tests.include.days.past_days import (
+    BERLIN,
+    MONDAY,
+    PastDays,
+    also,
+    at,
+    ledger,
+    opened,
+    past_days,
+)
 
 ONCE = Retries(count=0, pauses_s=0.0)
 ALWAYS = (Hours(start="00:00", end="24:00", value=1.0),)
@@ -188,3 +201,52 @@ def test_a_run_that_waits_or_has_its_cores_is_counted_once(past):
 def day_of(day: Day) -> WantedDay:
     found = {one.report: one.days for one in reports_of(day.store, "night", MONDAY)}
     return found[day.at.report][-1]
+
+
+def test_the_runs_of_one_application_are_one(past):
+    """Three reports of a group: two of them run at noon together, for as long as both take."""
+    for name, cores, group in (("x", 1, "g"), ("y", 2, "g"), ("z", 1, "z")):
+        run = WantedRun(run=1, at=at(12).timestamp(), seconds=600.0)
+        day = WantedDay(
+            day=MONDAY.isoformat(), generation="1", latest_start=at(13).timestamp(), runs=(run,)
+        )
+        record = ClusterReport(report=name, owner="o", application=group, cores=cores, days=(day,))
+        past.store.put(ClusterKeys("night").report(name), encode(record))
+    four = replace(ONE, ceiling=(Hours(start="00:00", end="24:00", value=4.0),))
+    prices = constant(at(0).timestamp(), at(72).timestamp(), 1.0)
+    choice = Choice(
+        day=past.day_of(MONDAY), now=at(1).timestamp(), latest=at(25).timestamp(), prices=prices
+    )
+    others = read_others(choice, four)
+    assert others.planned == 2
+    begins = [others.final_begins(at(hour).timestamp(), 60.0) for hour in (12, 13)]
+    assert begins == [at(12).timestamp(), at(13).timestamp()]  # 4 cores, of which 3 are taken
+    three = replace(ONE, ceiling=(Hours(start="00:00", end="24:00", value=3.0),))
+    others = read_others(choice, three)
+    assert others.final_begins(at(12).timestamp(), 60.0) == at(12).timestamp() + 600
+    waits = SlotRequest(
+        token="t", report="g", owner="o", day=MONDAY.isoformat(), run=1, final=False, cores=2,
+        latest_start=at(13).timestamp(), seconds=600.0, lease_s=300.0, run_s=900.0,
+    )  # fmt: skip
+    Leases(past.store, three).look(waits)
+    others = read_others(choice, three)  # what it waits for it wants now, and not at noon, too
+    assert others.planned == 2
+    assert others.final_begins(at(12).timestamp(), 60.0) == at(12).timestamp()
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+@pytest.mark.parametrize("day", [dt.date(2026, 3, 29), dt.date(2026, 10, 25), dt.date(2026, 3, 8)])
+def test_the_cluster_has_a_clock_of_its_own(past, zone, day):
+    """Also where one of the two clocks changes; a blackout is in the way of the last cheap hour."""
+    for back in (3, 2, 1):
+        before = day - dt.timedelta(days=back)
+        past.day(before, *((hour, 20 * hour) for hour in (6, 12, 18, 24)))
+        ledger(past, before)
+    cheap_until = dt.datetime.combine(day, dt.time(18), tzinfo=BERLIN)
+    dark = [cheap_until.astimezone(ZoneInfo(zone)) - dt.timedelta(minutes=m) for m in (30, 0)]
+    blackout = Blackout(start=f"{dark[0]:%H:%M}", end=f"{dark[1]:%H:%M}")
+    cluster = replace(ONE, timezone=zone, blackouts=(blackout,))
+    asked = Decision(before=1, now=at(0, day), retries=ONCE, cluster=cluster)
+    first = choose_day(opened(past, day), asked).schedule.runs[0]
+    early = cheap_until - dt.datetime.fromisoformat(first.at)
+    assert dt.timedelta(minutes=36) < early < dt.timedelta(minutes=40)  # it takes 7 minutes
