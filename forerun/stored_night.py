@@ -20,7 +20,7 @@ from forerun.night_budgets import Budgets
 from forerun.night_file import Night
 from forerun.night_so_far import SoFar, read_so_far
 from include.days.cluster_reports import RECENT, reports_of
-from include.days.leases import Leases, read_cluster
+from include.days.leases import Leases, read_cluster, read_stop
 from include.days.ledger import read_history
 from include.days.outlook import curves_known
 from include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
@@ -77,7 +77,7 @@ def stored_night(store: Store, cluster: str, day: date | None, now: datetime) ->
         reports=tuple(found.reports),
         fits=found.fits,
         left_out=found.left_out,
-        remarks=(*under.remarks(), *_elsewhere(declared, others)),
+        remarks=(*under.remarks(), *_elsewhere(declared, others), *_stopped(store, declared)),
         budgets=_budgets(store, declared, planned, day) if declared else None,
     )
 
@@ -115,6 +115,13 @@ def _elsewhere(declared: Declared | None, others: list[str]) -> tuple[str, ...]:
     if declared is None or not others:
         return ()
     return (f"not on cluster {declared.name}, or not for a week: {', '.join(others)}",)
+
+
+def _stopped(store: Store, declared: Declared | None) -> tuple[str, ...]:
+    stop = read_stop(store, declared.name) if declared else None
+    if stop is None or not stop.stopped:
+        return ()
+    return (f"{stop.by} has stopped the cluster at {stop.at}: planned as if it went on now",)
 
 
 def _declared(store: Store, given: str) -> Declared | None:

@@ -11,7 +11,7 @@ import pytest
 from forerun.cli import run
 from forerun.stored_night import stored_night
 from include.days.cluster_reports import no_wanted, put_wanted
-from include.days.leases import declare
+from include.days.leases import declare, say_stop
 from include.days.ledger import read_history
 from include.days.prepare import open_generation, prepare_run
 from include.reports.cluster import Blackout, Cluster
@@ -21,7 +21,7 @@ from include.reports.spec import ReportSpec
 from include.sources.pins import pin_source
 from include.state.layout import SPECS_FOLDER, ClusterKeys, Generation, history_key
 from include.state.records import OpenedBy, RunCommit, encode
-from include.state.slots import Slots, Spent
+from include.state.slots import Slots, Spent, Stop
 from planner.errors import ScheduleError
 from planner.schedule.many import plan_night
 from tests.include.days.past_days import (
@@ -184,6 +184,8 @@ def test_only_reports_that_name_the_cluster_are_in_its_night(past, capsys):
     record = night_of(past, capsys)
     assert [one["name"] for one in record["reports"]] == ["totals"]
     assert record["left_out"] == {}
+    say_stop(past.store, "night", Stop(stopped=True, by="ann", at="noon", why="full"))
+    assert "ann has stopped the cluster at noon" in night_of(past, capsys)["remarks"][-1]
     assert record["remarks"] == ["not on cluster night, or not for a week: elsewhere"]
 
 
