@@ -38,8 +38,11 @@ def test_only_methods_wait_longer_to_be_compiled_loops_do_not():
 
 def test_tiny_runs_use_the_first_compiler_only():
     (pair,) = submit_options("/data", tiny=True, files=BARE, environ={})
-    serial = "-XX:+NeverActAsServerClassMachine"
-    assert pair == ("spark.driver.defaultJavaOptions", f"-Xss64m {serial} -XX:TieredStopAtLevel=1")
+    flags = (
+        "-Xss64m -XX:+NeverActAsServerClassMachine -XX:TieredStopAtLevel=1 "
+        "-XX:ReservedCodeCacheSize=240m"
+    )
+    assert pair == ("spark.driver.defaultJavaOptions", flags)
 
 
 @pytest.mark.parametrize(
