@@ -9,8 +9,9 @@ imported by the tasks that use them.
 from __future__ import annotations
 
 from forerun_airflow.assets import report_asset, warning_asset
-from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag, report_params
+from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag
 from forerun_airflow.deadlines import deadline_alerts
+from forerun_airflow.form import report_params
 from forerun_airflow.group_builder import group_dag
 from include.reports.cluster import Blackout, Cluster
 from include.reports.expectations import Expectation, expect

@@ -47,8 +47,9 @@ def days_published(
     for uri, asset in awaited_assets(spec, run).items():
         for event in inlet_events[asset]:  # oldest first
             extra = event.extra or {}
-            if extra.get("day") == day:
-                newest[uri] = _what_was_missing(extra)
+            for said in extra.get("days") or [extra]:  # those of a backfill, else the one
+                if said.get("day") == day:
+                    newest[uri] = _what_was_missing(said)
     return newest
 
 

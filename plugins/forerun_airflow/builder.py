@@ -21,7 +21,8 @@ from airflow.sdk import (
 from forerun_airflow.alerting import EarlyRunTicket, check_notify
 from forerun_airflow.assets import awaited_assets, report_asset, warning_asset
 from forerun_airflow.comparing import CompareShadow
-from forerun_airflow.day import MODES, OPEN_DAY, REPAIR, final_task_of
+from forerun_airflow.day import OPEN_DAY, final_task_of
+from forerun_airflow.form import report_params
 from forerun_airflow.options import Options, check_timeout, refuse_broken, sort_options
 from forerun_airflow.publish import CheckResult, PublishReport
 from forerun_airflow.sql_check import check_sql
@@ -35,10 +36,6 @@ from include.reports.start_when import start_text
 
 REPORTS = Path(__file__).resolve().parents[2] / "include" / "sql"
 
-_REPAIRS = (
-    " **repair**: bring a published day up to its sources; its page shows which rows differ, and "
-    "publishes them."
-)
 BeforeRun = Callable[[int], BaseOperator]
 
 
@@ -265,41 +262,6 @@ class ProgressiveTaskGroup(TaskGroup):
         super().__init__(group_id=group_id or spec.name, default_args=defaults, **found.holder)
         with self:
             add_report_tasks(read_sql(spec), **found.forerun)
-
-
-def report_params(
-    mode: str = "auto", report_date: date | None = None, *, repairs: bool = True
-) -> dict[str, Param]:
-    """The fields of the trigger form, with what they are filled in with. ``repairs``: whether it
-    offers to repair a day, which the tasks of one report can."""
-    if mode not in MODES:
-        raise SpecError(f"the mode {mode!r} is unknown", hint=f"Use one of {', '.join(MODES)}.")
-    return {
-        "report_date": Param(
-            report_date.isoformat() if report_date else None,
-            type=["null", "string"],
-            format="date",
-            title="Report date",
-            description_md="The day to report on. Empty: the day of the run.",
-        ),
-        "mode": Param(
-            mode,
-            enum=[*MODES, *([REPAIR] if repairs else [])],
-            title="Mode",
-            description_md="**auto**: early runs that are worth it, at their times. "
-            "**replay**: the same, of a day that is over, one run after the other. "
-            "**progressive**: all that can be done early, in every run, late or not, whatever it "
-            f"costs. **batch**: one run with the plain query.{_REPAIRS if repairs else ''}",
-        ),
-        "dry_run": Param(
-            False,
-            # Airflow's form marks whatever may not be null as required.
-            type=["boolean", "null"],
-            title="Dry run",
-            description_md="Plan the first run, and say the plan in the log of its task `plan`. "
-            "Nothing is computed, published or stored.",
-        ),
-    }
 
 
 def progressive_dag(

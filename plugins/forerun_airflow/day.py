@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MODES = ("auto", "replay", "progressive", "batch")
 REPAIR = "repair"
 """The mode of a DAG run that repairs a published day; never a report's own."""
+BACKFILL = "backfill"
+"""The mode of a DAG run that computes several days that are over; never a report's own."""
 OPEN_DAY = "open_day"
 """The name of the task that opens a report's day, after the name of the report's task group."""
 
@@ -43,12 +45,15 @@ class OpenedDay:
     ``mode``: ``auto`` (early work where it pays, at its time; early runs that would be late are
     skipped), ``replay`` (early work where it pays, late or not: to try a day that is over),
     ``progressive`` (all that can be done early, in every run, late or not), ``single``
-    (straight to the final run), ``batch`` (that, with the user's own text) or ``repair``.
+    (straight to the final run), ``batch`` (that, with the user's own text), ``repair`` or
+    ``backfill``.
     ``dry_run``: the generation is only the one that would be opened, see :meth:`of`.
     ``runs``: of a report of a group, the clock times of its runs with their weights as of when the
     day was opened. Reports that join or leave the group give it other runs, and the numbers under
     which a day has committed runs must not change their meaning. Empty outside of groups.
     ``repair``: of a repair the number of its one run, which the tasks of the final run do; else 0.
+    ``days``: of a backfill its days, each with its generation, which the tasks of the final run do;
+    ``day`` and ``generation`` are the first.
     """
 
     day: str
@@ -57,10 +62,16 @@ class OpenedDay:
     dry_run: bool
     runs: tuple[tuple[str, float], ...] = ()
     repair: int = 0
+    days: tuple[tuple[str, str], ...] = ()
 
     @property
     def date(self) -> date:
         return parse_day(self.day)
+
+    def each(self) -> tuple[OpenedDay, ...]:
+        """The days of a backfill one by one; else only this one."""
+        days = (replace(self, day=day, generation=at, days=()) for day, at in self.days)
+        return tuple(days) or (self,)
 
     def of(self, spec: ReportSpec) -> Day:
         """The handle of the day, in the report's store; in a dry run nothing that is done with it
@@ -89,7 +100,10 @@ class OpenedDay:
     def run_of(self, spec: ReportSpec, run: int) -> int | None:
         """The number that a run of the report, as it is now, has in this day: of the final run that
         of the day's, of an early one that of the day's run at the same time. None if the day has
-        none then. A repair is done in place of the final run."""
+        none then. A repair is done in place of the final run, and so are the days of a
+        backfill."""
+        if self.days:
+            return run if run == spec.runs else None
         if self.repair:
             return self.repair if run == spec.runs and not self.dry_run else None
         if not self.runs:
@@ -130,10 +144,9 @@ def report_date(context: Any, spec: ReportSpec) -> date:
 def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: datetime) -> str:
     """Choose how to run the day. ``auto`` goes straight to the final run where all early runs would
     come too late: in a backfill, and when the final run's time has passed."""
-    if asked not in (*MODES, REPAIR):
-        raise RequestError(
-            f"mode {asked!r} is unknown", hint=f"Use one of {', '.join((*MODES, REPAIR))}."
-        )
+    known = (*MODES, REPAIR, BACKFILL)
+    if asked not in known:
+        raise RequestError(f"mode {asked!r} is unknown", hint=f"Use one of {', '.join(known)}.")
     if asked != "auto":
         return asked
     late = now >= spec.points(day)[-1]
@@ -176,8 +189,8 @@ def opened_for(task: TaskOfRun, context: Any) -> OpenedDay:
     run = opened.run_of(task.spec, task.run)
     if run is None:
         raise AirflowSkipException(
-            "a repair is done by the tasks of the final run"
-            if opened.repair
+            f"a {opened.mode} is done by the tasks of the final run"
+            if opened.repair or opened.days
             else "this run is newer than the day: the next day has it"
         )
     with explained():
@@ -186,7 +199,7 @@ def opened_for(task: TaskOfRun, context: Any) -> OpenedDay:
 
 
 def as_xcom(day: OpenedDay) -> dict[str, object]:
-    often_empty = ("runs", "repair")
+    often_empty = ("runs", "repair", "days")
     return {name: value for name, value in asdict(day).items() if name not in often_empty or value}
 
 

@@ -25,10 +25,10 @@ from forerun_airflow.builder import (
     raise_tickets,
     read_sql,
     refuse_defaults,
-    report_params,
     watching,
 )
 from forerun_airflow.day import OPEN_DAY
+from forerun_airflow.form import report_params
 from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
 from forerun_airflow.options import sort_options
 from forerun_airflow.tasks import OpenDay

@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from forerun_airflow.backfilling import publish_each
 from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
 from forerun_airflow.repairing import compare_repair, refuse_unread
 from forerun_airflow.retries import RepeatableOperator
@@ -37,15 +38,20 @@ class CheckResult(RepeatableOperator):
             raise AirflowSkipException("a dry run has no result")
         with explained():
             self._skip_without_result(opened)
-            day = opened.of(self.spec)
-            findings = read_findings(day, self.run)
+            days = [one.of(self.spec) for one in opened.each()]
+            if opened.days:  # what publishes them names those that have no result
+                days = [day for day in days if day.commit(self.run) is not None]
+            findings = [finding for day in days for finding in read_findings(day, self.run)]
             if opened.repair:
-                compare_repair(day, self.run)
+                compare_repair(days[0], self.run)
         warnings = [finding.text for finding in findings if finding.severity == "warning"]
         for text in warnings:
             self.log.warning("expectation does not hold (warning): %s", text)
         critical = [finding.text for finding in findings if finding.severity == "critical"]
-        if critical:
+        if opened.days:  # each is published by itself, and that refuses what is broken
+            for text in critical:
+                self.log.error("critical expectation does not hold: %s", text)
+        elif critical:
             raise AirflowFailException(
                 f"{len(critical)} critical expectation(s) do not hold; nothing is published\n"
                 + "\n".join(critical)
@@ -74,9 +80,15 @@ class PublishReport(RepeatableOperator):
         self.run = run
 
     def execute(self, context: Any) -> dict[str, object]:
+        opened = opened_for(self, context)
+        record = publish_each(opened, self._publish) if opened.days else self._publish(opened)
+        for asset in self.outlets:
+            context["outlet_events"][asset].extra = record
+        return record
+
+    def _publish(self, opened: OpenedDay) -> dict[str, object]:
         from include.days.prepare import OvertakenError, publish_result
 
-        opened = opened_for(self, context)
         with explained():
             day = opened.of(self.spec)
             if opened.repair:
@@ -100,8 +112,6 @@ class PublishReport(RepeatableOperator):
             record["arrived"] = dict(pointer.arrived)
         else:
             record["incomplete"] = [list(pair) for pair in pointer.incomplete]
-        for asset in self.outlets:
-            context["outlet_events"][asset].extra = record
         self.log.info("published %s rows at %s", pointer.rows, pointer.folder)
         tell_published(day, pointer)
         return record

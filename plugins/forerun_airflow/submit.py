@@ -6,8 +6,9 @@ import importlib.util
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
@@ -19,7 +20,7 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun_airflow.choosing import times_of
-from forerun_airflow.cores import HeldCores, WantedCores, take_cores, wanted_for
+from forerun_airflow.cores import HeldCores, WantedCores, joined, take_cores, wanted_for
 from forerun_airflow.day import (
     OpenedDay,
     explained,
@@ -39,6 +40,9 @@ from include.reports.spark_conf import check_spark_conf
 from include.reports.spec import ReportSpec
 from include.telemetry.events import Part
 from planner.errors import ContractError, ForerunError
+
+if TYPE_CHECKING:
+    from include.days.handle import Day
 
 JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
 
@@ -188,24 +192,50 @@ class SubmitRun(SubmitApplication):
         self._refuse_late_try(context)
         if self.cluster is not None:
             with explained():
-                day, retries = opened.of(self.spec), retries_of(self, self.final_task)
-                wanted = wanted_for(day, opened, self.run, context, retries, self.cluster)
-                self.take_cores(store_uri(self.spec), wanted)
+                self.take_cores(store_uri(self.spec), self._wanted(context, opened, self.cluster))
         try:
             self._run(context, opened, planned)
         finally:
             self.give_back_cores()
 
+    def _wanted(self, context: Any, opened: OpenedDay, cluster: Cluster) -> WantedCores:
+        """The cores that the application asks for."""
+        retries = retries_of(self, self.final_task)
+        wanted = [
+            wanted_for(one.of(self.spec), one, self.run, context, retries, cluster)
+            for one in opened.each()
+        ]
+        if not opened.days:
+            return wanted[0]
+        return replace(wanted[0], request=joined(self.spec.name, [one.request for one in wanted]))
+
     def _run(self, context: Any, opened: OpenedDay, planned: Mapping[str, Any]) -> None:
         part: Part = "early" if self.run < self.spec.runs else "final"
-        plan_uri = self._as_batch(context) or str(planned["plan"])
+        plan_uri = "" if opened.days else self._as_batch(context) or str(planned["plan"])
         self.make_ready(store_uri(self.spec), tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
-        with telling_how_runs_end(lambda: [(opened.of(self.spec), self.run, part)]):
-            self._submit_run(context, plan_uri)
+        days = [one.of(self.spec) for one in opened.each()]
+        with telling_how_runs_end(lambda: [(day, self.run, part) for day in days]):
+            if opened.days:
+                self._submit_days(context, days, planned["plans"])
+            else:
+                self._submit_run(context, plan_uri)
         if self.run < self.spec.runs:
             with explained():
                 self._look_at_early_run(plan_uri)
+
+    def _submit_days(self, context: Any, days: Sequence[Day], plans: Mapping[str, str]) -> None:
+        """Submit what is not committed of a backfill. Where the last try fails, the days that are
+        committed go on: what publishes them names the others."""
+        left = [day.at.day for day in days if day.commit(self.run) is None]
+        try:
+            self.submit(context, [plans[day] for day in left if day in plans])
+        except AirflowException as error:
+            ti = context["ti"]
+            done = any(day.commit(self.run) is not None for day in days)
+            if not done or ti.try_number <= ti.max_tries:
+                raise
+            self.log.error("not all days are computed: %s", error)
 
     def _submit_run(self, context: Any, plan_uri: str) -> None:
         try:

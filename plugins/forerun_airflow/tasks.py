@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from forerun_airflow.backfilling import open_backfill, planned_backfill
 from forerun_airflow.choosing import choose_again, is_choosing
 from forerun_airflow.day import (
+    BACKFILL,
     OPEN_DAY,
     REPAIR,
     OpenedDay,
@@ -112,6 +114,9 @@ class OpenDay(RepeatableOperator):
             if mode == REPAIR:
                 repair = open_repair(context, self.spec, day, now, by, dry_run=dry_run)
                 return as_xcom(repair)
+            if mode == BACKFILL:
+                self._declare_cluster()
+                return as_xcom(open_backfill(context, self.spec, now, by, dry_run=dry_run))
             handle = self._imagined(day, now) if dry_run else self._opened(context, day, now, by)
         runs = tuple((run.at, run.weight) for run in self.spec.policy.runs) if self.group else ()
         opened = OpenedDay(
@@ -206,6 +211,8 @@ class PlanRun(RepeatableOperator):
             with explained():
                 day = opened.of(self.spec)
                 return planned_repair(context, self.day_task, day, self.run)
+        if opened.days:
+            return self._plan_each(opened)
         with explained():
             incomplete = self._incomplete(context, opened)
             prepared = self._in_time(opened, incomplete)
@@ -228,6 +235,15 @@ class PlanRun(RepeatableOperator):
             "latest_safe_start": safe.at.isoformat(),
             "tiny": prepared.tiny,
         }
+
+    def _plan_each(self, opened: OpenedDay) -> dict[str, object]:
+        """Plan the days of a backfill. They borrow nothing: what another report keeps of a day that
+        is over may be gone before the last of them is computed."""
+        with explained():
+            found = planned_backfill(
+                opened, lambda day: prepared_run(self.spec, day, self.run, share=False)
+            )
+        return found | {"why": DRY_RUN} if opened.dry_run else found
 
     def _in_time(self, opened: OpenedDay, incomplete: list[tuple[str, str]]) -> PreparedRun:
         """The run as it is planned; as batch if only that can still meet the deadline."""

@@ -87,8 +87,8 @@ class WaitForRun(RepeatableOperator):
         return []
 
     def _look(self, context: Any, opened: OpenedDay) -> Incomplete:
-        if opened.repair:
-            return []
+        if opened.repair or opened.days:
+            return []  # what opens them has looked
         now = utc_now()
         final = self.run == self.spec.runs
         if opened.dry_run:

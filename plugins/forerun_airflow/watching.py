@@ -137,7 +137,7 @@ class WatchDay(RepeatableOperator):
 
         record = context["ti"].xcom_pull(task_ids=self.day_task)
         opened = OpenedDay(**record) if record else None
-        if opened is None or opened.dry_run or opened.repair:
+        if opened is None or opened.dry_run or opened.repair or opened.days:
             raise AirflowSkipException("no day was opened that has a deadline")
         store = open_store(store_uri(self.spec))
         try:

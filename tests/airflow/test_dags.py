@@ -15,13 +15,13 @@ from forerun.demo.reports import DAY, PAST_DAYS
 from forerun_airflow import (
     ProgressiveTaskGroup,
     Shadow,
-    builder,
     group_dag,
     progressive_dag,
     report_asset,
     warning_asset,
 )
 from forerun_airflow.builder import read_sql
+from forerun_airflow.form import report_params
 from include.reports.group import ReportGroup
 from include.reports.spec import AssetEvent, Parameter, ReportSpec, SpecError
 from tests.airflow.conftest import ENVIRONMENT, ROOT
@@ -122,10 +122,10 @@ def test_the_dag_starts_with_its_day():
 
 def test_the_form():
     params = progressive_dag(sales_report(), start_date=START).params
-    assert params.dump() == {"report_date": None, "mode": "auto", "dry_run": False}
+    assert params.dump() == {"report_date": None, "mode": "auto", "dry_run": False, "days": None}
     modes = ["auto", "replay", "progressive", "batch"]
-    assert params.get_param("mode").schema["enum"] == [*modes, "repair"]
-    assert builder.report_params(repairs=False)["mode"].schema["enum"] == modes
+    assert params.get_param("mode").schema["enum"] == [*modes, "repair", "backfill"]
+    assert report_params(repairs=False)["mode"].schema["enum"] == modes
     assert params.get_param("report_date").schema["format"] == "date"
     types = [params.get_param(name).schema.get("type", "null") for name in params]
     assert all("null" in kind for kind in types), "Airflow's form calls all others required"

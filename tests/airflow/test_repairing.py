@@ -37,6 +37,7 @@ class Dag:
 
     def __init__(self, spec, folder):
         self.spec, self.folder = spec, folder
+        self.tried = 1
         self.xcoms = {}
         self.events = {}
 
@@ -47,7 +48,7 @@ class Dag:
             return self.xcoms.get((task_ids, key))
 
         given["ti"] = SimpleNamespace(
-            **{**vars(given["ti"]), "xcom_pull": pull},
+            **{**vars(given["ti"]), "xcom_pull": pull, "try_number": self.tried, "max_tries": 2},
             xcom_push=lambda key, value: self.xcoms.update({(task_id, key): value}),
         )
         task = built(self.spec, task_id)

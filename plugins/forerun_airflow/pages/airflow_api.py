@@ -64,7 +64,7 @@ class AirflowApi:
         }
         await self._ask("POST", f"dags/{quote(dag_id, safe='')}/clearTaskInstances", asked)
 
-    async def trigger(self, dag_id: str, run_id: str, conf: dict[str, str], note: str) -> None:
+    async def trigger(self, dag_id: str, run_id: str, conf: dict[str, Any], note: str) -> None:
         """Begin a DAG run by hand, once: one that is there already is as good."""
         asked = {"dag_run_id": run_id, "logical_date": None, "conf": conf, "note": note}
         try:

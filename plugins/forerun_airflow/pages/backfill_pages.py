@@ -1,4 +1,5 @@
-"""The page on which a range of days of a report is priced, and begun: a DAG run for each day."""
+"""The page on which a range of days of a report is priced, and begun: a DAG run for each
+application."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from fastapi import Form as Field
 from starlette.concurrency import run_in_threadpool as in_thread
 from starlette.responses import HTMLResponse, Response
 
+from forerun_airflow.day import BACKFILL
 from forerun_airflow.pages.access import Actor, readable_dags
 from forerun_airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
 from forerun_airflow.pages.forms import Form, read_form
@@ -70,7 +72,7 @@ class BackfillPages:
         dags: frozenset[str] = _DAGS,
         actor: Actor = _ACTOR,
     ) -> Response:
-        """Trigger a DAG run for each day that is missing, and say which were."""
+        """Trigger DAG runs for the days that are missing, and say which were."""
         known, view, why = await in_thread(self._look, report, first, last, dags, actor)
         form, asked = read_form(request, token), (first, last)
         if view is None:
@@ -79,16 +81,16 @@ class BackfillPages:
             why = "That form was not made for you and these days, or they have changed since."
             return self._page(request, known, actor, view, asked, why, status=403)
         begun, api = [], AirflowApi(request)
-        for day in view.to_start:
-            name, conf = day.date.isoformat(), {"report_date": day.date.isoformat()}
+        for days in view.applications:
+            names = [day.date.isoformat() for day in days]
             note = f"Forerun: backfill, by {actor.name}"
             try:
-                run_id = f"{PAGE_RUN}{name}-{form.id}"
-                await api.trigger(known.dag_id, run_id, conf, note)
+                run_id = f"{PAGE_RUN}{names[0]}-{form.id}"
+                await api.trigger(known.dag_id, run_id, _conf(names), note)
             except AirflowRefusedError as error:
-                why = f"{name} and the days after it have no DAG run. {error}"
+                why = f"{names[0]} and the days after it have no DAG run. {error}"
                 break
-            begun.append(name)
+            begun += names
         return self._page(request, known, actor, view, asked, why, begun=begun)
 
     def _look(
@@ -144,6 +146,11 @@ class BackfillPages:
         }
         page = render("backfill.html", where_of(request), **shown)
         return HTMLResponse(page, status_code=status)
+
+
+def _conf(days: list[str]) -> dict[str, Any]:
+    """What a DAG run is told: one day has no start of an application to share."""
+    return {"mode": BACKFILL, "days": days} if len(days) > 1 else {"report_date": days[0]}
 
 
 def _default(yesterday: date) -> tuple[str, str]:
