@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,6 +123,9 @@ bench-prices: setup ## a suite's queries as batch and early, and how well prices
 
 bench-repair: setup ## published days of TPC-H repaired after late rows, against batch anew (SF=1): docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.repair --scale $(or $(SF),1)
+
+bench-backfill: setup ## thirty days as a backfill, against one wide batch, resumable (SF=1): docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.backfill --scale $(or $(SF),1)
 
 bench-samples: setup ## filters that would be guessed, by the guess and by a sample (SF=1): docs/statistics.md
 	.venv/bin/python -m tests.benchmarks.samples --scale $(or $(SF),1)
