@@ -76,7 +76,7 @@ def _enter(home: Path, store: str, data: str, extra: dict[str, str]) -> Place:
         # The demo and its UI share a home: what one has seen first must run in the other.
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(connection),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
+        "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "plugins", "config")),
         "FORERUN_STORE": store,
         DATA_VARIABLE: data,
     }

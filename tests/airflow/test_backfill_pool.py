@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from forerun import cli, doctor
+from forerun.demo.place import open_place
 from forerun_policy import task_instance_mutation_hook
 from tests.airflow.conftest import ENVIRONMENT, ROOT
 
@@ -100,6 +101,25 @@ def test_runs_of_a_backfill_take_their_pool_and_nothing_else_does(
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert [one["found"].split(" ")[0] for one in findings] == ["alone", "together"]
     assert all("from forerun_policy import" in one["todo"] for one in findings)
+
+
+@pytest.mark.airflow
+def test_airflow_has_the_policy_in_make_up_and_in_the_image(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORERUN_HOME", str(tmp_path))
+    program = """
+from types import SimpleNamespace
+from airflow.settings import task_instance_mutation_hook
+ti = SimpleNamespace(task=SimpleNamespace(backfill_pool="past"), run_id="backfill__x", pool="a")
+task_instance_mutation_hook(task_instance=ti, dag_run=None)
+print(ti.pool)
+"""
+    command = [sys.executable, "-c", program]
+    with open_place("file") as place:
+        done = subprocess.run(command, env=place.env, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["past"], done.stderr
+    image = (ROOT / "Dockerfile").read_text()
+    assert "COPY --chown=forerun config config" in image
+    assert "PYTHONPATH=/opt/forerun/plugins:/opt/forerun/config" in image
 
 
 def _documented_line():
