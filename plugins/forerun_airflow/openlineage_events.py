@@ -26,7 +26,8 @@ from include.telemetry.lineage import DataPlace, ReportLineage, result_place
 from planner.props.lineage import Origin
 from planner.version import VERSION
 
-PRODUCER = f"forerun/{VERSION}"
+PRODUCER = f"urn:forerun:{VERSION}"
+"""The standard wants a URI."""
 _IDS = uuid.UUID("6a0f7a0e-2a86-4f3f-9e1c-1b6f0f3f9d10")
 """Names made of this namespace are run ids: whoever tells of a run finds the same id."""
 

@@ -18,6 +18,7 @@ from forerun_airflow.submit import SubmitRun
 from forerun_airflow.telling import tell_planned, telling_how_runs_end
 from include.state.given_up import GivenUp, record_given_up
 from include.state.records import RunCommit
+from tests.airflow.lineage_schema import EVENT
 from tests.airflow.test_tasks import DAY, OPENED, context, opening, place, planning, report
 from tests.include.days.day_cases import DayCase
 
@@ -37,7 +38,10 @@ def events(monkeypatch, tmp_path):
     configure(monkeypatch, {"type": "file", "log_file_path": str(file), "append": True})
 
     def read():
-        return [json.loads(line) for line in file.read_text().splitlines()]
+        found = [json.loads(line) for line in file.read_text().splitlines()]
+        for event in found:
+            EVENT.validate(event)
+        return found
 
     return read
 
