@@ -257,6 +257,26 @@ def test_a_run_by_hand_has_no_logical_date(days):
     assert days.result("by_hand", day="2026-02-14") == EXPECTED
 
 
+def test_several_days_share_an_application(days):
+    """In mode ``backfill``; what arrives before runs is there already."""
+    wanted = ["2026-02-16", "2026-02-17"]
+    rows = {"item": ["apple", "pear", "plum"], "amount": pa.array([1, 2, 3], pa.int64())}
+    for day in wanted:
+        folder = days.root / "by_hand" / "sales" / day
+        folder.mkdir(parents=True)
+        for run in (1, 2, 3):
+            pq.write_table(pa.table(rows).slice(run - 1, 1), folder / f"run-{run}.parquet")
+        (folder / "_SUCCESS").touch()
+    conf = {"mode": "backfill", "days": wanted}
+    states = days.test("by_hand", logical_date=None, run_after=MIDNIGHT, run_conf=conf)
+    assert states["dag"] == states["run_3.run"] == "success", states
+    assert states["run_1.run"] == "skipped"
+    for day in wanted:
+        assert days.result("by_hand", day=day) == {"apple": (1, 1), "pear": (2, 1), "plum": (3, 1)}
+        commit = days.commits("by_hand", day=day)[3]
+        assert commit["metrics"]["runs_in_application"] == 2
+
+
 def test_a_dry_run_says_its_plan_and_leaves_nothing_in_the_store(days, capfd):
     states = days.test("dry", run_conf={"dry_run": True})
     assert states["run_1.plan"] == "success"
