@@ -8,6 +8,7 @@ figures by this code is not run again, so the command may be killed and started 
 
     python -m tests.benchmarks.streaming --scale 1
     python -m tests.benchmarks.streaming --scale 0.1 --only q06 --no-page
+    python -m tests.benchmarks.streaming --scale 1 --only q06 --ways auto,shortest
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import pyarrow.parquet as pq
 from forerun import accounts
 from forerun.deliveries import Splitter, parse_correlation
 from forerun.plain import PlainQuery
-from forerun.running import DRIVER_MEMORY, SparkRunner, read_result
+from forerun.running import DRIVER_MEMORY, SparkRunner
 from forerun.simulate import plain_query, read_simulated
 from forerun.simulated_day import Simulation, open_day
 from forerun.tables import Table, find_tables
@@ -40,6 +41,7 @@ from include.machine.cpu_meter import run_measured
 from include.machine.jvm import driver_environment, home_folder, spark_submit, submit_options
 from include.state.layout import Generation
 from include.state.opening import open_store
+from include.state.rows import result_rows
 from include.verify.equality import compare
 from planner.algebra.relational import sources as sources_of
 from planner.errors import ForerunError
@@ -53,7 +55,8 @@ JOB = Path(__file__).with_name("streaming_job.py")
 QUERIES = ("q06", "q01", "q14")
 """All that streaming can do of TPC-H: one stream, and an aggregate without a subquery."""
 STREAM = "lineitem"
-FILES = 150
+FILES, FINE = 150, 900
+"""Into how many files the rows of the window go, and for the shortest trigger."""
 WINDOW_S = 4500
 SMALL = tuple(TimePoint(weight=1.0, arrived=run / 4) for run in range(1, 5))
 TEN_MINUTES = FILES * 600 // WINDOW_S
@@ -123,11 +126,13 @@ Took = tuple[tuple[float, ...], int, pa.Table]
 
 
 class Window:
-    """One query's window on disk: the files of ``tables`` come into ``work`` as time goes on."""
+    """One query's window on disk: the files of ``tables`` come into ``work`` as time goes on. In
+    ``fine`` the same rows lie in more files."""
 
-    def __init__(self, query: str, tables: Path, work: Path) -> None:
-        self.query, self.tables, self.work = query, tables, work
+    def __init__(self, query: str, tables: Path, fine: Path, work: Path) -> None:
+        self.query, self.tables, self.fine, self.work = query, tables, fine, work
         self.sql = TPCH.texts()[query]
+        shutil.rmtree(work, ignore_errors=True)
         (work / "logs").mkdir(parents=True)
         self.runner = SparkRunner(work / "logs", MASTER)
         self.store = str(work / "store")
@@ -181,14 +186,13 @@ class Window:
         result = accounts.commit_with_result(store, at, run).result
         if result is None:
             raise StreamingError(f"{at.report} has no result", hint="Look at its log.")
-        return read_result(store, result)
+        return result_rows(store, result)
 
-    def streaming(self, way: str, files: int) -> Took:
-        """The window in one application; a micro-batch takes so many files."""
+    def streaming(self, way: str, files: int, tables: Path) -> Took:
+        """The window in one application; a micro-batch takes so many files of the tables."""
         work = self.work / way
         sql, result = self.work / f"{way}.sql", work / "rows"
         sql.write_text(self.sql)
-        tables = self._arrive(self.work / f"{way}-tables", 1.0)
         command = ["follow", "--tables", str(tables), "--streams", STREAM, "--sql", str(sql)]
         command += ["--work", str(work), "--files", str(files), "--result", str(result)]
         took = submit(command, self.work / "logs" / f"{way}.log")
@@ -217,6 +221,7 @@ LABELS = {
     "available-now": "streaming, AvailableNow once at the end",
     "ten-minutes": "streaming, ten minutes",
     "short": f"streaming, {WINDOW_S // FILES} s: a file each",
+    "shortest": f"streaming, {WINDOW_S // FINE} s: a file each",
 }
 
 
@@ -227,22 +232,23 @@ def ways(window: Window) -> dict[str, Callable[[], Took]]:
         "auto": partial(window.forerun, "auto", POINTS, "auto"),
         "early": partial(window.forerun, "early", POINTS, "progressive"),
         "small": partial(window.forerun, "small", SMALL, "progressive"),
-        "available-now": partial(window.streaming, "available-now", FILES),
-        "ten-minutes": partial(window.streaming, "ten-minutes", TEN_MINUTES),
-        "short": partial(window.streaming, "short", 1),
+        "available-now": partial(window.streaming, "available-now", FILES, window.tables),
+        "ten-minutes": partial(window.streaming, "ten-minutes", TEN_MINUTES, window.tables),
+        "short": partial(window.streaming, "short", 1, window.tables),
+        "shortest": partial(window.streaming, "shortest", 1, window.fine),
     }
 
 
-def measure(kept: Kept, query: str, tables: Path, folder: Path) -> None:
-    """Measure what has no figures yet, batch first: the others are compared with its rows."""
+def measure(kept: Kept, window: Window, asked: set[str], folder: Path) -> None:
+    """Measure the ways asked for that have no figures yet, batch first: the others are compared
+    with its rows."""
+    query = window.query
     done = {figure.way for figure in kept.all() if figure.query == query}
     expected = folder / f"{query}-batch.parquet"
     if not expected.exists():
         done.discard(BATCH)
-    work = folder / query
-    shutil.rmtree(work, ignore_errors=True)
-    for way, run in ways(Window(query, tables, work)).items():
-        if way in done:
+    for way, run in ways(window).items():
+        if way in done or way not in {BATCH, *asked}:
             continue
         say(f"{query}: {LABELS[way]}")
         cpu, batches, rows = run()
@@ -255,7 +261,7 @@ def measure(kept: Kept, query: str, tables: Path, folder: Path) -> None:
         )  # fmt: skip
         kept.put(figure)
         say(f"{query}: {LABELS[way]}: {_told(figure)}")
-    shutil.rmtree(work)
+    shutil.rmtree(window.work)
 
 
 def _told(figure: Figure) -> str:
@@ -326,7 +332,7 @@ def section(scale: float, figures: Sequence[Figure], answers: Sequence[Answer]) 
     queries = sorted({figure.query for figure in figures})
     of = {(figure.way, figure.query): figure for figure in figures}
     small = statistics.median(s for f in figures if f.way == "small" for s in f.cpu_s[:-1])
-    micro = [_per_batch(of["short", query], of["available-now", query]) for query in queries]
+    micro = [_per_batch(of["shortest", query], of["available-now", query]) for query in queries]
     wrong = [f"{f.query} {f.way}" for f in figures if f.differences]
     return [
         f"TPC-H at scale {scale:g} on {machine}, {MASTER}, beside other work: CPU seconds of whole",
@@ -379,13 +385,19 @@ def main() -> int:
     )
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--only", default=",".join(QUERIES), help="queries, such as q01,q06")
+    parser.add_argument("--ways", default="", help=f"only some of {','.join(LABELS)}; no page")
     parser.add_argument("--no-page", action="store_true", help="leave docs/ as it is")
     given = parser.parse_args()
     folder = home_folder() / "bench" / f"streaming-{given.scale:g}"
     kept, queries = Kept(folder / "figures.jsonl"), given.only.split(",")
-    tables = deliver(find_tables(TPCH.generate(given.scale)), {STREAM: FILES}, folder / "window")
+    generated = find_tables(TPCH.generate(given.scale))
+    tables = deliver(generated, {STREAM: FILES}, folder / "window")
+    fine = deliver(generated, {STREAM: FINE}, folder / "fine-window")
+    asked = {*given.ways.split(",")} if given.ways else {*LABELS}
     for query in queries:
-        measure(kept, query, tables, folder)
+        measure(kept, Window(query, tables, fine, folder / query), asked, folder)
+    if given.ways:
+        return 0
     figures = [figure for figure in kept.all() if figure.query in queries]
     say("what streaming takes of TPC-H")
     lines = section(given.scale, figures, ask(folder, kept.code))

@@ -86,11 +86,10 @@ class Outcome:
     early_results: int = 0
 
 
-def _effort(case: Case) -> tuple[int, int]:
-    """A search of full length, and each method apart, for every eighth query: they take most of the
-    time, and the plans that are found are made of the same parts."""
-    whole = len(case.query.sql) % 8 == 0
-    return (Settings().tries, Settings().compare) if whole else (2, 0)
+def effort(case: Case) -> dict[str, int]:
+    """Settings: a search of full length, and each method apart, for every eighth query. They take
+    most of the time, and the plans that are found are made of the same parts."""
+    return {} if len(case.query.sql) % 8 == 0 else {"tries": 2, "compare": 0}
 
 
 def request_of(
@@ -99,8 +98,6 @@ def request_of(
     """Run ``run`` of a day with ``points`` runs."""
     weights = [0.25 + 0.75 * i / max(1, points - 1) for i in range(points)]
     weights[-1] = 1.0
-    tries, compare = _effort(case)
-    effort = {"tries": tries, "compare": compare} | dict(case.effort)
     return PlanRequest(
         report=case.name,
         sql=case.query.sql,
@@ -117,7 +114,7 @@ def request_of(
             rules_off=case.off,
             state_budget=case.state_budget,
             own_batch="always",  # the user's own text is what all is compared with
-            **effort,
+            **effort(case) | dict(case.effort),
         ),
         problem=problem,
     )

@@ -25,7 +25,7 @@ from planner.request import Settings
 from spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.properties.cases import TableCase
-from tests.properties.execute import RefusedError, check_rows
+from tests.properties.execute import RefusedError, check_rows, effort
 from tests.spark.days import rows_of
 from tests.spark.stored_days import DAY, NOW, StoredDay, pretended, write_rows
 
@@ -77,7 +77,7 @@ class RepairedDay(StoredDay):
                 DAY,
                 now=NOW,
                 copies=(str(self.folder / "old"),) if self.keep_copies else (),
-                settings=Settings(temporal=early, buckets=2),
+                settings=Settings(temporal=early, buckets=2, **effort(self.case)),
             )
         if not repair.is_needed:
             return None

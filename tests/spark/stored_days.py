@@ -34,7 +34,7 @@ from spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.properties.cases import Case, TableCase
 from tests.properties.engines import SailEngine, SparkEngine, arrow_type
-from tests.properties.execute import Outcome, RefusedError, check_rows
+from tests.properties.execute import Outcome, RefusedError, check_rows, effort
 from tests.properties.kept import check_kept
 from tests.spark.days import rows_of
 
@@ -131,7 +131,7 @@ class StoredDay:
             TimePoint(weight=0.25 + i / runs, arrived=(i + 1) / runs) for i in range(runs)
         )
         early = "early" if self.case.early else "cost"
-        settings = Settings(temporal=early, buckets=2)
+        settings = Settings(temporal=early, buckets=2, **effort(self.case))
         with mock.patch.object(day_request, "to_source", pretended):
             prepared = days.prepare_run(
                 Day.of(store_uri, self._spec(runs), DAY, "1"), run,
