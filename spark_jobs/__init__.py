@@ -1,1 +1,7 @@
 """What spark-submit runs: the stages of one run. Knows the plan contract, never the planner."""
+
+from __future__ import annotations
+
+from spark_jobs.installed import prefer_installed
+
+prefer_installed()  # before any module imports pyspark
