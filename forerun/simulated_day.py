@@ -17,8 +17,10 @@ from forerun.planning import report_name
 from forerun.tables import Table
 from include.days.handle import Day
 from include.days.prepare import open_generation
+from include.machine.jvm import is_local, is_s3
 from include.reports.parameters import Parameter
 from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from include.state.opening import open_store
 from planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
 
 DEFAULT_DAY = date(2026, 1, 1)
@@ -44,6 +46,8 @@ class Simulation:
     store: str
     incoming: Path | None = None
     """Deliveries that were split before (``<table>/run-<i>.parquet``), to be used again."""
+    arriving: str = ""
+    """Where the sources' files appear, see :func:`shared_place`; else a folder in ``work``."""
     method: Method = "auto"
     problem: Problem = PDW
     settings: Settings = field(default_factory=Settings)
@@ -59,6 +63,14 @@ class Simulation:
     """Also run batch in stages of our own: what rewriting saves without any early work."""
 
 
+def shared_place(store: str, master: str, name: str) -> str:
+    """Where sources lie that every machine of a cluster has to read: in the store, if it is on S3.
+    Empty for a master on this machine, and for a store that only folders in common would reach."""
+    if is_local(master) or not is_s3(store):
+        return ""
+    return f"{store.rstrip('/')}/deliveries/{name}"
+
+
 def write_deliveries(
     what: Simulation, used: Sequence[str], advance: Advance
 ) -> dict[str, tuple[int, ...]]:
@@ -67,16 +79,16 @@ def write_deliveries(
     splitter = Splitter(what.tables, fractions, what.seed, what.correlations, what.changelogs)
     rows: dict[str, tuple[int, ...]] = {}
     for name in used:
-        folder = what.work / "sources" / name
-        folder.mkdir(parents=True)
         table = what.tables[name]
+        if not what.arriving:
+            Path(_source_path(what, name)).mkdir(parents=True)
         if name in what.changing:
             counts = _deliveries_of(what, splitter, name, advance)
             total = 0
             rows[name] = tuple(total := total + count for count in counts)
         else:
             for number, path in enumerate(table.files):
-                _link(path, folder / f"{number:05d}.parquet")
+                _appear(what, name, path, f"{number:05d}.parquet")
             rows[name] = (table.rows,) * len(what.points)
             advance(table.rows)
     return rows
@@ -102,6 +114,18 @@ def _deliveries_of(
     return tuple(counts)
 
 
+def _source_path(what: Simulation, name: str) -> str:
+    return f"{what.arriving or what.work / 'sources'}/{name}"
+
+
+def _appear(what: Simulation, table: str, path: Path, name: str) -> None:
+    """A file is among those of a source from now on, at once and whole."""
+    if what.arriving:
+        open_store(_source_path(what, table)).put(name, path.read_bytes())
+    else:
+        _link(path, Path(_source_path(what, table), name))
+
+
 def _link(path: Path, target: Path) -> None:
     try:
         os.link(path, target)
@@ -112,7 +136,7 @@ def _link(path: Path, target: Path) -> None:
 def arrive(what: Simulation, run: int) -> None:
     """What was split off for a run appears among its source's files, each file at once."""
     for path in sorted((what.work / "incoming").glob(f"*/run-{run}.parquet")):
-        path.rename(what.work / "sources" / path.parent.name / path.name)
+        _appear(what, path.parent.name, path, path.name)
 
 
 def spec_of(what: Simulation, used: Sequence[str]) -> ReportSpec:
@@ -124,7 +148,7 @@ def spec_of(what: Simulation, used: Sequence[str]) -> ReportSpec:
         sources=tuple(
             SourceSpec(
                 name=name,
-                path=str(what.work / "sources" / name),
+                path=_source_path(what, name),
                 columns=what.tables[name].columns,
                 change="changelog" if name in what.changelogs else "append_only",
                 arrival="growing" if name in what.changing else "static",

@@ -17,7 +17,7 @@ from forerun.running import open_runner, scratch_folder
 from forerun.shown_day import show_day, show_group
 from forerun.simulate import simulate
 from forerun.simulate_group import simulate_group
-from forerun.simulated_day import Advance, Say, Simulation
+from forerun.simulated_day import Advance, Say, Simulation, shared_place
 from forerun.tables import list_tables
 from include.engines import engine_spec
 from include.machine.jvm import home_folder
@@ -57,6 +57,7 @@ def run(
     correlations = _of_tables_read(correlate, set(tables), day.tables)
     name = report_name(day.report.name if not day.is_group else f"group_{day.report.name}")
     work = scratch_folder(home_folder() / "simulations", name)
+    place = _absolute(store) if store else str(work / "store")
     what = Simulation(
         name=name,
         sql=day.report.sql,
@@ -66,7 +67,8 @@ def run(
         correlations=correlations,
         seed=seed,
         work=work,
-        store=_absolute(store) if store else str(work / "store"),
+        store=place,
+        arriving=shared_place(place, engine.master, work.name),
         method=method,
         settings=day.settings,
         problem=day.problem,
