@@ -227,9 +227,13 @@ class SubmitRun(SubmitApplication):
     def _submit_days(self, context: Any, days: Sequence[Day], plans: Mapping[str, str]) -> None:
         """Submit what is not committed of a backfill. Where the last try fails, the days that are
         committed go on: what publishes them names the others."""
-        left = [day.at.day for day in days if day.commit(self.run) is None]
+        todo = [day.at.day for day in days if day.commit(self.run) is None]
+        left = [plans[day] for day in todo if day in plans]
+        if not left:
+            self.log.info("every day that has a plan is computed already")
+            return
         try:
-            self.submit(context, [plans[day] for day in left if day in plans])
+            self.submit(context, left)
         except AirflowException as error:
             ti = context["ti"]
             done = any(day.commit(self.run) is not None for day in days)

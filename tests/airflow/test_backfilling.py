@@ -20,11 +20,13 @@ from forerun_airflow.day import OpenedDay
 from forerun_airflow.submit import SubmitRun
 from include.days.results import read_pointer
 from include.oncall.day_records import read_day_records
+from include.reports.cluster import Cluster
 from include.reports.complete_when import AssetEvent
 from include.reports.expectations import expect
+from include.reports.hours import Hours
 from include.state.opening import open_store
 from tests.airflow.test_repairing import STEPS, Dag
-from tests.airflow.test_tasks import DAY, context, place, report
+from tests.airflow.test_tasks import DAY, built, context, place, report
 from tests.airflow.test_wait import at
 
 __all__ = ["place"]
@@ -111,7 +113,20 @@ def test_another_try_submits_what_is_not_committed(spec, place, monkeypatch):
         runner.run(plans[:1], "run", tiny=True)
     dag.compute(monkeypatch)
     assert dag.submitted == [plans[1:]]
+    dag.do("run_3.run")
+    assert dag.submitted == [plans[1:]], "the task alone was cleared: nothing is left to submit"
     assert dag.begin(*DAYS[:2])["generation"] == "1", "cleared, it goes on where it was"
+
+
+def test_days_that_are_over_ask_for_cores_once_and_press_nobody(spec, place):
+    dag = Range(spec, place)
+    opened = OpenedDay(**dag.begin(*DAYS))
+    cluster = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=8),))
+    task = built(spec, "run_3.run", cluster=cluster)
+    wanted = task._wanted(context({}), opened, cluster).request
+    assert (wanted.report, wanted.day, wanted.final) == (spec.name, DAY, True)
+    assert wanted.cores == spec.policy.cores
+    assert wanted.latest_start is None
 
 
 def test_where_the_last_try_fails_the_days_that_are_computed_are_published(
