@@ -68,7 +68,13 @@ def test_what_tasks_take_is_every_task_s():
 def test_what_the_report_has_is_added_to_what_is_given():
     dag = dag_of(tags=["a"], params={"mine": 1}, doc_md="About it.", default_args=None)
     assert set(dag.tags) == {"forerun", "a"}
-    assert dag.params.dump() == {"mine": 1, "report_date": None, "mode": "auto", "dry_run": False}
+    assert dag.params.dump() == {
+        "mine": 1,
+        "report_date": None,
+        "mode": "auto",
+        "days": None,
+        "dry_run": False,
+    }
     assert dag.doc_md.startswith("About it.\n\n")
     assert "spec " in dag.doc_md
 
