@@ -16,6 +16,9 @@ PAGE_RUN = "forerun-backfill-"
 """How the ids of DAG runs begin that the page of a report's backfill has triggered."""
 _BACKFILL = "backfill"
 """Airflow's type of the DAG runs of its own backfills; their ids begin with it."""
+_MODE = "backfill"
+"""What the field Mode of the trigger form has for days that are over, as
+``forerun_airflow.day.BACKFILL``."""
 
 
 def task_instance_mutation_hook(task_instance: Any, dag_run: Any = None) -> None:
@@ -29,5 +32,9 @@ def task_instance_mutation_hook(task_instance: Any, dag_run: Any = None) -> None
 
 
 def _is_backfill(run_id: str, dag_run: Any) -> bool:
-    own = run_id.startswith(f"{_BACKFILL}__") if dag_run is None else dag_run.run_type == _BACKFILL
-    return own or run_id.startswith(PAGE_RUN)
+    if run_id.startswith(PAGE_RUN):
+        return True
+    if dag_run is None:
+        return run_id.startswith(f"{_BACKFILL}__")
+    asked = dag_run.conf if isinstance(dag_run.conf, dict) else {}
+    return dag_run.run_type == _BACKFILL or asked.get("mode") == _MODE

@@ -43,7 +43,8 @@ def pools(run):
 
 MANUAL, BACKFILL = DagRunType.MANUAL, DagRunType.BACKFILL_JOB
 asked = {"backfill__x": BACKFILL, "forerun-backfill-x": MANUAL, "manual__x": MANUAL,
-         "scheduled__x": DagRunType.SCHEDULED}
+         "form": MANUAL, "scheduled__x": DagRunType.SCHEDULED}
+form = {"mode": "backfill", "days": ["2026-01-01", "2026-01-02"]}
 said = {}
 with create_session() as session:
     DagBundlesManager().sync_bundles_to_db(session=session)
@@ -57,7 +58,7 @@ with create_session() as session:
             run = dag.create_dagrun(
                 run_id=run_id, logical_date=at, data_interval=(at, at), run_after=at,
                 run_type=kind, triggered_by=DagRunTriggeredByType.TEST, state="running",
-                session=session)
+                conf=form if (dag_id, run_id) == ("alone", "form") else None, session=session)
             said[f"{dag_id} {run_id}"] = pools(run)
         run.run_type = BACKFILL
         clear_task_instances(run.get_task_instances(session=session), session)
@@ -85,10 +86,10 @@ def test_runs_of_a_backfill_take_their_pool_and_nothing_else_does(
     done = subprocess.run(program, env=with_policy, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said, missing, after = json.loads(done.stdout.splitlines()[-1])
-    assert len(said) == 10
+    assert len(said) == 12
     for run, taken in said.items():
         theirs = {task for task, pool in taken.items() if pool == "past"}
-        backfilled = "backfill" in run or "cleared" in run
+        backfilled = "backfill" in run or "cleared" in run or run == "alone form"
         assert theirs == {task for task in taken if backfilled and task.endswith(".run")}, run
         assert set(taken.values()) - {"past"} == {"tonight"}
     assert missing == ["Create it: `airflow pools set past 2 backfills`."] * 2
@@ -141,6 +142,6 @@ def test_it_answers_also_before_the_dag_run_is_known(run_id, run_type, pool):
     task = SimpleNamespace(backfill_pool="past")
     for known, expected in ((task, pool), (SimpleNamespace(), "tonight"), (None, "tonight")):
         ti = SimpleNamespace(task=known, run_id=run_id, pool="tonight")
-        dag_run = run_type and SimpleNamespace(run_type=run_type)
+        dag_run = run_type and SimpleNamespace(run_type=run_type, conf=None)
         task_instance_mutation_hook(ti, dag_run=dag_run)
         assert ti.pool == expected
