@@ -70,7 +70,17 @@ PROBE_ROW = 0.048
 """Look a row up in a broadcast table. Fitted."""
 
 BUILD_ROW = 0.22
-"""Put a row into a hash table of a shuffled hash join. A guess."""
+"""Put a row into the table of a shuffled hash join, by a key that Spark packs into a long. This and
+the two below: 18 million rows in 8 and in 32 buckets, joined with 0.1, 0.9 and 4.4 million of them
+in either way, in one JVM that was warm."""
+
+WIDE_KEY = 4.0
+"""How many times as dear that is by any other key, such as one of two columns that have more than
+8 bytes together: its rows are hashed and compared byte by byte."""
+
+HASHED = 0.7
+"""What a row costs that is looked up in such a table, as a part of JOIN_ROW: where neither side is
+sent to all tasks, hashing saves the sort and little else."""
 
 HASH_SIDE_BYTES = 256 << 20
 """A side of a join up to this size fits in memory even if one bucket gets all of it, so hashing it

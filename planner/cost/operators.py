@@ -26,8 +26,11 @@ from planner.algebra.relational import (
     Window,
 )
 from planner.algebra.scalar import Call, Scalar, walk
+from planner.cost.constants import HASHED, WIDE_KEY
 from planner.cost.prices import Prices
 
+_INTEGERS = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
+"""Bytes of the types that Spark packs."""
 _PATTERNS = frozenset({"like", "ilike", "rlike", "regexp", "regexp_like", "regexp_extract"})
 
 
@@ -109,10 +112,19 @@ def hash_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None
     return side if (left, right)[side].bytes <= (right, left)[side].bytes else None
 
 
-def hashed(build: Size, probe: Size, output: float, prices: Prices) -> float:
+def hashed(join: Join, build: Size, probe: Size, output: float, prices: Prices) -> float:
     """Match rows that are already where they must be, by a hash table of one side."""
-    matched = build.rows * prices.build_row + probe.rows * prices.probe_row
-    return prices.join_start + matched + output * prices.output_row
+    built = build.rows * prices.build_row * (1.0 if _is_one_long(join) else WIDE_KEY)
+    looked_up = probe.rows * prices.join_row * HASHED
+    return prices.join_start + built + looked_up + output * prices.output_row
+
+
+def _is_one_long(join: Join) -> bool:
+    """Return whether Spark packs the key of a join into one long: integers of 8 bytes in all
+    (``HashJoin.rewriteKeyExpr``)."""
+    pairs, _ = split_condition(join)
+    widths = [_INTEGERS.get(left.type.name) for left, _ in pairs]
+    return sum(9 if width is None else width for width in widths) <= 8
 
 
 def broadcast_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:

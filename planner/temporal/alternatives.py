@@ -352,7 +352,7 @@ def _join(
     side = operators.hash_side(node, sizes[0], sizes[1], prices)
     hash_gain = 0
     if side is not None:
-        hashed = operators.hashed(sizes[side], sizes[1 - side], output.rows, prices)
+        hashed = operators.hashed(node, sizes[side], sizes[1 - side], output.rows, prices)
         hash_gain = max(0, own - round(hashed))
     delivers = [left] if node.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI) else []
     delivers += [left] if node.kind is JoinKind.ANTI else []

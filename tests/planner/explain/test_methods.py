@@ -18,7 +18,7 @@ from tests.datadriven import Block, run_file
 from tests.planner.starts import CHEAP_RUNS
 
 GOLDENS = sorted(Path(__file__).parent.glob("*.test"))
-POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.15, 0.5), (0.2, 0.8), (1.0, 1.0)))
+POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.1, 0.5), (0.1, 0.8), (1.0, 1.0)))
 SOURCES = tuple(
     Source(
         name=name,

@@ -110,12 +110,13 @@ def test_of_a_join_with_a_declared_key_few_orphans_are_kept_in_place_of_all_rows
     assert any("without a match" in title for title in kept(few))
     assert not any(title.startswith("line rows") for title in kept(few) if "match" not in title)
     assert few.plan.estimated_cost < without.plan.estimated_cost
-    assert few.decision.chosen.held[-1] < 0.1 * without.decision.chosen.held[-1]
+    assert few.decision.chosen.held[-1] < 0.3 * without.decision.chosen.held[-1]
     assert sum("raise_error" in stage.sql for stage in few.plan.runs[2].stages) == 1
 
 
-def test_of_a_join_without_a_key_all_rows_are_kept() -> None:
+def test_of_a_join_without_a_key_no_orphans_are_kept() -> None:
     found = planned(100_000, (), MET, tuple(replace(source, keys=()) for source in KEYED))
-    assert "line rows by lkey" in kept(found)
+    assert kept(found)
+    assert not any("without a match" in title for title in kept(found))
     stages = [stage for run in found.plan.runs for stage in run.stages]
     assert not any("raise_error" in stage.sql for stage in stages)
