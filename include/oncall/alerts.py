@@ -26,6 +26,8 @@ Kind = Literal["warning", "missed", "ticket"]
 """``warning``: the deadline will be missed unless somebody acts; ``missed``: it has been. Both wake
 somebody. ``ticket``: something to look at in working hours."""
 
+_SELDOM = timedelta(minutes=5)
+"""Until so long before the time of the final run little changes: looks may be so far apart."""
 _SOON = timedelta(minutes=5)
 """A final run that may start is planned within this time, if Airflow is alive."""
 
@@ -96,6 +98,13 @@ def watch(records: DayRecords, now: datetime, missing: tuple[str, ...] = ()) -> 
     )
 
 
+def next_look(watched: Watched, now: datetime, poll_s: float) -> float:
+    """Seconds until the next look: ``poll_s``, or longer while the final run is far."""
+    if now >= watched.records.points[-1] - _SELDOM:
+        return poll_s
+    return max(poll_s, min(watched.again_at - now, _SELDOM).total_seconds())
+
+
 def _last_chance(records: DayRecords) -> datetime:
     """Until when batch can be begun and published in time; without a forecast the latest safe
     start."""
@@ -121,8 +130,10 @@ def _wrong(
         late = now >= last and now > begun[-1] + timedelta(seconds=records.safe.wall_s)
         return "the final run takes longer than forecast; batch can just be in time" if late else ""
     ends_by_itself = not missing or records.spec.on_incomplete == "publish_with_warning"
-    limit = max(min(last, records.safe.at), records.points[-1])
-    if now < (limit + _SOON if ends_by_itself else limit):
+    due, limit = records.points[-1], min(last, records.safe.at)
+    if ends_by_itself:  # a while to begin in, but none of the time that batch takes
+        due, limit = due + _SOON, min(last, limit + _SOON)
+    if now < max(due, limit):
         return ""
     said = f"waits for {'; '.join(missing)}" if missing else "nothing has planned the final run"
     return f"the latest safe start has passed, and {said}"

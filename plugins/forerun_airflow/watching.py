@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import asdict
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from include.state.store import StoreReader
 
 POLL_S = 60.0
-_SELDOM = timedelta(minutes=5)
-"""Before the time of the final run little changes."""
 
 
 class WatchTrigger(BaseTrigger):
@@ -76,7 +73,7 @@ class WatchTrigger(BaseTrigger):
 
     def _look(self) -> float | None:
         """Seconds until the next look, None to wake the task."""
-        from include.oncall.alerts import read_watched
+        from include.oncall.alerts import next_look, read_watched
         from include.state.opening import open_store
 
         now = utc_now()
@@ -87,21 +84,13 @@ class WatchTrigger(BaseTrigger):
             return self.poll
         if watched is None or ends(watched, self.generation):
             return None
-        return pause(watched, now, self.poll)
+        return next_look(watched, now, self.poll)
 
 
 def ends(watched: Watched, generation: str) -> bool:
     """Whether the watch over a generation is over: for better or worse."""
     opened_anew = watched.records.at.generation != generation
     return bool(watched.wrong) or watched.over or opened_anew
-
-
-def pause(watched: Watched, now: datetime, poll: float) -> float:
-    """Seconds until the next look: ``poll``, or longer while the final run is far."""
-    if now >= watched.records.points[-1] - _SELDOM:
-        return poll
-    until = min(watched.again_at - now, _SELDOM).total_seconds()
-    return max(poll, until)
 
 
 class WatchDay(RepeatableOperator):

@@ -155,7 +155,7 @@ def test_a_warning_that_reaches_nobody_fails_the_task_which_is_tried_again(clock
 def test_the_watch_looks_seldom_before_the_final_run_and_often_after(case):
     case.make(1, at(12))
     pauses = {
-        when: watching.pause(alerts.watch(case.read(), when), when, 60.0)
+        when: alerts.next_look(alerts.watch(case.read(), when), when, 60.0)
         for when in (at(12, 5), at(15, 54), at(15, 58), at(20))
     }
     assert list(pauses.values()) == [300.0, 300.0, 60.0, 60.0]
