@@ -37,6 +37,12 @@ from spark_jobs.event_recorder import EventRecorder
 
 _GROUP = "spark.jobGroup.id"
 _SHUFFLES = "spark.sql.shuffle.partitions"
+_UNTOLD = 200
+"""What Spark shuffles into where nobody has said anything."""
+_SHUFFLED_BYTES = 64 << 20
+"""Of files for each partition. Unpacked, with all columns, they are some 200 MB, which a task can
+sort in Spark's default heap."""
+_LEAST_PARTITIONS = 8
 _WHOLE_STAGE = "spark.sql.codegen.wholeStage"
 _CONDITION = re.compile(r"\b(?:AND|OR)\b", re.IGNORECASE)
 _MOST_COMPILED = 1000
@@ -136,6 +142,14 @@ class ClassicEngine:
     def shuffling_into(self, partitions: int) -> Iterator[None]:
         with self._set(_SHUFFLES, str(partitions)) if partitions else nullcontext():
             yield
+
+    def partitions_for(self, size: int) -> int:
+        """Spark's own 200 are joined to larger ones after a shuffle, but written apart by every
+        task before it. A number that the deployment has chosen stays."""
+        context, partitions = self.session.sparkContext, int(self.session.conf.get(_SHUFFLES))
+        if partitions != _UNTOLD or context.getConf().contains(_SHUFFLES):
+            return 0
+        return few_partitions(size, int(context.defaultParallelism))
 
     @contextmanager
     def running(self, sql: str) -> Iterator[None]:
@@ -239,6 +253,13 @@ class ClassicEngine:
                 self.session.stop()
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def few_partitions(size: int, cores: int) -> int:
+    """Return a power of two, as buckets are, by which each partition gets little enough to sort
+    and each core gets one; never more than Spark would take."""
+    wanted = max(size // _SHUFFLED_BYTES, cores - 1, _LEAST_PARTITIONS - 1)
+    return min(_UNTOLD, 1 << wanted.bit_length())
 
 
 def start_spark(

@@ -84,6 +84,11 @@ class Engine(Protocol):
         """While in it, rows are shuffled into this many partitions; 0: as the session has it."""
         ...
 
+    def partitions_for(self, size: int) -> int:
+        """Return into how many partitions rows are best shuffled that are read from so many bytes
+        of files; 0: as the session has it."""
+        ...
+
     def running(self, sql: str) -> AbstractContextManager[None]:
         """While in it, this text is run, with the settings that a very long one needs."""
         ...

@@ -170,7 +170,8 @@ def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPart
 
 def _partitions(work: Work, stage: Stage) -> int:
     """Return how many partitions a stage shuffles into: the buckets of the families that it reads
-    and writes, the most if they differ; 0 where it has none.
+    and writes, the most if they differ; where it has none, what the engine takes for as many bytes
+    as it reads; 0, as the session has it, for the user's own text.
 
     Spark shuffles a bucketed table once more if the other side of a join has more partitions, and
     drops the shuffle in front of a bucketed write if an aggregate has as many. Where a stage reads
@@ -188,7 +189,10 @@ def _partitions(work: Work, stage: Stage) -> int:
     if isinstance(stage.output, ArtifactOutput):
         written = inputs.plan.family(stage.output.family).buckets
     most = max((written, *read))
-    return most if size <= most * _PARTITION_BYTES else written
+    count = most if size <= most * _PARTITION_BYTES else written
+    if count or inputs.plan.method == "batch":
+        return count
+    return work.engine.partitions_for(size)
 
 
 def _folder(work: Work, family: str) -> str:

@@ -155,6 +155,21 @@ def test_an_aggregate_is_saved_without_a_second_shuffle(
 
 
 @pytest.mark.parametrize(
+    ("size", "cores", "partitions"),
+    [(0, 2, 8), (511 << 20, 2, 8), (512 << 20, 2, 16), (0, 16, 16), (0, 17, 32), (1 << 40, 2, 200)],
+)
+def test_a_shuffle_has_partitions_for_its_bytes_and_for_all_cores(
+    size: int, cores: int, partitions: int
+) -> None:
+    assert classic.few_partitions(size, cores) == partitions
+
+
+def test_a_number_of_partitions_that_the_deployment_has_chosen_stays(spark: ClassicEngine) -> None:
+    assert spark.session.sparkContext.getConf().contains("spark.sql.shuffle.partitions")
+    assert spark.partitions_for(1 << 40) == 0
+
+
+@pytest.mark.parametrize(
     ("threshold", "room", "sent"),
     [("10MB", None, True), ("1", None, True), ("1", 1000, False), ("-1", None, False)],
 )
