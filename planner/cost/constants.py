@@ -104,6 +104,32 @@ WRITE_BYTE = 0.0039
 SORT_ROW = 0.69
 """Sort a row globally. A guess."""
 
+TASK = 40_000.0
+"""Start and end the task of a bucket, beside its rows, where code is as cold as in most runs. This
+and the next two are CPU of whole processes on one machine (local[2]), a million rows in more and
+fewer buckets. Applications that did nothing else, 4, 16 and 64 buckets, medians of three: kept
+twice 54 ms a bucket, joined from two files each 53 (to 16) and 79 (to 64). The same in one that had
+done all of it before, medians of five: to keep 20 ms, to read 7, 8 from three files each."""
+
+FILE_WRITE = 13_000.0
+"""Write the file of a bucket, beside its rows: open, close, move, list and count it."""
+
+FILE_READ = 5_000.0
+"""Open the file of a bucket that is read, on a local disk. A guess between cold and warm."""
+
+BUCKET_BYTES = 96 << 20
+"""A bucket of a family has at most so many bytes at the end of the day, as values and not as files,
+so that a task can sort or group it in 200 MB, what Spark's default heap of 1 GB leaves each of two.
+Fewer buckets are cheaper, but not by what spilling costs: that moves each byte once more, 0.5 CPU
+seconds for such a bucket, where one more costs a twentieth in each run."""
+
+LEAST_BUCKETS = 4
+"""However few its bytes are, a family has so many buckets: tasks for the cores of a small job. They
+are in STAGE_START, which was fitted to stages that had as many at least."""
+
+MOST_BUCKETS = 1024
+"""However many its bytes are: each run opens and writes a file for each."""
+
 PARTIAL_TASKS = 8
 """Tasks that may each have rows of a group before they are moved. A guess: cores of a small job."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from planner.algebra.aggregate_functions import function
@@ -26,7 +27,7 @@ from planner.algebra.relational import (
     Window,
 )
 from planner.algebra.scalar import Call, Scalar, walk
-from planner.cost.constants import HASHED, WIDE_KEY
+from planner.cost.constants import BUCKET_BYTES, HASHED, LEAST_BUCKETS, MOST_BUCKETS, WIDE_KEY
 from planner.cost.prices import Prices
 
 _INTEGERS = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
@@ -61,14 +62,29 @@ def _call_cost(call: Call, prices: Prices) -> float:
     return prices.decimal_row if call.type.name == "DECIMAL" else prices.expression_row
 
 
-def read(size: Size, prices: Prices) -> float:
-    """Read rows from Parquet, of a source or of a family."""
-    return size.rows * prices.scan_row + size.bytes * prices.scan_byte
+def bucket_count(size: Size) -> int:
+    """Return in how many buckets rows are kept by a key: the fewest, as a power of two, of which
+    each fits the memory of a task, since every bucket costs a task and a file in every run."""
+    wanted = max(1.0, size.bytes / BUCKET_BYTES)
+    return max(LEAST_BUCKETS, int(min(MOST_BUCKETS, 2 ** math.ceil(math.log2(wanted)))))
 
 
-def write(size: Size, prices: Prices) -> float:
-    """Write a partition of a family, in a stage of its own."""
-    return prices.stage_start + size.rows * prices.write_row + size.bytes * prices.write_byte
+def read(size: Size, prices: Prices, buckets: int = 0, partitions: int = 1) -> float:
+    """Read rows from Parquet: of a source, or of a family, of which each bucket has a file in every
+    partition. The first few tasks and files are in the price of starting a stage."""
+    rows = size.rows * prices.scan_row + size.bytes * prices.scan_byte
+    if buckets <= LEAST_BUCKETS:
+        return rows
+    return rows + (buckets - LEAST_BUCKETS) * (prices.task + partitions * prices.file_read)
+
+
+def write(size: Size, prices: Prices, buckets: int = 0) -> float:
+    """Write a partition of a family, in a stage of its own, which starts with the first few
+    files: every other bucket is charged."""
+    rows = prices.stage_start + size.rows * prices.write_row + size.bytes * prices.write_byte
+    if buckets <= LEAST_BUCKETS:
+        return rows
+    return rows + (buckets - LEAST_BUCKETS) * (prices.task + prices.file_write)
 
 
 def exchange(size: Size, prices: Prices) -> float:

@@ -32,8 +32,11 @@ WORK = (
     "write_row",
     "write_byte",
     "sort_row",
+    "task",
+    "file_write",
+    "file_read",
 )
-"""The prices of rows, bytes and groups."""
+"""The prices of rows, bytes and groups, and of the tasks and files of buckets."""
 
 STARTS = ("run_start", "stage_start", "join_start", "member_start")
 """The prices of what is charged whatever the rows. All others are bounds and what an engine can."""
@@ -54,7 +57,8 @@ class Prices:
     ``own_batch``: for batch in stages of our own these prices were seen to tell whether it is
     cheaper than the user's text.
     Arithmetic of DECIMALs costs ``decimal_row`` as it is written, and ``narrow_decimal_row`` in
-    stages of our own that compute exact sums."""
+    stages of our own that compute exact sums. ``task``, ``file_write`` and ``file_read`` are
+    charged for what is kept in many tasks and files, by a key or not."""
 
     run_start: float = c.RUN_START
     stage_start: float = c.STAGE_START
@@ -79,6 +83,9 @@ class Prices:
     write_row: float = c.WRITE_ROW
     write_byte: float = c.WRITE_BYTE
     sort_row: float = c.SORT_ROW
+    task: float = c.TASK
+    file_write: float = c.FILE_WRITE
+    file_read: float = c.FILE_READ
     broadcast_bytes: float = c.BROADCAST_BYTES
     counted_bytes: float = c.COUNTED_BYTES
     hash_side_bytes: float = c.HASH_SIDE_BYTES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -11,6 +10,7 @@ from planner.algebra.fingerprint import fingerprint
 from planner.algebra.relational import Relation, sources
 from planner.algebra.types import BIGINT, Column
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
+from planner.cost.operators import bucket_count
 from planner.memo.memo import GroupId, View
 from planner.memo.tree import original
 from planner.request import Observed, PlanRequest
@@ -18,8 +18,6 @@ from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import ChainId
 from planner.temporal.space import Slot, Space
 
-_BUCKET_BYTES = 24 << 20
-_MOST_BUCKETS = 1024
 _FORMAT = "families-2"
 _STATES = (View.STATES, View.LOSSES)
 
@@ -164,13 +162,10 @@ class ArtifactFamilies:
         return f"{what} by {column_list(key)}" if key else what
 
     def _buckets(self, slot: Slot) -> int:
-        """Return the fixed bucket count of the settings, or else a power of two, at least 4, by the
-        estimated size of the snapshot at the end of the day."""
-        if self._request.settings.buckets:
-            return self._request.settings.buckets
+        """Return the fixed bucket count of the settings, or else that of the estimated size of the
+        snapshot at the end of the day."""
         size = self._group_sizes.snapshot(slot.snapshot, len(self._request.points))
-        wanted = max(4.0, size.bytes / _BUCKET_BYTES)
-        return int(min(_MOST_BUCKETS, 2 ** math.ceil(math.log2(wanted))))
+        return self._request.settings.buckets or bucket_count(size)
 
 
 def all_chains(space: Space) -> Iterator[ChainId]:

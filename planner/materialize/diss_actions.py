@@ -34,6 +34,7 @@ from planner.memo.reference import Reference, Stamped
 from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative, forced_penalty
 from planner.temporal.solution import ChainId, Solution
 from planner.temporal.space import Key, Slot, Space
+from planner.temporal.store_costs import buckets_of
 
 
 class Wants(StrEnum):
@@ -108,7 +109,7 @@ class _Actions:
             cost = chain_cost.cost
             for span in self._spans[1:-1]:
                 size = day.alternatives.size(slot.delta, False, span)
-                written = operators.write(size, day.alternatives.prices)
+                written = operators.write(size, self._prices, self._buckets_of(slot))
                 cost += day.weights[span.run] * round(written)
             committed = kept in day.committed
             size_of_chain = day.footprint.chain(kept, self._spans, committed=committed)
@@ -256,6 +257,9 @@ class _Actions:
             for span in self._spans[1:]
         )
 
+    def _buckets_of(self, slot: Slot) -> int:
+        return buckets_of(slot, self._day.alternatives, self._spans)
+
     def _read(self, slot: Slot, wants: Wants, *, consolidate: bool) -> int:
         """Return the weighted cost of reading the slot's snapshot in every run that the goal is
         about."""
@@ -265,7 +269,8 @@ class _Actions:
             if not span.base:
                 continue  # nothing is kept yet; the price has the cost of the first partition
             size = self._day.alternatives.size(slot.snapshot, before, span)
-            own = operators.read(size, self._prices)
+            partitions = index + (not before)
+            own = operators.read(size, self._prices, self._buckets_of(slot), partitions)
             if slot.weighted and consolidate:
                 own += operators.group(size.rows, size.rows, self._prices)
                 own += operators.exchange(size, self._prices)

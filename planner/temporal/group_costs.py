@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.cost import operators
 from planner.memo.memo import Expression, GroupId
 from planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
 from planner.temporal.as_of import Span, group_version
@@ -278,14 +277,14 @@ class GroupCosts:
             best: ChainCost | None = None
             whole = made.get(key)
             if whole is not None and may_start:
-                own = self._store.written(slot.snapshot, index)
+                own = self._store.written(slot, slot.snapshot, index)
                 cost = whole.cost + weight * own
                 best = ChainCost(cost, 0 if shared else cost, True, own)
             chain, change = before.get(kept), None
             if chain is not None and self._space.is_below(slot.delta, group):
                 change = at.made[index].of.get(slot.delta, {}).get(key)
             if chain is not None and change is not None:
-                own = self._store.written(slot.delta, index)
+                own = self._store.written(slot, slot.delta, index)
                 mine = change.cost + weight * own
                 charge = chain.charge + (0 if shared else mine)
                 # Shared partitions are paid for: starting anew would not save their cost.
@@ -334,14 +333,13 @@ class GroupCosts:
     ) -> None:
         """Try to read a delta from the partition that this run appends to a chain: its rows are
         distributed already, so several readers need not shuffle them again."""
-        size = self._alternatives.size(slot.delta, False, self._spans[index])
-        read = round(operators.read(size, self._alternatives.prices))
+        read = self._store.appended(slot, index)
         weight, before = self._weights[index], self._extendable(at, index)
         for _, key, kept, _ in self._chains(slot, slot.delta):
             change, chain = made.get(key), before.get(kept)
             if change is None or chain is None or not self._may_keep(at, kept):
                 continue
-            mine = change.cost + weight * self._store.written(slot.delta, index)
+            mine = change.cost + weight * self._store.written(slot, slot.delta, index)
             charge = chain.charge + (0 if (kept, index) in at.shared else mine)
             cost = charge + weight * read
             if is_better(best, key, cost):

@@ -7,7 +7,6 @@ dozens, which are cheap to look at again.
 
 from __future__ import annotations
 
-from planner.cost import operators
 from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
 from planner.temporal.extraction import ExtractedPlan, counted
 from planner.temporal.solution import ChainCost, ChainId, DpEntry, EntryKey, How
@@ -52,14 +51,14 @@ class _CountedAgain:
         if entry.expression is not None:
             return self._store.stamped(entry.slot, index)
         if group in self._space.steps:
-            delta = self._alternatives.size(entry.slot.delta, False, self._spans[index])
-            return round(operators.read(delta, self._alternatives.prices))
+            return self._store.appended(entry.slot, index)
         return self._store.read(entry.slot, group, index, before)[0]
 
     def of_partition(self, index: int, kept: ChainId, chain_cost: ChainCost) -> int:
         """Return what writing the partition costs, without what its rows are computed from."""
         slot = self._space.slots[kept[0]]
-        return self._store.written(slot.snapshot if chain_cost.start else slot.delta, index)
+        rows = slot.snapshot if chain_cost.start else slot.delta
+        return self._store.written(slot, rows, index)
 
     def _computed(self, index: int, entry: DpEntry, place: EntryKey) -> int:
         chosen, expression = entry.alternative, entry.expression

@@ -26,6 +26,7 @@ class StoreCosts:
         self._written: dict[tuple[GroupId, int], int] = {}
         self._read: dict[tuple[int, GroupId, int, bool], tuple[int, int]] = {}
         self._added: dict[tuple[int, GroupId, int], tuple[tuple[GroupId, int], ...]] = {}
+        self._buckets: dict[int, int] = {}
 
     def moved(self, group: GroupId, index: int, before: bool) -> int:
         """Return the cost of shuffling a group."""
@@ -35,12 +36,13 @@ class StoreCosts:
             self._moved[known] = round(operators.exchange(size, self._prices))
         return self._moved[known]
 
-    def written(self, group: GroupId, index: int) -> int:
-        """Return the cost of writing a group as a partition."""
+    def written(self, slot: Slot, group: GroupId, index: int) -> int:
+        """Return the cost of writing a group as a partition of a slot."""
         known = (group, index)
         if known not in self._written:
             size = self._alternatives.size(group, False, self._spans[index])
-            self._written[known] = round(operators.write(size, self._prices))
+            buckets = self._buckets_of(slot)
+            self._written[known] = round(operators.write(size, self._prices, buckets))
         return self._written[known]
 
     def read(self, slot: Slot, group: GroupId, index: int, before: bool) -> tuple[int, int]:
@@ -51,7 +53,8 @@ class StoreCosts:
             span = self._spans[index]
             size = self._stored(slot, span.base if before else span.run)
             extra = self._consolidation(slot, group, size)
-            self._read[known] = round(operators.read(size, self._prices)) + extra, extra
+            own = self._read_from(slot, size, span.base if before else span.run)
+            self._read[known] = own + extra, extra
         return self._read[known]
 
     def added(self, slot: Slot, group: GroupId, index: int) -> tuple[tuple[GroupId, int], ...]:
@@ -62,7 +65,7 @@ class StoreCosts:
         if known not in self._added:
             span = self._spans[index]
             whole = self._stored(slot, span.run)
-            own = round(operators.read(self._stored(slot, span.base), self._prices))
+            own = self._read_from(slot, self._stored(slot, span.base), span.base)
             own += self._consolidation(slot, group, whole)
             self._added[known] = tuple(
                 (change, own + self._more_to_merge(slot, change, span))
@@ -73,7 +76,23 @@ class StoreCosts:
 
     def stamped(self, slot: Slot, index: int) -> int:
         """Return the cost of reading a chain with the runs that wrote its rows."""
-        return round(operators.read(self._stored(slot, self._spans[index].run), self._prices))
+        until = self._spans[index].run
+        return self._read_from(slot, self._stored(slot, until), until)
+
+    def appended(self, slot: Slot, index: int) -> int:
+        """Return the cost of reading the partition that a run appends to a chain."""
+        delta = self._alternatives.size(slot.delta, False, self._spans[index])
+        return round(operators.read(delta, self._prices, self._buckets_of(slot)))
+
+    def _read_from(self, slot: Slot, size: Size, until: int) -> int:
+        """Return the cost of reading so much from the partitions of a chain up to a run."""
+        partitions = sum(one.run <= until for one in self._spans) + (self._spans[0].base > 0)
+        return round(operators.read(size, self._prices, self._buckets_of(slot), partitions))
+
+    def _buckets_of(self, slot: Slot) -> int:
+        if slot.index not in self._buckets:
+            self._buckets[slot.index] = buckets_of(slot, self._alternatives, self._spans)
+        return self._buckets[slot.index]
 
     def _more_to_merge(self, slot: Slot, added: GroupId, span: Span) -> int:
         """Return what merging single rows costs more than merging the states of their groups."""
@@ -124,3 +143,9 @@ class StoreCosts:
             return 0
         grouped = operators.group(size.rows, size.rows, self._prices)
         return round(grouped + operators.exchange(size, self._prices))
+
+
+def buckets_of(slot: Slot, alternatives: AlternativeEnumerator, spans: tuple[Span, ...]) -> int:
+    """Return in how many tasks and files a slot is kept, by its size at the end of the day: by a
+    key they are its buckets, and without one about as many."""
+    return operators.bucket_count(alternatives.size(slot.snapshot, False, Span(0, spans[-1].run)))

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from planner.algebra.relational import Filter, Relation
 from planner.algebra.scalar import Scalar
-from planner.cost import operators
 from planner.cost.prices import Prices
 from planner.memo.memo import Memo
 from planner.request import PlanRequest
@@ -108,11 +107,10 @@ class _Replay:
         slot = self._space.slots[kept[0]]
         place = source_of(slot, kept, start=start)
         self._waiting.append((index, self._chosen.entry(index, place, made=True), place))
-        return self._store.written(slot.snapshot if start else slot.delta, index)
+        return self._store.written(slot, slot.snapshot if start else slot.delta, index)
 
     def _own(self, index: int, entry: DpEntry, place: EntryKey) -> int:
         group, _, before = place
-        span = self._chosen.solution.spans[index]
         if (
             entry.how is How.EXPRESSION
             and entry.expression is not None
@@ -129,8 +127,7 @@ class _Replay:
         if entry.expression is not None:
             return self._store.stamped(entry.slot, index)
         if self._space.memo.group(group).step:
-            size = self._alternatives.size(entry.slot.delta, False, span)
-            return round(operators.read(size, self._alternatives.prices))
+            return self._store.appended(entry.slot, index)
         return self._store.read(entry.slot, group, index, before)[0]
 
     def _of_alternative(

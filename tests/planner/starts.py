@@ -30,6 +30,9 @@ CHEAP_RUNS = replace(
     write_row=0.13,
     write_byte=0.0035,
     sort_row=0.6,
+    task=1.0,
+    file_write=1.0,
+    file_read=1.0,
 )
 """Runs cost something and are repaid by a few seconds of work."""
 

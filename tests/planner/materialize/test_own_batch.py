@@ -130,7 +130,7 @@ def test_only_a_side_that_is_computed_first_is_priced_as_broadcast(side: str, fi
 
 def test_early_work_has_to_be_clearly_cheaper_than_own_batch() -> None:
     """Q18's early work is clearly below the user's text here, and not below own batch."""
-    asked = request_of("q18", 0.3)
+    asked = request_of("q18", 0.25)
     text = api.plan(replace(asked, settings=Settings(own_batch="never")))
     assert text.plan.method == "incremental"
     found = api.plan(asked)
