@@ -24,6 +24,7 @@ from include.sources.formats import format_of
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
 from spark_jobs.engine import (
+    SESSION_REQUIRED,
     EngineError,
     Frame,
     Partition,
@@ -65,14 +66,8 @@ _REQUIRED = (
     ("spark.sql.requireAllClusterKeysForCoPartition", "false"),
     # A task that writes a family has one bucket, so its rows need not be sorted by bucket first.
     ("spark.sql.maxConcurrentOutputFileWriters", "1"),
-    # A file that is gone or broken is an error, never fewer rows.
-    ("spark.sql.files.ignoreMissingFiles", "false"),
-    ("spark.sql.files.ignoreCorruptFiles", "false"),
     ("spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"),
-    # ${env:NAME} in a text would be replaced by what the environment holds, secrets included.
-    ("spark.sql.variable.substitute", "false"),
-    # Spark's default is INT96: without statistics, and without a word on the time zone.
-    ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
+    *SESSION_REQUIRED,
 )
 # What a run of some minutes does with, and without, unless the deployment says otherwise.
 _DEFAULTS = (

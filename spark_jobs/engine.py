@@ -24,6 +24,18 @@ Session = Any
 Frame = Any
 
 
+SESSION_REQUIRED = (
+    # A file that is gone or broken is an error, never fewer rows.
+    ("spark.sql.files.ignoreMissingFiles", "false"),
+    ("spark.sql.files.ignoreCorruptFiles", "false"),
+    # ${env:NAME} in a text would be replaced by what the environment holds, secrets included.
+    ("spark.sql.variable.substitute", "false"),
+    # Spark's default is INT96: without statistics, and without a word on the time zone.
+    ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS"),
+)
+"""What results of Spark rest on and every session may set, against whatever the deployment says."""
+
+
 class EngineError(ForerunError):
     """The engine cannot be started, or refuses what it is told."""
 

@@ -19,7 +19,7 @@ from spark_jobs.connect import ConnectEngine, start_sail
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 ROWS = [(1, "a", 100), (2, "b", 250)]
-CLASSES = {"spark": "ClassicEngine", "sail": "ConnectEngine"}
+CLASSES = {"spark": "ClassicEngine", "sail": "ConnectEngine", "connect": "EndpointEngine"}
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A Spark standalone cluster on this machine: a master and workers that share no folder.
 
-pyspark has the classes of master and worker, and no scripts that start them.
+pyspark has the classes of master, worker and Spark Connect server, and no scripts that start them.
 """
 
 from __future__ import annotations
@@ -76,6 +76,33 @@ def standalone(folder: Path, *, workers: int = 2, memory: str = "600m") -> Itera
         cluster = Standalone(url, pages, folder, places, processes)
         _wait(lambda: cluster.state()["aliveworkers"] == workers, places[-1])
         yield cluster
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run a Spark Connect server with two cores for the block; gives its address and process."""
+    (port,) = _free_ports(1)
+    at = _folder(folder, "connect")
+    settings = {
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.host": _HOST,
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": (at / "warehouse").as_uri(),
+    }
+    command = [
+        "org.apache.spark.deploy.SparkSubmit",
+        "--master",
+        "local[2]",
+        "--driver-memory",
+        "768m",
+    ]
+    command += ["--driver-java-options", quick_java()]
+    command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    with _daemon(at, *command, "spark-internal") as process:
+        _wait(lambda: _answers(port), at)
+        yield f"sc://{_HOST}:{port}", process
 
 
 @contextmanager
