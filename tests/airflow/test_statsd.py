@@ -67,7 +67,7 @@ def test_a_day_that_is_planned_run_and_published_arrives(place, server, monkeypa
         arrived[name.removeprefix("airflow.forerun.")] = value
     expected = {"plan.made": "1", "run.ended": "1", "publish.made": "1"}
     assert {name: arrived[name] for name in expected} == expected
-    # No run was skipped or kept a table, and a day that was opened after its deadline has no margin.
+    # No run was skipped or kept a table, and a day that was opened too late has no margin.
     silent = {"run.skipped", "publish.state_age", "publish.margin"}
     assert set(arrived) == {each.name.removeprefix("forerun.") for each in METRICS} - silent
     assert float(arrived["run.wall"]) > 0
