@@ -1,4 +1,4 @@
-# Airflow, Spark and Forerun in one image; the same lock as `make setup`. Checked by eye only: see
+# Airflow, Spark and Forerun in one image; the same lock as `make setup`. Never built by a test: see
 # docs/operations.md.
 FROM golang:1.26-bookworm AS s3-server
 RUN CGO_ENABLED=0 GOBIN=/out go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
