@@ -18,6 +18,7 @@ import typer
 from forerun import console
 from forerun.airflow_doctor import examine_airflow
 from forerun.cluster_doctor import examine_cluster
+from forerun.endpoint_doctor import SCHEME, examine_endpoint
 from forerun.findings import Finding, State
 from include.machine import jvm
 from include.state.opening import default_store, open_store
@@ -44,7 +45,8 @@ def doctor_command(
             "--master",
             metavar="URL",
             help="Also the Spark cluster there (spark://host:7077, k8s://https://host, yarn): a "
-            "small application looks around on its executors.",
+            "small application looks around on its executors. Or the Spark Connect server there "
+            "(sc://host:15002).",
         ),
     ] = None,
     with_airflow: Annotated[
@@ -62,7 +64,8 @@ def doctor_command(
     uri = store or default_store()
     findings = examine(uri)
     if master is not None:
-        findings += examine_cluster(master, uri)
+        on_server = master.startswith(SCHEME)
+        findings += (examine_endpoint if on_server else examine_cluster)(master, uri)
     if with_airflow:
         findings += examine_airflow()
     broken = any(f.state == "problem" for f in findings)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from forerun.endpoint_doctor import examine_endpoint
 from include.engines import ENGINES
 from include.state.commits import read_commit
+from include.state.opening import open_store
 from planner.cost.prices import SPARK
 from spark_jobs import run
 from spark_jobs.endpoint import EndpointEngine, start_endpoint
@@ -19,6 +21,7 @@ from spark_jobs.failures import StageError, explained
 from tests.spark.days import Day, Sale, expected, publish, save_rows, save_sums
 from tests.spark.standalone import connect_server
 
+LOGIN = "me:hush"
 FIRST: list[Sale] = [(1, "a", 100), (2, None, 250), (3, "b", 5)]
 SECOND: list[Sale] = [(4, "a", 7), (5, "c", 1)]
 
@@ -101,6 +104,20 @@ def test_a_server_that_dies_fails_the_run_and_the_retry_succeeds(
     assert day.rows(commit) == expected([FIRST])
 
 
+@pytest.mark.spark
+def test_the_doctor_tries_the_server_and_leaves_nothing(server: str, tmp_path: Path) -> None:
+    found = examine_endpoint(server, str(tmp_path / "store"))
+    assert [(f.name, f.state) for f in found] == [("connect", "ok"), ("connect-store", "ok")]
+    assert open_store(str(tmp_path / "store")).list("probe/") == ()
+
+
+def test_the_doctor_says_what_is_wrong_and_no_token(tmp_path: Path) -> None:
+    (found,) = examine_endpoint("sc://host/;token=hush", str(tmp_path))
+    assert (found.name, found.state) == ("connect", "problem")
+    assert "hush" not in found.found + found.todo
+    assert "SPARK_CONNECT_AUTHENTICATE_TOKEN" in found.todo
+
+
 def test_a_server_that_is_down(day: Day, capsys: pytest.CaptureFixture[str]) -> None:
     day.deliver(FIRST)
     with socket.socket() as held:  # bound, and nobody listens
@@ -116,7 +133,7 @@ def test_a_server_that_is_down(day: Day, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     "address",
     ["sc://host:15002/;token=hush", "sc://host:15002/;use_ssl=true;TOKEN=hush",
-     "sc://me:hush" "@host", "sc://host:hush", "spark://hush:7077", "", None],
+     f"sc://{LOGIN}@host", "sc://host:hush", "spark://hush:7077", "", None],
 )  # fmt: skip
 def test_an_address_that_cannot_be_used_is_not_repeated(address: str | None) -> None:
     with pytest.raises(EngineError) as caught:
