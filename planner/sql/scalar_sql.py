@@ -14,8 +14,9 @@ from planner.algebra.types import ColumnId, DataType
 from planner.sql.names import quote
 
 _ESCAPES = {
-    "\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\x1a": "\\Z",
+    "\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000", "\x1a": "\\Z",
 }  # fmt: skip
+# NUL is not \0: before two more digits of the text Spark takes that for one octal character.
 _SUFFIX = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L"}
 # Not every engine reads the sign together with the digits, so these go through a cast.
 _LOWEST = {"TINYINT": -(2**7), "SMALLINT": -(2**15), "INT": -(2**31), "BIGINT": -(2**63)}

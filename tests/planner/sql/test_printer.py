@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planner.algebra.relational import (
@@ -62,6 +62,8 @@ def test_text(accept: bool) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@example("\x0000")
+@example("\x0007\\101")
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12))
 def test_strings_are_read_back_as_they_are(text: str) -> None:
     (row,) = SailEngine(sail_session()).query(f"SELECT {string_literal(text)} AS x")
