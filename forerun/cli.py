@@ -167,7 +167,9 @@ def _plan_group(requests: tuple[PlanRequest, ...], *, as_json: bool) -> int:
 EngineOption = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="NAME", help="; ".join(f"{e.name}: {e.about}" for e in ENGINES.values())
+        "--engine",
+        metavar="NAME",
+        help="; ".join(f"{e.name}: {e.about}" for e in ENGINES.values() if not e.by_hand),
     ),
 ]
 Changelog = Annotated[

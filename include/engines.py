@@ -32,7 +32,8 @@ class EngineSpec:
     runs share one engine in the process that simulates. ``prices``: what work costs there,
     and what starting it does. ``spark_types``: a query gives columns of Spark's types; if
     not, results are cast before they are compared. ``gaps``: the constructs whose results differ
-    from Spark's in silence.
+    from Spark's in silence. ``by_hand``: only a run of the job that a person begins can take it;
+    nothing else says where its server is, nor learns what its executors used.
     """
 
     name: str
@@ -42,6 +43,7 @@ class EngineSpec:
     prices: Prices = SPARK
     spark_types: bool = True
     gaps: tuple[EngineGap, ...] = ()
+    by_hand: bool = False
 
 
 _WORK = 0.2
@@ -101,6 +103,7 @@ _TABLE = (
         start="spark_jobs.endpoint:start_endpoint",
         submitted=False,
         prices=ENDPOINT,
+        by_hand=True,
     ),
 )
 ENGINES: Mapping[str, EngineSpec] = MappingProxyType({spec.name: spec for spec in _TABLE})
@@ -115,3 +118,18 @@ def engine_spec(name: str) -> EngineSpec:
         raise UnknownEngineError(
             f"there is no engine {name!r}", hint=f"Use one of {known}."
         ) from None
+
+
+def engine_of_days(name: str) -> EngineSpec:
+    """The engine of that name for whole days, in Airflow or simulated.
+
+    Raises :class:`UnknownEngineError` if there is none, or if it is for runs by hand.
+    """
+    spec = engine_spec(name)
+    if spec.by_hand:
+        others = ", ".join(one.name for one in ENGINES.values() if not one.by_hand)
+        raise UnknownEngineError(
+            f"engine {name!r} is {spec.about}: days cannot be run on it yet",
+            hint=f"Use one of {others}.",
+        )
+    return spec

@@ -33,7 +33,7 @@ from forerun_airflow.day import (
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.tasks import prepared_run
 from forerun_airflow.telling import telling_how_runs_end
-from include.engines import engine_spec
+from include.engines import engine_of_days
 from include.machine.jvm import spark_submit
 from include.reports.cluster import Cluster
 from include.reports.spark_conf import check_spark_conf
@@ -83,7 +83,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             durable=False,
             **kwargs,
         )
-        self.engine = engine_spec(engine).name
+        self.engine = engine_of_days(engine).name
         self.cluster = cluster
         self.poll = poll
         self.backfill_pool = backfill_pool

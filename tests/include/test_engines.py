@@ -12,7 +12,7 @@ import pytest
 
 from forerun.running import open_runner
 from include import engines
-from include.engines import ENGINES, EngineSpec, UnknownEngineError, engine_spec
+from include.engines import ENGINES, EngineSpec, UnknownEngineError, engine_of_days, engine_spec
 from include.state.commits import read_commit
 from spark_jobs import run
 from spark_jobs.connect import ConnectEngine, start_sail
@@ -45,6 +45,13 @@ def test_an_engine_that_is_not_in_the_table() -> None:
     with pytest.raises(UnknownEngineError, match="no engine 'duckdb'") as caught:
         engine_spec("duckdb")
     assert "spark (Spark itself), sail" in caught.value.hint
+
+
+def test_an_engine_for_runs_by_hand_runs_no_days() -> None:
+    assert engine_of_days("spark") is ENGINES["spark"]
+    with pytest.raises(UnknownEngineError, match="days cannot be run on it yet") as caught:
+        engine_of_days("connect")
+    assert caught.value.hint == "Use one of spark, sail."
 
 
 class ToyEngine(ConnectEngine):
