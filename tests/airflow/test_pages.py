@@ -464,6 +464,9 @@ def test_what_is_published_or_belongs_to_no_dag_run_cannot_be_acted_on(place):
         {"report_date": "2026-02-31"},
         {"report_date": 20260301},
         {"dry_run": "perhaps"},
+        {"days": ["yesterday"], "mode": "backfill"},
+        {"days": [5], "mode": "backfill"},
+        {"days": "2026-03-01", "mode": "backfill"},
     ],
     ids=str,
 )
