@@ -27,6 +27,7 @@ from planner.contract.plan_v1 import (
 )
 from planner.cost.work import itemized
 from planner.errors import MethodError, Reason
+from planner.exact.sums import ExactSums
 from planner.gc_pause import seldom_collecting
 from planner.materialize import portfolio
 from planner.materialize.candidate import Candidate
@@ -50,7 +51,6 @@ from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import AppliedRewrite, normalize
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import StageBuilder, StageContext, stated_work
-from planner.stages.exact_sums import ExactSums
 from planner.stats.containment import with_contained_keys
 from planner.tvr.signed import ColumnIds
 
@@ -225,7 +225,10 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
 
 def _itemized(read: Reading, best: Planned) -> Candidate:
     """The chosen candidate with costs that know their work."""
-    return itemized_candidate(best.decision.chosen, read.request, best.space, best.group_sizes)
+    sums = ExactSums(read.relation, read.request.sources, best.ids.fork())
+    return itemized_candidate(
+        best.decision.chosen, read.request, best.space, best.group_sizes, sums
+    )
 
 
 def _idle(index: int, request: PlanRequest) -> Run:

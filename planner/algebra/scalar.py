@@ -187,6 +187,11 @@ def is_deterministic(expression: Scalar) -> bool:
     return not any(isinstance(node, Call) and _varies(node) for node in walk(expression))
 
 
+def value_places(case: Call) -> tuple[int, ...]:
+    """Return which arguments of a CASE are its values: one after each condition, and the last."""
+    return (*range(1, len(case.args) - 1, 2), len(case.args) - 1)
+
+
 def _varies(call: Call) -> bool:
     if call.name in NOT_DETERMINISTIC:
         return True

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from planner.algebra.aggregate_functions import function
+from planner.algebra.aggregate_record import Mean
 from planner.algebra.dispatch import operator_pass
 from planner.algebra.predicates import null_aware_pair, split_condition
 from planner.algebra.relational import (
@@ -34,6 +35,14 @@ _INTEGERS = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
 """Bytes of the types that Spark packs."""
 _PATTERNS = frozenset({"like", "ilike", "rlike", "regexp", "regexp_like", "regexp_extract"})
 
+_CHOICES = frozenset({"case", "coalesce"})
+"""What gives one of its arguments computes no DECIMAL."""
+_IN_LONGS = frozenset({"cast", "neg"})
+"""What is computed in longs where the digits allow it. Products and sums are not."""
+_LONG_DIGITS = 18
+LONG_SUM_DIGITS = 8
+"""DECIMALs of so many digits Spark adds up as longs (its rule ``DecimalAggregates``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -59,7 +68,10 @@ def _call_cost(call: Call, prices: Prices) -> float:
         return prices.pattern_row
     if call.type.name == "BOOLEAN":
         return prices.condition_row
-    return prices.decimal_row if call.type.name == "DECIMAL" else prices.expression_row
+    if call.type.name != "DECIMAL":
+        return prices.expression_row
+    long = call.name in _IN_LONGS and call.type.precision <= _LONG_DIGITS
+    return prices.narrow_decimal_row if long or call.name in _CHOICES else prices.decimal_row
 
 
 def bucket_count(size: Size) -> int:
@@ -187,11 +199,18 @@ def _aggregate(node: Aggregate, inputs: Sizes, output: Size, prices: Prices) -> 
     calls = dict.fromkeys(part for _, call in node.calls for part in _computed(call))
     arguments = tuple(dict.fromkeys(arg for call in calls for arg in call.args))
     evaluated = scalar_cost(arguments, prices)
-    for call in calls:
-        of_decimals = any(argument.type.name == "DECIMAL" for argument in call.args)
-        work = prices.decimal_row if of_decimals else prices.expression_row
-        evaluated += function(call.name).work * work
+    evaluated += sum(function(call.name).work * _state_cost(call, prices) for call in calls)
     return group(inputs[0].rows, output.rows, prices, evaluated)
+
+
+def _state_cost(call: AggregateCall, prices: Prices) -> float:
+    """Of taking a row into the state of an aggregate function, per expression that it evaluates."""
+    decimals = [arg.type for arg in call.args if arg.type.name == "DECIMAL"]
+    if not decimals:
+        return prices.expression_row
+    added = function(call.name).mean is Mean.SUM
+    wide = added and any(type_.precision > LONG_SUM_DIGITS for type_ in decimals)
+    return prices.decimal_row if wide else prices.narrow_decimal_row
 
 
 @plain.register(Join)

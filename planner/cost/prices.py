@@ -56,8 +56,9 @@ class Prices:
     reports, whose stages and joins start at ``warm`` times their price.
     ``own_batch``: for batch in stages of our own these prices were seen to tell whether it is
     cheaper than the user's text.
-    Arithmetic of DECIMALs costs ``decimal_row`` as it is written, and ``narrow_decimal_row`` in
-    stages of our own that compute exact sums. ``task``, ``file_write`` and ``file_read`` are
+    Arithmetic of DECIMALs costs ``decimal_row``, and sums of at most 8 digits
+    ``narrow_decimal_row``; with ``exact_sums``, aggregates cost what they are computed as in stages
+    of our own (:mod:`planner.exact.sums`). ``task``, ``file_write`` and ``file_read`` are
     charged for what is kept in many tasks and files, by a key or not."""
 
     run_start: float = c.RUN_START
@@ -93,6 +94,7 @@ class Prices:
     placed_unions: bool = False
     buckets: bool = True
     own_batch: bool = True
+    exact_sums: bool = False
     counts_sides: bool = False
 
     def of(self, name: str) -> float:
@@ -135,7 +137,7 @@ class Prices:
 
     def with_exact_sums(self) -> Prices:
         """The prices of stages whose sums of DECIMALs are narrowed and factored."""
-        return replace(self, decimal_row=self.narrow_decimal_row)
+        return replace(self, exact_sums=True)
 
 
 SPARK = Prices()

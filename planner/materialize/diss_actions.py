@@ -31,7 +31,8 @@ from planner.materialize.diss import Action, BudgetStep, Price, Program
 from planner.materialize.footprint import Footprint
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Reference, Stamped
-from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative, forced_penalty
+from planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
+from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.solution import ChainId, Solution
 from planner.temporal.space import Key, Slot, Space
 from planner.temporal.store_costs import buckets_of

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from planner.cost.prices import Prices
 from planner.cost.work import itemized
+from planner.exact.sums import ExactSums
 from planner.materialize.candidate import Candidate
 from planner.materialize.own_batch import own_batch_prices
 from planner.materialize.stage_prices import stage_prices
@@ -18,12 +19,16 @@ from planner.temporal.space import Space
 
 
 def itemized_candidate(
-    candidate: Candidate, request: PlanRequest, space: Space, group_sizes: GroupSizes
+    candidate: Candidate,
+    request: PlanRequest,
+    space: Space,
+    group_sizes: GroupSizes,
+    sums: ExactSums,
 ) -> Candidate:
-    """Return a candidate whose plans are itemized. ``space`` and ``group_sizes`` are those that it
-    was found in."""
+    """Return a candidate whose plans are itemized. ``space``, ``group_sizes`` and ``sums`` are
+    those that it was found with."""
     prices = _prices(candidate, request)
-    alternatives = AlternativeEnumerator(space, group_sizes, prices=prices)
+    alternatives = AlternativeEnumerator(space, group_sizes, prices=prices, sums=sums)
 
     def again(plan: ExtractedPlan) -> ExtractedPlan:
         return itemized_plan(space, plan, alternatives)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planner.cost.constants import CLEARLY
+from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.materialize.budget import plans_within
 from planner.materialize.candidate import Candidate, Decision, in_order
@@ -58,6 +59,7 @@ class RunOpening:
         families: ArtifactFamilies,
         request: PlanRequest,
         relied: frozenset[tuple[str, str]] = frozenset(),
+        sums: ExactSums | None = None,
     ) -> None:
         """``relied``: the (source, column) pairs whose declared NOT NULL plans depend on."""
         self._checks = DeclarationChecks(request, relied)
@@ -72,7 +74,9 @@ class RunOpening:
         committed = sum(run.bytes for run in request.committed)
         self._footprint = Footprint(space, group_sizes, committed)
         self._budget = request.settings.state_budget
-        self._alternatives = AlternativeEnumerator(space, group_sizes, prices=stage_prices(request))
+        self._alternatives = AlternativeEnumerator(
+            space, group_sizes, prices=stage_prices(request), sums=sums
+        )
         self._of_batch = 0
         self._no_regret: NoRegretLimit | None = None
         self._searches: list[tuple[tuple[int, ...], GreedySharing]] = []

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from planner.algebra.describe import Words, words_of
 from planner.algebra.relational import Relation
+from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies, all_chains
 from planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
 from planner.materialize.candidate import Candidate, Decision
@@ -209,7 +210,14 @@ class _MethodSearch:
                 self._space, self._families, borrowed, base
             )
         self._group_sizes.learn(self._families.observed())
-        self.runs = RunOpening(self._space, self._group_sizes, self._families, request, relied)
+        self.runs = RunOpening(
+            self._space,
+            self._group_sizes,
+            self._families,
+            request,
+            relied,
+            ExactSums(relation, request.sources, self._ids.fork()),
+        )
         self._decision: Decision | None = None
 
     def _open_space(self, request: PlanRequest, words: Words) -> None:

@@ -29,7 +29,7 @@ from planner.algebra.relational import (
     Window,
     fold,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places
 from planner.algebra.types import ColumnId
 
 NotNull = frozenset[ColumnId]
@@ -166,7 +166,7 @@ def is_never_null(scalar: Scalar, known: AbstractSet[ColumnId], *, ansi: bool = 
         return any(is_never_null(arg, known, ansi=ansi) for arg in scalar.args)
     parts = scalar.args
     if scalar.name == "case":
-        parts = (*scalar.args[1:-1:2], scalar.args[-1])
+        parts = tuple(scalar.args[place] for place in value_places(scalar))
     elif not _is_total(scalar, ansi):
         return False
     return all(is_never_null(part, known, ansi=ansi) for part in parts)

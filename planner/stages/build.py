@@ -36,13 +36,13 @@ from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.cost.small_sides import small_side
 from planner.cost.work import work_of
+from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows, Stamped
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
-from planner.stages.exact_sums import ExactSums
 from planner.stages.small_sides import SmallSides, is_known
 from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from planner.temporal.group_sizes import GroupSizes

@@ -33,7 +33,7 @@ from planner.algebra.relational import (
     Values,
     Window,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
+from planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places, walk
 from planner.algebra.types import Column, ColumnId, DataType
 from planner.request import ColumnStats, Source
 from planner.stats.determined import Determined
@@ -230,7 +230,7 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
 
 def _of_case(case: Call, column: Column, below: Estimate) -> ColumnEstimate:
     """The values of its branches together; conditions add none. Each branch is as likely."""
-    branches = [_of_item(value, column, below) for value in (*case.args[1:-1:2], case.args[-1])]
+    branches = [_of_item(case.args[place], column, below) for place in value_places(case)]
     some = [branch for branch in branches if branch.nulls < 1.0]
     lows = [b.low for b in some if b.low is not None]
     highs = [b.high for b in some if b.high is not None]

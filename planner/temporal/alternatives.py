@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
-    JoinKind,
     Project,
     Relation,
     Scan,
@@ -25,49 +25,27 @@ from planner.algebra.relational import (
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
+from planner.exact.sums import ExactSums
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import BorrowedRows, Reference, Stamped
 from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
 from planner.temporal.counted_sides import counted_side
 from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.physical import (
+    PhysicalAlternative,
+    Plain,
+    Requirement,
+    aggregated,
+    joined,
+)
 from planner.temporal.space import (
     Key,
     Space,
-    aggregate_key,
     branch_keys,
     join_keys,
     key_below,
     window_key,
 )
-
-
-class Requirement(NamedTuple):
-    """An input of an alternative: a group with its rows distributed by ``key``, as of the beginning
-    of the step (``before``) or its end."""
-
-    group: GroupId
-    key: Key
-    before: bool
-
-
-class PhysicalAlternative(NamedTuple):
-    """One way to compute an expression: its own cost in millionths of a CPU second (``own``), its
-    input requirements, and the distribution of its output (``delivers``).
-
-    ``hashed_input`` is the index of the input that Spark builds a hash table from if the other
-    input needs no shuffle, which then saves ``hash_gain``. ``shuffles`` says that the alternative
-    shuffles its input itself. ``penalized`` says that it recomputes a group that is forced to be
-    kept.
-    """
-
-    own: int
-    requirements: tuple[Requirement, ...]
-    delivers: Key = ()
-    hashed_input: int | None = None
-    hash_gain: int = 0
-    shuffles: bool = False
-    penalized: bool = False
-
 
 _HANDS_ON = (Join, Filter, Project, UnionAll)
 """Operators that can preserve an input's distribution: what they require of their inputs depends on
@@ -80,17 +58,6 @@ class ResolvedAlternative(NamedTuple):
     alternative: PhysicalAlternative
     expression: Expression
     requirements: tuple[tuple[GroupVersion, Key], ...]
-
-
-class _Plain(NamedTuple):
-    """What all alternatives of an expression share in a step: requirements without distributions,
-    input and output sizes, and the operator's cost without shuffles, in millionths of a CPU second.
-    """
-
-    requirements: tuple[Requirement, ...]
-    sizes: tuple[Size, ...]
-    output: Size
-    own: int
 
 
 class AlternativeEnumerator:
@@ -107,8 +74,11 @@ class AlternativeEnumerator:
         group_sizes: GroupSizes,
         forced: frozenset[GroupId] = frozenset(),
         prices: Prices = SPARK,
+        sums: ExactSums | None = None,
     ) -> None:
+        """``sums`` tell what aggregates are computed as at prices with exact sums."""
         self.prices = prices
+        self._sums = sums
         self._space = space
         self._memo = space.memo
         self._group_sizes = group_sizes
@@ -134,7 +104,9 @@ class AlternativeEnumerator:
         does not depend on prices, and all of them where the prices are the same."""
         if prices == self.prices:
             return self.forcing(frozenset())
-        other = AlternativeEnumerator(self._space, self._group_sizes, prices=prices)
+        other = AlternativeEnumerator(
+            self._space, self._group_sizes, prices=prices, sums=self._sums
+        )
         other._sizes, other._required = self._sizes, self._required
         other._keys = self._keys
         return other
@@ -241,9 +213,9 @@ class AlternativeEnumerator:
                 self._keys[expression.id] = join_keys(node)
             groups = [requirement.group for requirement in plain.requirements]
             counted = counted_side(self._memo, node, groups, plain.sizes, self.prices)
-            return _join(node, plain, self._keys[expression.id], key, self.prices, counted)
+            return joined(node, plain, self._keys[expression.id], key, self.prices, counted)
         if isinstance(node, Aggregate) and node.keys:
-            return _aggregate(node, requirements, sizes, output, own, self.prices)
+            return aggregated(node, requirements, sizes, output, own, self.prices)
         if isinstance(node, Window) and (together := window_key(node)):
             return [PhysicalAlternative(own, (requirements[0]._replace(key=together),), together)]
         if isinstance(node, Filter | Project) and key:
@@ -289,7 +261,7 @@ class AlternativeEnumerator:
             cost += operators.group(size.rows, size.rows, self.prices)
         return round(cost)
 
-    def _in_common(self, expression: Expression, before: bool, span: Span) -> _Plain:
+    def _in_common(self, expression: Expression, before: bool, span: Span) -> Plain:
         requirements = self._required.get((expression.id, before))
         if requirements is None:
             requirements = tuple(self._requirement(i, (), before) for i in expression.node.inputs)
@@ -302,9 +274,21 @@ class AlternativeEnumerator:
                 self.size(requirement.group, requirement.before, span)
                 for requirement in requirements
             )
-            own = round(operators.plain(expression.node, sizes, output, self.prices))
+            node = self._as_computed(expression.node, sizes[0].rows if sizes else 0.0, output.rows)
+            own = round(operators.plain(node, sizes, output, self.prices))
             group_sizes = self._plain[known] = sizes, output, own
-        return _Plain(requirements, *group_sizes)
+        return Plain(requirements, *group_sizes)
+
+    def _as_computed(self, node: Relation, rows: float, groups: float) -> Relation:
+        """Return the node, or of an aggregate the one that a stage computes in place of it, which
+        sees through a projection below."""
+        if self._sums is None or not self.prices.exact_sums or not isinstance(node, Aggregate):
+            return node
+        below = node.input
+        if isinstance(below, Reference):
+            made = (one.node for one in self._memo.alternatives(below.group))
+            below = next((one for one in made if isinstance(one, Project)), below)
+        return self._sums.computed(replace(node, input=below), rows, groups)
 
     def _requirement(self, given: Relation, key: Key, before: bool) -> Requirement:
         if not isinstance(given, Reference):
@@ -315,74 +299,6 @@ class AlternativeEnumerator:
         return Requirement(
             group.id, key, (given.before or before) and not group.step and not static
         )
-
-
-def _join(
-    node: Join,
-    plain: _Plain,
-    keys: tuple[Key, Key],
-    key: Key,
-    prices: Prices,
-    counted: int | None,
-) -> list[PhysicalAlternative]:
-    """Enumerate a broadcast join, if a side is small enough, is ``counted`` before or there is no
-    equi-join key, and a shuffled join for each distribution that its output has."""
-    requirements, sizes, output, own = plain
-    left, right = keys
-    alternatives = []
-    small = operators.broadcast_side(node, sizes[0], sizes[1], prices)
-    if small is None and left and counted is not None:
-        small = counted
-        rows = output.rows
-        own = round(operators.joined(sizes[0], sizes[1], rows, broadcast=True, prices=prices))
-    if small is not None or not left:
-        alternatives.append(PhysicalAlternative(own, requirements))
-        probe = None if small is None else 1 - small
-        columns = {c.id for c in node.inputs[probe].columns} if probe is not None else set()
-        if probe is not None and key and set(key) <= columns:
-            placed = list(requirements)
-            placed[probe] = Requirement(requirements[probe].group, key, requirements[probe].before)
-            alternatives.append(PhysicalAlternative(own, tuple(placed), key))
-    if not left:
-        return alternatives
-    own = round(operators.joined(sizes[0], sizes[1], output.rows, broadcast=False, prices=prices))
-    placed_required = tuple(
-        Requirement(a.group, k, a.before) for a, k in zip(requirements, (left, right), strict=True)
-    )
-    side = operators.hash_side(node, sizes[0], sizes[1], prices)
-    hash_gain = 0
-    if side is not None:
-        hashed = operators.hashed(node, sizes[side], sizes[1 - side], output.rows, prices)
-        hash_gain = max(0, own - round(hashed))
-    delivers = [left] if node.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI) else []
-    delivers += [left] if node.kind is JoinKind.ANTI else []
-    delivers += [right] if node.kind is JoinKind.INNER else []
-    hashed_input = side if hash_gain else None
-    return alternatives + [
-        PhysicalAlternative(own, placed_required, given, hashed_input, hash_gain)
-        for given in delivers or [()]
-    ]
-
-
-def _aggregate(
-    node: Aggregate,
-    requirements: tuple[Requirement, ...],
-    sizes: tuple[Size, ...],
-    output: Size,
-    own: int,
-    prices: Prices,
-) -> list[PhysicalAlternative]:
-    """Enumerate two-phase aggregation, which shuffles partial results itself, and one-phase
-    aggregation over an input that is distributed by the grouping columns."""
-    key = aggregate_key(node)
-    whole = PhysicalAlternative(
-        own, (Requirement(requirements[0].group, key, requirements[0].before),), key
-    )
-    if not prices.partial_tasks:
-        return [whole]
-    partial = Size(min(sizes[0].rows, output.rows * prices.partial_tasks), output.width)
-    moved = round(operators.exchange(partial, prices))
-    return [PhysicalAlternative(own + moved, requirements, key, shuffles=True), whole]
 
 
 FORCED_PENALTY = 1 << 1100

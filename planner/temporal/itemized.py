@@ -7,8 +7,9 @@ dozens, which are cheap to look at again.
 
 from __future__ import annotations
 
-from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.extraction import ExtractedPlan, counted
+from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.solution import ChainCost, ChainId, DpEntry, EntryKey, How
 from planner.temporal.space import Space
 from planner.temporal.store_costs import StoreCosts

@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from planner.memo.memo import Expression, GroupId
-from planner.temporal.alternatives import PhysicalAlternative
 from planner.temporal.as_of import GroupVersion, Span, group_of, group_version
+from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.space import Key, Slot
 
 ChainId = tuple[int, Key]

@@ -23,7 +23,7 @@ class StoreCosts:
         self._spans = spans
         self._sizes: dict[tuple[int, int], Size] = {}
         self._moved: dict[tuple[GroupId, int, bool], int] = {}
-        self._written: dict[tuple[GroupId, int], int] = {}
+        self._written: dict[tuple[int, GroupId, int], int] = {}
         self._read: dict[tuple[int, GroupId, int, bool], tuple[int, int]] = {}
         self._added: dict[tuple[int, GroupId, int], tuple[tuple[GroupId, int], ...]] = {}
         self._buckets: dict[int, int] = {}
@@ -38,7 +38,7 @@ class StoreCosts:
 
     def written(self, slot: Slot, group: GroupId, index: int) -> int:
         """Return the cost of writing a group as a partition of a slot."""
-        known = (group, index)
+        known = (slot.index, group, index)
         if known not in self._written:
             size = self._alternatives.size(group, False, self._spans[index])
             buckets = self._buckets_of(slot)

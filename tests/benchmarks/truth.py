@@ -12,9 +12,10 @@ from planner.memo.memo import Memo
 from planner.request import PlanRequest
 from planner.stats.estimate import Estimator
 from planner.stats.values import Estimate, resized
-from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.extraction import ExtractedPlan, chain, inputs_of, source_of
 from planner.temporal.group_sizes import GroupSizes
+from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How, Partition
 from planner.temporal.space import Space
 from planner.temporal.store_costs import StoreCosts

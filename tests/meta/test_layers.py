@@ -59,7 +59,7 @@ IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "now", "today", "utcno
 ROOMS = {
     "planner": (
         "version", "errors", "nesting", "algebra", "contract", "cost", "request", "props", "memo",
-        "tvr", "stats", "search", "rules", "sql", "sampling", "gc_pause", "temporal",
+        "tvr", "exact", "stats", "search", "rules", "sql", "sampling", "gc_pause", "temporal",
         "materialize", "checks", "stages", "result", "api", "report_group", "schedule", "explain",
     ),
     "include": (

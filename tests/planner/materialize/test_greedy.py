@@ -19,10 +19,11 @@ from planner.cost.prices import SPARK
 from planner.materialize.sharing import GreedySharing
 from planner.memo.memo import Expression, GroupId
 from planner.request import PlanRequest, TimePoint
-from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
 from planner.temporal.group_costs import ChainTerms, DpProblem
+from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.solution import ChainId, Partition
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key, Space

@@ -23,10 +23,11 @@ from planner.request import (
     SourceColumn,
     TimePoint,
 )
-from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
 from planner.temporal.group_costs import DpProblem
+from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.solution import How
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key

@@ -20,16 +20,17 @@ SALES = Source(
     bytes=16 * ROWS,
     stats=(("k", ColumnStats(distinct=10.0)), ("price", PRICE)),
 )
-SUMS = "SELECT k, sum(price * 2) AS s FROM sales GROUP BY k"
-SAVED = 2 * ROWS * (SPARK.decimal_row - SPARK.narrow_decimal_row)
-"""Of a product and a sum."""
+FEW = ColumnStats(minimum="0.00", maximum="0.10", distinct=11.0)
+SUMS = "SELECT k, sum(price) AS s FROM sales GROUP BY k"
+SAVED = ROWS * (SPARK.decimal_row - 2 * SPARK.narrow_decimal_row)
+"""Of a sum, which is of casts then."""
 
 
-def saved(sales: Source = SALES, **settings: bool) -> float:
+def saved(sales: Source = SALES, sql: str = SUMS, **settings: bool) -> float:
     """By how much batch in stages of our own is estimated below the user's text."""
     points = (TimePoint(weight=1.0),)
     asked = PlanRequest(
-        report="r", sql=SUMS, sources=(sales,), points=points, method="batch",
+        report="r", sql=sql, sources=(sales,), points=points, method="batch",
         settings=Settings(own_batch="always", **settings),
     )  # fmt: skip
     own = api.plan(asked).plan
@@ -45,6 +46,26 @@ def test_sums_of_decimals_cost_less_in_stages_of_our_own() -> None:
 def test_not_without_bounds_or_where_they_are_turned_off() -> None:
     unknown = replace(SALES, stats=(("k", ColumnStats(distinct=10.0)),))
     assert saved(unknown) == saved(exact_sums=False) == 0
+
+
+def test_products_of_narrow_decimals_cost_what_they_cost() -> None:
+    """10 digits are too many for longs, and a product is computed by big integers in any types."""
+    assert saved(sql=SUMS.replace("price", "price * price")) == 0
+
+
+def test_what_groups_are_multiplied_by_costs_rows_nothing() -> None:
+    columns = (*SALES.columns, SourceColumn(name="part", type=decimal(15, 2)))
+    sales = replace(SALES, columns=columns, stats=(*SALES.stats, ("part", FEW)))
+    product = saved(sales, SUMS.replace("price", "price * part"))
+    assert product == pytest.approx(SAVED + ROWS * SPARK.decimal_row, rel=0.01)
+
+
+def test_each_branch_of_a_case_costs_what_it_is_computed_as() -> None:
+    columns = (*SALES.columns, SourceColumn(name="part", type=decimal(15, 2)))
+    sales = replace(SALES, columns=columns, stats=(*SALES.stats, ("part", FEW)))
+    either = saved(sales, SUMS.replace("price", "IF(k > 0, price * part, -price)"))
+    # A product and a cast to its many digits less, and some choices more.
+    assert SAVED + ROWS * SPARK.decimal_row < either < SAVED + 2 * ROWS * SPARK.decimal_row
 
 
 def test_a_source_without_decimals_takes_nothing_away() -> None:

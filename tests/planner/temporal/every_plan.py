@@ -15,9 +15,10 @@ from planner.cost import operators
 from planner.cost.operators import Size
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import Stamped
-from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative, Requirement
+from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.group_costs import ChainTerms
+from planner.temporal.physical import PhysicalAlternative, Requirement
 from planner.temporal.solution import ChainId
 from planner.temporal.space import Key, Slot, Space
 

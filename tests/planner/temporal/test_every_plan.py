@@ -26,10 +26,11 @@ from planner.materialize.objective import ABOVE_ALL_COSTS
 from planner.materialize.sharing import GreedySharing
 from planner.memo.memo import Expression, GroupId
 from planner.request import PlanRequest, Source, SourceColumn, TimePoint
-from planner.temporal.alternatives import AlternativeEnumerator, PhysicalAlternative
+from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import AsOf, Span
 from planner.temporal.extraction import extract_plan
 from planner.temporal.group_costs import ChainTerms, DpProblem
+from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.solution import ChainId
 from planner.temporal.solve import Solver
 from planner.temporal.space import Key, Space

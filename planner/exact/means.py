@@ -2,7 +2,7 @@
 
 Spark's AVG of a DECIMAL is its sum over its count, rounded once, and so is what a kept state of it
 is finished to (:func:`planner.algebra.aggregate_states.quotient`). Sums and counts can be added up
-over parts of a group (:mod:`planner.stages.exact_sums`), means cannot.
+over parts of a group (:mod:`planner.exact.sums`), means cannot.
 """
 
 from __future__ import annotations
