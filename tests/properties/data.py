@@ -83,6 +83,15 @@ def _row(rng: random.Random, keys: int, nulls: float, *, hot: bool) -> Row:
     return tuple(None if rng.random() < nulls else value for value in values)
 
 
+def in_deliveries(table: TableCase, count: int) -> TableCase:
+    """The same table with at most so many deliveries: what would come after them comes with the
+    last one."""
+    if len(table.deliveries) <= count:
+        return table
+    last = tuple(row for part in table.deliveries[count - 1 :] for row in part)
+    return replace(table, deliveries=(*table.deliveries[: count - 1], last))
+
+
 def without_nan(table: TableCase) -> TableCase:
     """The same table with a number in place of every NaN."""
     return replace(

@@ -30,7 +30,7 @@ def test_families_are_versions_of_their_expressions(start):
                 raise AssertionError(f"seed {seed}: {error}") from error
             rows, states = rows + outcome.rows, states + outcome.states
     assert rows >= 3 * CHUNK
-    assert states >= CHUNK
+    assert states >= 0.75 * CHUNK
 
 
 def lose(rows):
