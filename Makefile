@@ -84,7 +84,7 @@ test test-all:
 	  $(SPARK) tests/spark/test_cluster.py || status=$$?; \
 	  $(SPARK) tests/properties || status=$$?; exit $$status; } \
 	  >$(STAMPS)/spark.log 2>&1 & beside=$$!; \
-	nice -n 5 .venv/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder \
+	nice -n 10 .venv/bin/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder \
 	  -m "not spark $(WHICH)" tests; status=$$?; \
 	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
 

@@ -78,11 +78,13 @@ class StandaloneAirflow:
                 time.sleep(1)
         raise AssertionError("\n".join(part.last_words for part in self._parts))
 
-    def ask(self, path: str, body: object = None) -> dict[str, Any]:
+    def ask(self, path: str, body: object = None, *, method: str = "") -> dict[str, Any]:
+        """What the API answers; an empty ``method`` is GET, or POST with a body."""
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
         data = None if body is None else json.dumps(body).encode()
-        with urlopen(Request(self.url + path, data, headers), timeout=60) as answer:
-            return dict(json.load(answer))
+        request = Request(self.url + path, data, headers, method=method or None)
+        with urlopen(request, timeout=60) as answer:
+            return dict(json.loads(answer.read() or b"{}"))
 
     def trigger(self, dag_id: str, *, logical_date: str | None = None, **conf: object) -> str:
         """Begin a DAG run as soon as the DAG is known; return the path of the run in the API."""
@@ -93,8 +95,9 @@ class StandaloneAirflow:
             try:
                 run = self.ask(f"{dag}/dagRuns", {"logical_date": logical_date, "conf": conf})
                 return f"{dag}/dagRuns/{quote(run['dag_run_id'])}"
-            except HTTPError:
-                assert time.monotonic() < deadline, f"{dag_id} never became known"
+            except HTTPError as error:
+                if error.code in (400, 422) or time.monotonic() > deadline:
+                    raise AssertionError(f"{dag_id}: {error}: {error.read().decode()}") from None
                 time.sleep(1)
 
     def wait_for(self, path: str, *states: str) -> str:

@@ -1,4 +1,4 @@
-"""A real Airflow and somebody at a keyboard: a day that does not wait for tomorrow, a repair."""
+"""A real Airflow and somebody at a keyboard, who tells days what to do, repairs and backfills."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ pytestmark = [
 ]
 
 
+CONNECTIONS = "/api/v2/connections"
+CONNECTION = {"connection_id": "live_spark", "conn_type": "spark", "host": "local[2]"}
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneAirflow]:
     dag_file = ROOT / "tests" / "airflow" / "dag_files" / "live.py"
     started = StandaloneAirflow(tmp_path_factory.mktemp("live"), dag_file)
+    started.ask(CONNECTIONS, CONNECTION)
     yield started
     started.end()
 
@@ -64,6 +69,70 @@ def test_a_waiting_day_is_told_to_run_batch_and_publishes(server, browser):
     assert "incomplete" in browser.evaluate("document.querySelector('.night').innerText")
     browser.go(f"{server.url}/forerun/days/live/{day}/act")
     browser.wait_for("document.body.innerText.includes('The day is published, version')")
+    assert browser.complaints == []
+
+
+def test_a_waiting_day_is_told_to_skip_its_early_runs(server, browser):
+    day = (utc_now() + timedelta(days=2)).date().isoformat()
+    run = server.trigger("live", report_date=day)
+    server.wait_for(f"{run}/taskInstances/run_1.wait", "deferred")
+    browser.go(f"{server.url}/forerun/days/live/{day}/act")
+    press_on(browser, "document.activeElement.innerText === 'Skip the early runs'")
+    browser.wait_for("location.hash === '#told'")
+    browser.wait_for("document.querySelector('ol.told').innerText.includes('admin')")
+    for early in (1, 2):
+        server.wait_for(f"{run}/taskInstances/run_{early}.wait", "skipped")
+    server.wait_for(f"{run}/taskInstances/run_3.wait", "deferred")
+    browser.go(f"{server.url}/forerun/days/live/{day}/act?again")
+    browser.wait_for("document.body.innerText.includes('That is under way')")
+    assert browser.evaluate("document.querySelectorAll('.actions button').length") == 1
+    assert browser.complaints == []
+
+
+def test_a_run_that_has_failed_is_planned_again_once_its_cause_is_gone(server, browser):
+    day = (utc_now() - timedelta(days=3)).date().isoformat()
+    folder = server.home / "data" / "sales" / day
+    folder.mkdir(parents=True)
+    write(folder / "part.parquet", a=1, b=2)
+    server.ask(f"{CONNECTIONS}/live_spark", method="DELETE")
+    run = server.trigger("live", report_date=day, mode="batch")
+    assert server.wait_for(run, "success", "failed") == "failed"
+    server.ask(CONNECTIONS, CONNECTION)
+    browser.go(f"{server.url}/forerun/days/live/{day}/act")
+    press_on(browser, "document.activeElement.innerText === 'Plan again'")
+    browser.wait_for("location.hash === '#told'")
+    server.wait_for(f"{run}/taskInstances/publish", "success")
+    plan = server.ask(f"{run}/taskInstances/run_3.plan")
+    assert plan["try_number"] == 2
+    assert published(server, day)["rows"] == 2
+    assert browser.complaints == []
+
+
+def test_a_range_of_days_is_priced_and_backfilled(server, browser):
+    days = [(utc_now() - timedelta(days=back)).date().isoformat() for back in (6, 5)]
+    for number, day in enumerate(days):
+        folder = server.home / "data" / "sales" / day
+        folder.mkdir(parents=True)
+        write(folder / "part.parquet", a=1, b=number)
+    page = f"{server.url}/forerun/reports/live/backfill"
+    server.trigger("live", report_date=days[0], dry_run=True)  # the pages know what has run once
+    browser.go(page)
+    press_on(browser, "document.activeElement.innerText === 'Look'")
+    browser.wait_for("document.body.innerText.includes('2 days that are missing')")
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    press_on(browser, "document.activeElement.innerText === 'Begin 1 DAG run'")
+    browser.wait_for(f"document.body.innerText.includes('{', '.join(days)}')")
+    (begun,) = [
+        one["dag_run_id"]
+        for one in server.ask("/api/v2/dags/live/dagRuns")["dag_runs"]
+        if one["conf"].get("mode") == "backfill"
+    ]
+    path = f"/api/v2/dags/live/dagRuns/{begun}"
+    assert server.wait_for(path, "success", "failed") == "success"
+    assert [published(server, day)["rows"] for day in days] == [2, 2]
+    browser.go(f"{page}?first={days[0]}&last={days[1]}")
+    browser.wait_for("document.querySelectorAll('td .chip.good').length === 2")
+    browser.wait_for("document.body.innerText.includes('No day is missing')")
     assert browser.complaints == []
 
 

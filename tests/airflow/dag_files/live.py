@@ -1,10 +1,10 @@
 """A DAG for tests with a real scheduler: a report of a day that is still to come. Copied into the
-DAG folder; data and store lie below ``FORERUN_TEST_ROOT``."""
+DAG folder; data and store lie below ``FORERUN_TEST_ROOT``. The test makes its connection."""
 
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from forerun_airflow import progressive_dag
 from tests.airflow.reports import sales_report
@@ -15,6 +15,8 @@ live = progressive_dag(
     sales_report(f"{ROOT}/data", f"{ROOT}/store", name="live"),
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     schedule=None,
+    conn_id="live_spark",
     engine="sail",
     poll=1.0,
+    retry_delay=timedelta(seconds=1),
 )
