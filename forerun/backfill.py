@@ -12,7 +12,7 @@ import typer
 from forerun import console
 from forerun.backfill_work import DoneDay, compute_all
 from include.days.backfill import Backfill, find_backfill
-from include.engines import engine_of_days
+from include.engines import own_engine
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import newest_spec
 from include.reports.clock import parse_day
@@ -53,7 +53,7 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
     that are published and whose sources are unchanged are left alone. Without a terminal it
     computes with `--yes` only.
     """
-    settings, known = Settings(prices=engine_of_days(engine).prices), _spec(store, report, spec)
+    settings, known = Settings(prices=own_engine(engine).prices), _spec(store, report, spec)
     found = find_backfill(
         store,
         known,

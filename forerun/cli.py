@@ -169,7 +169,7 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="; ".join(f"{e.name}: {e.about}" for e in ENGINES.values() if not e.by_hand),
+        help="; ".join(f"{e.name}: {e.about}" for e in ENGINES.values() if not e.endpoint),
     ),
 ]
 Changelog = Annotated[

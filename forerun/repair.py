@@ -13,7 +13,7 @@ from forerun.repair_work import RepairedVersion, compute, publish
 from forerun.shown_repair import as_json as repair_as_json
 from forerun.shown_repair import diff_lines, preview_lines
 from include.days.repair import Repair, find_repair
-from include.engines import engine_of_days
+from include.engines import own_engine
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import spec_of_day
 from include.reports.clock import parse_day
@@ -81,7 +81,7 @@ def repair_command(  # noqa: PLR0913 - the options of the command
         now=utc_now(),
         copies=tuple(copies or ()),
         anew=anew,
-        settings=Settings(prices=engine_of_days(engine).prices),
+        settings=Settings(prices=own_engine(engine).prices),
     )
     if not as_json:
         console.say("\n".join(preview_lines(repair)))

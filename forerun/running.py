@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from include.days.stored_plan import StoredPlan
-from include.engines import ENGINES, EngineSpec, engine_of_days
+from include.engines import ENGINES, EngineSpec, own_engine
 from include.machine.cpu_meter import run_measured
 from include.machine.job_archive import job_archive
 from include.machine.jvm import driver_environment, require_java, spark_submit, submit_options
@@ -118,7 +118,7 @@ def _quiet(_line: str) -> None:
 @contextmanager
 def open_runner(name: str, logs: Path, master: str) -> Iterator[Runner]:
     """A runner for the engine of that name; what it started ends with the block."""
-    engine = engine_of_days(name)
+    engine = own_engine(name)
     if engine.submitted:
         yield SparkRunner(logs, master, engine=engine)
         return

@@ -19,7 +19,7 @@ from forerun.simulate import simulate
 from forerun.simulate_group import simulate_group
 from forerun.simulated_day import Advance, Say, Simulation, shared_place
 from forerun.tables import list_tables
-from include.engines import engine_of_days
+from include.engines import own_engine
 from include.machine.jvm import home_folder
 from planner.errors import ForerunError, RequestError
 from planner.request import Method
@@ -50,7 +50,7 @@ def run(
     ``changelog`` which of the changing tables have updates, too."""
     if json_file is not None:
         _check_writable(json_file)
-    day = with_chosen_times(day, engine_of_days(engine.name).prices)
+    day = with_chosen_times(day, own_engine(engine.name).prices)
     tables, changing = read_day_tables(
         day.tables, [report.sql for report in day.reports], day.changing
     )

@@ -32,8 +32,9 @@ class EngineSpec:
     runs share one engine in the process that simulates. ``prices``: what work costs there,
     and what starting it does. ``spark_types``: a query gives columns of Spark's types; if
     not, results are cast before they are compared. ``gaps``: the constructs whose results differ
-    from Spark's in silence. ``by_hand``: only a run of the job that a person begins can take it;
-    nothing else says where its server is, nor learns what its executors used.
+    from Spark's in silence. ``endpoint``: a run is a client of a server that is there already;
+    a connection says where, and nobody learns what executors used there, so that CPU is not
+    measured.
     """
 
     name: str
@@ -43,7 +44,7 @@ class EngineSpec:
     prices: Prices = SPARK
     spark_types: bool = True
     gaps: tuple[EngineGap, ...] = ()
-    by_hand: bool = False
+    endpoint: bool = False
 
 
 _WORK = 0.2
@@ -99,11 +100,11 @@ _TABLE = (
     ),
     EngineSpec(
         name="connect",
-        about="a Spark Connect server, for runs of the job by hand",
+        about="a Spark Connect server that is there already",
         start="spark_jobs.endpoint:start_endpoint",
         submitted=False,
         prices=ENDPOINT,
-        by_hand=True,
+        endpoint=True,
     ),
 )
 ENGINES: Mapping[str, EngineSpec] = MappingProxyType({spec.name: spec for spec in _TABLE})
@@ -120,16 +121,16 @@ def engine_spec(name: str) -> EngineSpec:
         ) from None
 
 
-def engine_of_days(name: str) -> EngineSpec:
-    """The engine of that name for whole days, in Airflow or simulated.
+def own_engine(name: str) -> EngineSpec:
+    """The engine of that name for commands that start what they need, and measure it.
 
-    Raises :class:`UnknownEngineError` if there is none, or if it is for runs by hand.
+    Raises :class:`UnknownEngineError` if there is none, or if it is somebody's server.
     """
     spec = engine_spec(name)
-    if spec.by_hand:
-        others = ", ".join(one.name for one in ENGINES.values() if not one.by_hand)
+    if spec.endpoint:
+        others = ", ".join(one.name for one in ENGINES.values() if not one.endpoint)
         raise UnknownEngineError(
-            f"engine {name!r} is {spec.about}: days cannot be run on it yet",
+            f"engine {name!r} is {spec.about}: only Airflow's tasks know where, by a connection",
             hint=f"Use one of {others}.",
         )
     return spec

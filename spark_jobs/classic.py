@@ -86,6 +86,7 @@ class ClassicEngine:
     name = "spark"
     has_buckets = True
     reports_scans = True
+    reports_cpu = True
 
     def __init__(self, session: Session, scratch: Path) -> None:
         """``scratch`` is a folder of the driver's disk; it is removed when the engine stops."""

@@ -56,6 +56,7 @@ class ConnectEngine:
 
     name = "sail"
     reports_scans = False
+    reports_cpu = True
     has_buckets = False
 
     def __init__(self, session: Session, server: object | None = None) -> None:

@@ -35,6 +35,7 @@ class EndpointEngine(ConnectEngine):
     """Implements :class:`spark_jobs.engine.Engine` on a server of Spark itself."""
 
     name = "connect"
+    reports_cpu = False
 
     def read(
         self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
@@ -129,8 +130,7 @@ def _host_and_port(address: str) -> tuple[str, int]:
     if parts.scheme != "sc" or not host or parts.username is not None:
         raise EngineError(
             "no Spark Connect server is named",
-            hint="Only the job itself can be told one so far: "
-            "spark_jobs/run.py --engine connect --master sc://host:port.",
+            hint="Name it as sc://host:port, or in Airflow's connection of type spark_connect.",
         )
     return host, port
 

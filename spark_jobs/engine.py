@@ -143,6 +143,12 @@ class Engine(Protocol):
         """Whether what :meth:`used` has just given knows the rows that each scan read."""
         ...
 
+    @property
+    def reports_cpu(self) -> bool:
+        """Whether all that a run takes is known: it is in this process tree, or :meth:`used` has
+        it. If not, the run is not measured."""
+        ...
+
     def stop(self) -> None:
         """End the session and remove what it left on this machine."""
         ...

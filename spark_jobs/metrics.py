@@ -43,7 +43,8 @@ def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> Run
     """The figures of a run that is about to be committed.
 
     Stages that were taken over keep what their record says: the attempt that was killed did that
-    work. ``process_cpu_s`` and ``wall_s`` are of this attempt, up to now.
+    work. ``process_cpu_s`` and ``wall_s`` are of this attempt, up to now; the CPU is 0 where the
+    engine does not know all of it.
     """
     stages = tuple(record.metrics for record in records)
     own, counted = work.label(""), {work.label(record.stage) for record in records}
@@ -56,7 +57,7 @@ def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> Run
         stages=stages,
         executor_cpu_s=round(sum(s.executor_cpu_s for s in stages) + other, 6),
         other_executor_cpu_s=round(other, 6),
-        process_cpu_s=round(meter.cpu_s, 3),
+        process_cpu_s=round(meter.cpu_s, 3) if work.engine.reports_cpu else 0.0,
         runs_in_application=meter.shared_by,
         engine=work.engine.name,
         wall_s=round(meter.wall_s, 3),

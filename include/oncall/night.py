@@ -126,6 +126,7 @@ def cost_of(records: DayRecords) -> Cost:
         weights[min(commit.run, len(weights)) - 1]  # the day may have been edited meanwhile
         * max(commit.metrics.process_cpu_s, commit.metrics.executor_cpu_s)
         for commit in records.chain
+        if commit.metrics.process_cpu_s
     ]
     return Cost(
         estimated_s=plan.estimated_cost / MICRO if plan else 0.0,

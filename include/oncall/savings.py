@@ -78,8 +78,8 @@ def savings(history: Sequence[LedgerEntry], runs: int) -> Savings:
     found = []
     for day, generations in sorted(days.items()):
         entries = generations[max(generations, key=int)]
-        if entries[-1].run != runs:
-            continue
+        if entries[-1].run != runs or not all(entry.process_cpu_s for entry in entries):
+            continue  # it is not whole, or what it took was not measured
         is_batch = entries[-1].method == "batch"
         measured = sum(e.weight * max(e.process_cpu_s, e.executor_cpu_s) for e in entries)
         other = batch[day].batch_s if day in batch else None

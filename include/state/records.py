@@ -247,11 +247,11 @@ class StageMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetrics:
-    """What one run took. ``process_cpu_s`` is the CPU of the whole process tree; the stages count
-    executors only. ``other_executor_cpu_s`` is what no stage did: expectations, schema reads.
-    ``runs_in_application``: by how many runs the process was shared, for which each states its own
-    CPU and a part of the start. ``engine`` is the name of the engine that ran it; records of older
-    versions do not say it."""
+    """What one run took. ``process_cpu_s`` is the CPU of the whole process tree, 0 where it could
+    not be measured; the stages count executors only. ``other_executor_cpu_s`` is what no stage did:
+    expectations, schema reads. ``runs_in_application``: by how many runs the process was shared,
+    for which each states its own CPU and a part of the start. ``engine`` is the name of the engine
+    that ran it; records of older versions do not say it."""
 
     stages: tuple[StageMetrics, ...] = ()
     executor_cpu_s: float = 0.0

@@ -85,35 +85,34 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
 
     ``conn_id`` names the Spark connection, ``spark_conf`` adds to the configuration of every run
     (:mod:`include.reports.spark_conf` says what it takes), ``engine`` is one of
-    :data:`include.engines.ENGINES` (``sail`` is for tests), ``before_run`` makes a task that comes
-    before the wait of run i (the demo lets data arrive there), ``poll`` is the number of seconds
-    between looks for complete sources, ``notify`` the dotted path of a function that is called with
-    an :class:`include.oncall.alerts.Alert` where somebody has to know; with ``watch`` false nobody
-    watches the deadline. ``cluster`` is what runs have to share: each waits for cores of it.
+    :data:`include.engines.ENGINES`: ``sail`` is for tests; of ``connect``, a Spark Connect server
+    that is there already, ``conn_id`` names a connection of type ``spark_connect``. ``before_run``
+    makes a task that comes before the wait of run i (the demo lets data arrive there), ``poll`` is
+    the number of seconds between looks for complete sources, ``notify`` the dotted path of a
+    function that is called with an :class:`include.oncall.alerts.Alert` where somebody has to know;
+    with ``watch`` false nobody watches the deadline. ``cluster`` is what runs have to share: each
+    waits for cores of it.
     ``backfill_pool`` is the pool that runs take in place of ``pool`` when a day is backfilled; for
     that Airflow needs the policy in :mod:`forerun_policy`.
     """
     spec = under_cluster(spec, cluster)
-    opened = OpenDay(
-        task_id=OPEN_DAY, spec=spec, cluster=cluster, trigger_rule=TriggerRule.ALL_SUCCESS
-    )
+    known: dict[str, Any] = {"spec": spec, "cluster": cluster, "engine": engine}
+    opened = OpenDay(task_id=OPEN_DAY, **known, trigger_rule=TriggerRule.ALL_SUCCESS)
     refuse_defaults(opened)
     waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll, cluster=cluster)
     submitting = partial(
         SubmitRun,
         task_id="run",
-        spec=spec,
+        **known,
         conn_id=conn_id,
-        engine=engine,
         spark_conf=spark_conf,
-        cluster=cluster,
         poll=poll,
         backfill_pool=backfill_pool,
     )
     before: BaseOperator = opened
     for run in range(1, spec.runs + 1):
         with TaskGroup(group_id=f"run_{run}"):
-            steps = _tasks_of_run(spec, run, opened, waiting, submitting)
+            steps = _tasks_of_run(spec, run, opened, waiting, submitting, engine)
             chain(*steps)
         if run < spec.runs:
             raise_tickets(steps[:3], [(spec, run, opened.task_id)], notify)
@@ -156,6 +155,7 @@ def _tasks_of_run(
     opened: BaseOperator,
     waiting: Callable[..., WaitForRun],
     submitting: Callable[..., SubmitRun],
+    engine: str,
 ) -> list[BaseOperator]:
     """The tasks of a run, in order; those of its early result too, if it gives one."""
     final_task = final_task_of(opened.task_id, spec)
@@ -175,6 +175,7 @@ def _tasks_of_run(
         **known,
         wait_task=wait.task_id,
         final_task=final_task,
+        engine=engine,
         trigger_rule=TriggerRule.ALL_SUCCESS,
     )
     submit = submitting(**known, plan_task=plan.task_id, trigger_rule=TriggerRule.ALL_SUCCESS)
@@ -198,6 +199,7 @@ def finishing(
             opened,
             partial(WaitForRun, task_id="wait", spec=spec, poll=poll),
             partial(SubmitRun, task_id="run", spec=spec, **submitting),
+            submitting["engine"],
         )
     with group:
         return [*steps, *publishing(spec, spec.runs, opened)]

@@ -130,6 +130,7 @@ def _at_point(
             **known,
             day_tasks=day_tasks,
             wait_task=wait.task_id,
+            engine=submitting["engine"],
             trigger_rule=TriggerRule.ALL_SUCCESS,
         )
         run = SubmitPoint(

@@ -27,7 +27,7 @@ from forerun_airflow.day import (
 )
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.submit import SubmitApplication
-from forerun_airflow.tasks import DRY_RUN, METHODS, explanation
+from forerun_airflow.tasks import DRY_RUN, METHODS, explanation, settings_on
 from forerun_airflow.telling import skipping, tell_planned, telling_how_runs_end
 from include.reports.cluster import Cluster
 from include.reports.group import GroupMember, ReportGroup
@@ -219,9 +219,10 @@ class PlanPoint(_AtPoint):
 
     ui_color = "#eef3ea"
 
-    def __init__(self, *, wait_task: str, **kwargs: Any) -> None:
+    def __init__(self, *, wait_task: str, engine: str = "spark", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.wait_task = wait_task
+        self.engine = engine
 
     def execute(self, context: Any) -> dict[str, object]:
         from include.days.prepare_group import prepare_group
@@ -234,7 +235,7 @@ class PlanPoint(_AtPoint):
                 for one in self.wanted(self.opened(context))
                 if not one.is_final or one.member.spec.name in ready or one.day.dry_run
             ]
-            prepared = prepare_group([_asking(one, ready) for one in opened])
+            prepared = prepare_group([_asking(one, self.engine, ready) for one in opened])
             down = [run for run in prepared.runs if isinstance(run, StoreDownError)]
             if down and len(down) == len(opened):
                 raise down[0]  # it is nobody's own trouble, and may be over in a minute
@@ -280,17 +281,14 @@ class PlanPoint(_AtPoint):
         return self.group.moments(opened[0].day.date)[self.point].isoformat()
 
 
-def _asking(one: _Opened, ready: Missing) -> MemberRun:
+def _asking(one: _Opened, engine: str, ready: Missing) -> MemberRun:
     from include.days.prepare_group import MemberRun
 
-    spec = one.member.spec
-    return MemberRun(
-        points=one.points,
-        ask=partial(_ask, one, [(source, what) for source, what in ready.get(spec.name, [])]),
-    )
+    incomplete = [(source, what) for source, what in ready.get(one.member.spec.name, [])]
+    return MemberRun(points=one.points, ask=partial(_ask, one, engine, incomplete))
 
 
-def _ask(one: _Opened, incomplete: list[tuple[str, str]]) -> AskedRun | PreparedRun:
+def _ask(one: _Opened, engine: str, incomplete: list[tuple[str, str]]) -> AskedRun | PreparedRun:
     from include.days.prepare import ask_for_run
 
     return ask_for_run(
@@ -298,6 +296,7 @@ def _ask(one: _Opened, incomplete: list[tuple[str, str]]) -> AskedRun | Prepared
         one.run,
         method=METHODS.get(one.day.mode, "auto"),
         now=utc_now(),
+        settings=settings_on(engine),
         incomplete=incomplete,
     )
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from include.days.prepare import PreparedRun
     from include.days.repair import Repair
     from include.state.records import OpenedBy
+    from planner.request import Settings
 
 _LOG = logging.getLogger(__name__)
 _PLANNED = "planned"
@@ -28,7 +29,14 @@ _PLANNED = "planned"
 
 
 def open_repair(
-    context: Any, spec: ReportSpec, day: date, now: datetime, opened_by: OpenedBy, *, dry_run: bool
+    context: Any,
+    spec: ReportSpec,
+    day: date,
+    now: datetime,
+    opened_by: OpenedBy,
+    *,
+    settings: Settings,
+    dry_run: bool,
 ) -> OpenedDay:
     """Look what changed since a day was published, and begin the cheapest repair; a dry run only
     says what it would take. Raises what looking and beginning raise, and :class:`RequestError` if
@@ -45,7 +53,8 @@ def open_repair(
         )
     store = open_store(store_uri(spec))
     then = spec_of_day(store, spec.name, day)
-    repair = find_repair(ScratchStore(store) if dry_run else store, then, day, now=now)
+    reads = ScratchStore(store) if dry_run else store
+    repair = find_repair(reads, then, day, now=now, settings=settings)
     if not repair.is_needed:
         raise RequestError(
             f"nothing has changed in the sources of {spec.name} since {day} was published",

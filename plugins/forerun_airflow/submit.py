@@ -30,10 +30,11 @@ from forerun_airflow.day import (
     store_uri,
     utc_now,
 )
+from forerun_airflow.endpoint import JOB, SERVER, EndpointClient
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.tasks import prepared_run
 from forerun_airflow.telling import telling_how_runs_end
-from include.engines import engine_of_days
+from include.engines import engine_spec
 from include.machine.jvm import spark_submit
 from include.reports.cluster import Cluster
 from include.reports.spark_conf import check_spark_conf
@@ -43,8 +44,6 @@ from planner.errors import ContractError, ForerunError
 
 if TYPE_CHECKING:
     from include.days.handle import Day
-
-JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
 
 
 class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
@@ -57,7 +56,8 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
     Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
     worker, and ``spark_conf``, which is added to the configuration, takes no setting that can hold
     one. ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for
-    tests and small data. With a ``cluster`` the task waits deferred for cores of it; it looks every
+    tests and small data; ``connect`` on the server that the connection names, and submits nothing.
+    With a ``cluster`` the task waits deferred for cores of it; it looks every
     ``poll`` seconds. Its task instances in a backfill take ``backfill_pool``, if there is one
     (:mod:`forerun_policy`).
     """
@@ -83,11 +83,12 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             durable=False,
             **kwargs,
         )
-        self.engine = engine_of_days(engine).name
+        self.engine = engine_spec(engine).name
         self.cluster = cluster
         self.poll = poll
         self.backfill_pool = backfill_pool
         self._cores: HeldCores | None = None
+        self._client: EndpointClient | None = None
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
@@ -110,15 +111,21 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
 
     def end_application(self) -> None:
         """End the application that is running: its cores are somebody else's."""
-        super().on_kill()
+        if self._client is not None:
+            self._client.end()
+        else:
+            super().on_kill()
 
     def on_kill(self) -> None:
-        super().on_kill()
+        self.end_application()
         self.give_back_cores()
 
     def make_ready(self, store: str, *, tiny: bool) -> None:
         """Prepare what every submission of this try has in common; ``store`` is the URI of the
         store, ``tiny`` whether there is next to no data."""
+        if engine_spec(self.engine).endpoint:
+            self._client = EndpointClient(self._conn_id)
+            return
         master = self._check_connection()
         with explained():
             from include.machine.job_archive import job_archive
@@ -140,19 +147,27 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             *("--attempt", attempt),
             *("--engine", self.engine),
         ]
+        if self._client is not None:
+            self._client.run(self.application_args, self.log.info)
+            return
         self._hook = None  # it holds the arguments of the submission before
         super().execute(context)
 
     def _check_connection(self) -> str:
         """Return the master of the connection. One that is missing would silently mean YARN."""
         try:
-            BaseHook.get_connection(self._conn_id)
+            found = BaseHook.get_connection(self._conn_id)
         except AirflowNotFoundException:
             raise AirflowFailException(
                 f"there is no Airflow connection {self._conn_id}, so nothing says which Spark to "
                 "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
                 '{"conn_type": "spark", "host": "local[2]"}'
             ) from None
+        if found.conn_type == SERVER:
+            raise AirflowFailException(
+                f"the connection {self._conn_id} is a Spark Connect server, to which nothing is "
+                'submitted\n  hint: give the DAG engine="connect"'
+            )
         named = self._get_hook()._connection  # noqa: SLF001 - as the hook will read it
         master = str(named["master"])
         if master.startswith("spark://") and named["deploy_mode"] == "cluster":
@@ -277,7 +292,9 @@ class SubmitRun(SubmitApplication):
             if not why:
                 return ""
             self.log.warning("planned again as batch: %s", why)
-            return prepared_run(self.spec, opened, self.run, batch=True).plan_uri
+            return prepared_run(
+                self.spec, opened, self.run, engine=self.engine, batch=True
+            ).plan_uri
 
     def _next_is_due(self, opened: OpenedDay) -> bool:
         with explained():
@@ -306,7 +323,7 @@ class SubmitRun(SubmitApplication):
         with explained():
             self.log.warning("planning the run again: %s", why)
             opened = opened_day(context, self.day_task)
-            prepared = prepared_run(self.spec, opened, self.run, share=share)
+            prepared = prepared_run(self.spec, opened, self.run, engine=self.engine, share=share)
         if prepared.skip_reason:
             raise AirflowSkipException(prepared.skip_reason)
         return prepared.plan_uri

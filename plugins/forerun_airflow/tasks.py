@@ -27,6 +27,7 @@ from forerun_airflow.repairing import open_repair, planned_repair
 from forerun_airflow.retries import RepeatableOperator, retries_of
 from forerun_airflow.sharing import say_wanted
 from forerun_airflow.telling import skipping, tell_planned
+from include.engines import engine_spec
 from include.reports.cluster import Cluster
 from include.reports.spec import ReportSpec
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from include.days.handle import Day
     from include.days.prepare import PreparedRun
     from include.state.records import OpenedBy
+    from planner.request import Settings
     from planner.result import PlanResult
 
 METHODS: dict[str, Literal["progressive", "batch"]] = {
@@ -41,6 +43,17 @@ METHODS: dict[str, Literal["progressive", "batch"]] = {
     "batch": "batch",
 }
 """Modes that say what to plan; with the others the cost decides."""
+
+
+def settings_on(engine: str) -> Settings:
+    """How to plan for the engine of that name. On the small one a day is planned as for Spark: it
+    stands in for Spark in tests."""
+    from planner.request import Settings
+
+    spec = engine_spec(engine)
+    return Settings(prices=spec.prices) if spec.endpoint else Settings()
+
+
 DRY_RUN = "a dry run computes nothing, and its plan is only in the log"
 
 
@@ -56,13 +69,14 @@ def prepared_run(
     opened: OpenedDay,
     run: int,
     *,
+    engine: str,
     share: bool = True,
     incomplete: Sequence[tuple[str, str]] = (),
     batch: bool = False,
 ) -> PreparedRun:
-    """The run, planned as was asked for, when the day was opened or since; with ``batch`` as batch
-    in any case. ``share`` and ``incomplete`` are those of
-    :func:`include.days.prepare.prepare_run`."""
+    """The run, planned as was asked for, when the day was opened or since, at the prices of the
+    engine of that name; with ``batch`` as batch in any case. ``share`` and ``incomplete`` are
+    those of :func:`include.days.prepare.prepare_run`."""
     from include.days.instructions import read_told
     from include.days.prepare import prepare_run
 
@@ -75,6 +89,7 @@ def prepared_run(
         run,
         method="batch" if batch or told.batch else METHODS.get(opened.mode, "auto"),
         now=utc_now(),
+        settings=settings_on(engine),
         share=share,
         incomplete=incomplete,
     )
@@ -89,17 +104,25 @@ class OpenDay(RepeatableOperator):
     A DAG run that is cleared as a whole opens a new generation; clearing only later tasks goes on
     in the one that is open. A dry run opens none: it only says which one it would have been.
     ``group`` names the report group, empty for none. A ``cluster`` is kept in the store as its
-    author has written it, with when the report wants cores of it.
+    author has written it, with when the report wants cores of it. ``engine`` is the one on which
+    a repair will be computed.
     """
 
     ui_color = "#eef3ea"
 
     def __init__(
-        self, *, spec: ReportSpec, group: str = "", cluster: Cluster | None = None, **kwargs: Any
+        self,
+        *,
+        spec: ReportSpec,
+        group: str = "",
+        cluster: Cluster | None = None,
+        engine: str = "spark",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.group = group
+        self.engine = engine
         self.cluster = cluster
 
     def execute(self, context: Any) -> dict[str, object]:
@@ -112,7 +135,10 @@ class OpenDay(RepeatableOperator):
             )
             by = self._opened_by(context, mode)
             if mode == REPAIR:
-                repair = open_repair(context, self.spec, day, now, by, dry_run=dry_run)
+                how = settings_on(self.engine)
+                repair = open_repair(
+                    context, self.spec, day, now, by, settings=how, dry_run=dry_run
+                )
                 return as_xcom(repair)
             if mode == BACKFILL:
                 self._declare_cluster()
@@ -194,11 +220,13 @@ class PlanRun(RepeatableOperator):
         day_task: str,
         wait_task: str,
         final_task: str,
+        engine: str = "spark",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.run = run
+        self.engine = engine
         self.day_task = day_task
         self.wait_task = wait_task
         self.final_task = final_task
@@ -236,27 +264,28 @@ class PlanRun(RepeatableOperator):
             "tiny": prepared.tiny,
         }
 
+    def _prepared(self, opened: OpenedDay, **how: Any) -> PreparedRun:
+        return prepared_run(self.spec, opened, self.run, engine=self.engine, **how)
+
     def _plan_each(self, opened: OpenedDay) -> dict[str, object]:
         """Plan the days of a backfill. They borrow nothing: what another report keeps of a day that
         is over may be gone before the last of them is computed."""
         with explained():
-            found = planned_backfill(
-                opened, lambda day: prepared_run(self.spec, day, self.run, share=False)
-            )
+            found = planned_backfill(opened, lambda day: self._prepared(day, share=False))
         return found | {"why": DRY_RUN} if opened.dry_run else found
 
     def _in_time(self, opened: OpenedDay, incomplete: list[tuple[str, str]]) -> PreparedRun:
         """The run as it is planned; as batch if only that can still meet the deadline."""
         from include.days.way_out import read_way_out
 
-        prepared = prepared_run(self.spec, opened, self.run, incomplete=incomplete)
+        prepared = self._prepared(opened, incomplete=incomplete)
         if self.run < self.spec.runs or opened.dry_run or prepared.result is None:
             return prepared
         why = read_way_out(opened.of(self.spec), utc_now())
         if not why:
             return prepared
         self.log.warning("planned again as batch: %s", why)
-        return prepared_run(self.spec, opened, self.run, incomplete=incomplete, batch=True)
+        return self._prepared(opened, incomplete=incomplete, batch=True)
 
     def _incomplete(self, context: Any, opened: OpenedDay) -> list[tuple[str, str]]:
         """Return what was still missing when the wait before a final run let it go on. A wait that

@@ -167,7 +167,7 @@ def test_early_runs_that_failed_are_not_tried_again_into_the_next_time_point(
 def down(*names):
     """Asking for a run of these reports finds the store down; the others are broken for good."""
 
-    def ask(one, _incomplete):
+    def ask(one, _engine, _incomplete):
         if one.member.spec.name in names:
             raise StoreDownError("no answer", hint="wait")
         raise SpecError("broken", hint="mend it")

@@ -35,8 +35,8 @@ STEPS = ("run_3.wait", "run_3.plan", "check", "publish")
 class Dag:
     """A DAG run of the report, task by task; the application of a run on the small engine."""
 
-    def __init__(self, spec, folder):
-        self.spec, self.folder = spec, folder
+    def __init__(self, spec, folder, **options):
+        self.spec, self.folder, self.options = spec, folder, options
         self.tried = 1
         self.xcoms = {}
         self.events = {}
@@ -51,7 +51,7 @@ class Dag:
             **{**vars(given["ti"]), "xcom_pull": pull, "try_number": self.tried, "max_tries": 2},
             xcom_push=lambda key, value: self.xcoms.update({(task_id, key): value}),
         )
-        task = built(self.spec, task_id)
+        task = built(self.spec, task_id, **self.options)
         given["outlet_events"] = {asset: SimpleNamespace() for asset in task.outlets}
         found = self.xcoms[task_id, "return_value"] = task.execute(given)
         self.events = {asset.name: vars(one) for asset, one in given["outlet_events"].items()}

@@ -12,7 +12,7 @@ import pytest
 
 from forerun.running import open_runner
 from include import engines
-from include.engines import ENGINES, EngineSpec, UnknownEngineError, engine_of_days, engine_spec
+from include.engines import ENGINES, EngineSpec, UnknownEngineError, engine_spec, own_engine
 from include.state.commits import read_commit
 from spark_jobs import run
 from spark_jobs.connect import ConnectEngine, start_sail
@@ -47,10 +47,10 @@ def test_an_engine_that_is_not_in_the_table() -> None:
     assert "spark (Spark itself), sail" in caught.value.hint
 
 
-def test_an_engine_for_runs_by_hand_runs_no_days() -> None:
-    assert engine_of_days("spark") is ENGINES["spark"]
-    with pytest.raises(UnknownEngineError, match="days cannot be run on it yet") as caught:
-        engine_of_days("connect")
+def test_a_command_that_starts_its_engine_takes_nobody_s_server() -> None:
+    assert own_engine("spark") is ENGINES["spark"]
+    with pytest.raises(UnknownEngineError, match="only Airflow's tasks know where") as caught:
+        own_engine("connect")
     assert caught.value.hint == "Use one of spark, sail."
 
 

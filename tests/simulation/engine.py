@@ -110,6 +110,7 @@ class TinyEngine:
 
     name = "tiny"
     reports_scans = False
+    reports_cpu = True
 
     def __init__(
         self, whole: Store, key_of: Callable[[str], str], token: str, *, buckets: bool

@@ -55,7 +55,8 @@ def test_a_day_on_a_server_is_what_the_plain_query_gives(
     assert commit is not None
     assert day.rows(commit) == expected([FIRST, SECOND])
     assert commit.metrics.engine == "connect"
-    assert (commit.metrics.source_rows_read, commit.metrics.process_cpu_s > 0) == (2, True)
+    assert commit.metrics.source_rows_read == 2
+    assert commit.metrics.process_cpu_s == 0, "of the server's nobody knows, so it is not measured"
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["won"]
 
 

@@ -11,7 +11,7 @@ from include.days.prepare import PreparedRun, open_generation, prepare_run, publ
 from include.oncall.day_records import DayRecords, read_day_records
 from include.reports.run_policy import Retries
 from include.state.pointers import Pointer
-from include.state.records import CheckRecord, OpenedBy, RunCommit
+from include.state.records import CheckRecord, OpenedBy, RunCommit, RunMetrics
 from tests.include.days.day_cases import DAY, EARLY, DayCase
 
 DATE = DAY.isoformat()
@@ -46,7 +46,8 @@ class DagDay(DayCase):
         return prepared
 
     def make(self, run: int, now: dt.datetime, checks: tuple[CheckRecord, ...] = ()) -> RunCommit:
-        return self.commit(self.plan(run, now), checks=checks)
+        took = RunMetrics(process_cpu_s=1.0)
+        return self.commit(self.plan(run, now), checks=checks, metrics=took)
 
     def publish(self, now: dt.datetime, run: int | None = None) -> Pointer:
         return publish_result(self.handle, now=now, run=run)

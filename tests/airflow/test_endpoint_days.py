@@ -1,0 +1,164 @@
+"""Days on a Spark Connect server that an Airflow connection names: no application is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+
+import pyarrow.parquet as pq
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from forerun_airflow import ReportGroup, endpoint, group_dag
+from forerun_airflow.endpoint import EndpointClient
+from forerun_airflow.group_tasks import PlanPoint, SubmitPoint
+from forerun_airflow.submit import SubmitRun
+from forerun_airflow.tasks import PlanRun
+from include.days.prepare import read_pointer
+from include.days.stored_plan import StoredPlan
+from include.engines import ENGINES
+from include.oncall.savings import read_savings
+from include.reports.clock import parse_day
+from include.state.commits import read_commit
+from include.state.layout import Generation
+from include.state.opening import open_store
+from tests.airflow.test_repairing import Dag, deliver
+from tests.airflow.test_tasks import DAY, built, place, report
+from tests.airflow.test_wait import at
+from tests.spark.standalone import connect_server
+
+__all__ = ["place"]
+SERVER = "night_server"
+TOKEN = "hush"
+
+
+@pytest.fixture
+def connection(monkeypatch):
+    """Makes the connection of Airflow that the DAGs here name."""
+
+    def make(**given):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{SERVER.upper()}", json.dumps(given))
+
+    return make
+
+
+def of_server(address):
+    host, port = address.removeprefix("sc://").split(":")
+    return {"conn_type": "spark_connect", "host": host, "port": int(port)}
+
+
+@pytest.mark.spark
+def test_a_day_of_early_runs_and_its_repair_are_done_by_the_server(place, tmp_path, connection):
+    spec = report(place)
+    dag = Dag(spec, place, engine="connect", conn_id=SERVER)
+    with connect_server(tmp_path / "server") as (address, _):
+        connection(**of_server(address))
+        dag.do("open_day", mode="progressive")
+        for run in (1, 2, 3):
+            deliver(place, f"more-{run}", a=10 * run, c=run)
+            for step in ("wait", "plan", "run"):
+                dag.do(f"run_{run}.{step}")
+        dag.do("check")
+        dag.do("publish")
+        store, at = open_store(spec.store), Generation(spec.name, DAY, "1")
+        commits = [read_commit(store, at, run) for run in (1, 2, 3)]
+        assert {commit.metrics.engine for commit in commits} == {"connect"}
+        assert published(spec) == {"a": (61, 4), "b": (2, 1), "c": (6, 3)}
+        plan = StoredPlan.read(f"{store.root}/{commits[0].plan}").plan
+        assert plan.run.estimated_cost < ENGINES["spark"].prices.run_start
+        assert not any(family.buckets for family in plan.families)
+        # Nobody knows what the server's executors took: that is no saving, and no loss.
+        assert read_savings(store, spec.name).days == ()
+
+        deliver(place, "late", b=40)
+        dag.do("open_day", mode="repair")
+        for step in ("run_3.wait", "run_3.plan", "run_3.run", "check"):
+            dag.do(step)
+    repaired = read_commit(store, Generation(spec.name, DAY, "2"), 4)
+    assert repaired.metrics.engine == "connect"
+
+
+def published(spec):
+    pointer = read_pointer(open_store(spec.store), spec.name, parse_day(DAY))
+    rows = pq.read_table(pointer.folder.removeprefix("file://")).to_pylist()
+    return {row["item"]: (row["revenue"], row["n"]) for row in rows}
+
+
+@pytest.mark.spark
+def test_a_server_that_is_down_fails_the_run_and_says_so(place, connection):
+    connection(conn_type="spark_connect", host="127.0.0.1", port=9)
+    dag = Dag(report(place), place, engine="connect", conn_id=SERVER)
+    dag.do("open_day", mode="batch")
+    for step in ("wait", "plan"):
+        dag.do(f"run_3.{step}")
+    with pytest.raises(AirflowException, match="no Spark Connect server answers"):
+        dag.do("run_3.run")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(None, "there is no Airflow connection"),
+     ({"conn_type": "spark", "host": "local[2]"}, "is of type spark, and engine connect needs")],
+)  # fmt: skip
+def test_a_connection_to_no_such_server_says_what_to_make(connection, given, said):
+    if given:
+        connection(**given)
+    with pytest.raises(AirflowFailException, match=said) as refused:
+        EndpointClient(SERVER)
+    assert "hint:" in str(refused.value)
+
+
+def test_nothing_is_submitted_to_a_server(place, connection):
+    connection(conn_type="spark_connect", host="host")
+    task = built(report(place), "run_3.run", conn_id=SERVER)
+    with pytest.raises(AirflowFailException, match='give the DAG engine="connect"'):
+        task.make_ready(str(place / "store"), tiny=True)
+
+
+def test_every_task_of_a_group_knows_the_engine(place):
+    reports = (report(place, name="a"), report(place, name="b"))
+    dag = group_dag(ReportGroup(name="night", reports=reports), start_date=at(0), engine="connect")
+    knowing = (PlanPoint, SubmitPoint, PlanRun, SubmitRun)
+    found = [task.engine for task in dag.tasks if isinstance(task, knowing)]
+    assert found == ["connect"] * (3 * 2 + 2 * 2)
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Takes a text for the job of runs."""
+
+    def take(text):
+        (tmp_path / "job.py").write_text(text)
+        monkeypatch.setattr(endpoint, "JOB", tmp_path / "job.py")
+
+    return take
+
+
+def test_a_token_is_in_no_command_line(connection, job):
+    connection(
+        conn_type="spark_connect", host="sc://host", port=1, login="me", password=TOKEN,
+        extra={"use_ssl": True},
+    )  # fmt: skip
+    job("import os, sys; print(sys.argv[1:], os.environ['SPARK_CONNECT_AUTHENTICATE_TOKEN'])")
+    said = []
+    EndpointClient(SERVER).run(["--plan", "x"], said.append)
+    assert said == [f"['--plan', 'x', '--master', 'sc://host:1/;user_id=me;use_ssl=true'] {TOKEN}"]
+    assert TOKEN not in os.environ.values()
+
+
+def test_a_task_that_is_killed_ends_its_job(connection, job):
+    connection(conn_type="spark_connect", host="host")
+    job("import time; print('at work', flush=True); time.sleep(600)")
+    client, said = EndpointClient(SERVER), []
+    begun = time.monotonic()
+
+    def say(line):
+        said.append(line)
+        threading.Thread(target=client.end).start()
+
+    with pytest.raises(AirflowException, match="the run ended with -15"):
+        client.run([], say)
+    assert said == ["at work"]
+    assert time.monotonic() - begun < 60
