@@ -66,7 +66,7 @@ unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" \
 	  tests/planner tests/plans
 
-test: setup jars s3-server ## all tests but the long suites: 16 minutes
+test: setup jars s3-server ## all tests but the long suites: 14 minutes
 test: WHICH := and not slow
 
 test-all: setup jars s3-server postgres ## every test

@@ -1,4 +1,4 @@
-"""The compose file, which no test can start: it fits the image, itself and what there is."""
+"""The compose file, which no test starts: it fits the image, itself and what there is."""
 
 from __future__ import annotations
 
