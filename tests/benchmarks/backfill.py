@@ -115,7 +115,7 @@ def section(scale: float, took: Mapping[str, Mapping[str, float]]) -> list[str]:
         "## Backfills",
         "",
         f"`make bench-backfill SF={scale:g}`: TPC-H's `{DAILY}` at scale {scale:g} as {DAYS} days,",
-        f"on {machine}, beside other work. CPU seconds of `forerun backfill` as a process with all",
+        f"on {machine}. CPU seconds of `forerun backfill` as a process with all",
         "that it starts. The wide batch is the same text, once, over the files of all days; in",
         "brackets what the days take as a share of it.",
         "",
