@@ -7,6 +7,7 @@ import os
 import threading
 import time
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -44,44 +45,98 @@ def connection(monkeypatch):
     return make
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with connect_server(tmp_path_factory.mktemp("server")) as (address, _):
+        yield address
+
+
 def of_server(address):
     host, port = address.removeprefix("sc://").split(":")
     return {"conn_type": "spark_connect", "host": host, "port": int(port)}
 
 
 @pytest.mark.spark
-def test_a_day_of_early_runs_and_its_repair_are_done_by_the_server(place, tmp_path, connection):
+def test_a_day_of_early_runs_and_its_repair_are_done_by_the_server(place, server, connection):
     spec = report(place)
     dag = Dag(spec, place, engine="connect", conn_id=SERVER)
-    with connect_server(tmp_path / "server") as (address, _):
-        connection(**of_server(address))
-        dag.do("open_day", mode="progressive")
-        for run in (1, 2, 3):
-            deliver(place, f"more-{run}", a=10 * run, c=run)
-            for step in ("wait", "plan", "run"):
-                dag.do(f"run_{run}.{step}")
-        dag.do("check")
-        dag.do("publish")
-        store, at = open_store(spec.store), Generation(spec.name, DAY, "1")
-        commits = [read_commit(store, at, run) for run in (1, 2, 3)]
-        assert {commit.metrics.engine for commit in commits} == {"connect"}
-        assert published(spec) == {"a": (61, 4), "b": (2, 1), "c": (6, 3)}
-        plan = StoredPlan.read(f"{store.root}/{commits[0].plan}").plan
-        assert plan.run.estimated_cost < ENGINES["spark"].prices.run_start
-        assert not any(family.buckets for family in plan.families)
-        # Nobody knows what the server's executors took: that is no saving, and no loss.
-        assert read_savings(store, spec.name).days == ()
+    connection(**of_server(server))
+    dag.do("open_day", mode="progressive")
+    for run in (1, 2, 3):
+        deliver(place, f"more-{run}", a=10 * run, c=run)
+        for step in ("wait", "plan", "run"):
+            dag.do(f"run_{run}.{step}")
+    dag.do("check")
+    dag.do("publish")
+    store, at = open_store(spec.store), Generation(spec.name, DAY, "1")
+    commits = [read_commit(store, at, run) for run in (1, 2, 3)]
+    assert {commit.metrics.engine for commit in commits} == {"connect"}
+    assert published(spec) == {"a": (61, 4), "b": (2, 1), "c": (6, 3)}
+    plan = StoredPlan.read(f"{store.root}/{commits[0].plan}").plan
+    assert plan.run.estimated_cost < ENGINES["spark"].prices.run_start
+    assert not any(family.buckets for family in plan.families)
+    # Nobody knows what the server's executors took: that is no saving, and no loss.
+    assert read_savings(store, spec.name).days == ()
 
-        deliver(place, "late", b=40)
-        dag.do("open_day", mode="repair")
-        for step in ("run_3.wait", "run_3.plan", "run_3.run", "check"):
-            dag.do(step)
+    deliver(place, "late", b=40)
+    dag.do("open_day", mode="repair")
+    for step in ("run_3.wait", "run_3.plan", "run_3.run", "check"):
+        dag.do(step)
     repaired = read_commit(store, Generation(spec.name, DAY, "2"), 4)
     assert repaired.metrics.engine == "connect"
 
 
-def published(spec):
-    pointer = read_pointer(open_store(spec.store), spec.name, parse_day(DAY))
+@pytest.mark.spark
+def test_the_days_of_a_backfill_share_a_client_of_the_server(place, server, connection):
+    other = "2026-03-02"
+    folder = place / "data" / "sales" / other
+    folder.mkdir()
+    pq.write_table(pa.table({"item": ["z"], "amount": [7]}), folder / "part.parquet")
+    spec = report(place)
+    dag = Dag(spec, place, engine="connect", conn_id=SERVER)
+    connection(**of_server(server))
+    dag.do("open_day", mode="backfill", days=[DAY, other])
+    for step in ("run_3.wait", "run_3.plan", "run_3.run", "check", "publish"):
+        dag.do(step)
+    assert published(spec) == {"a": (1, 1), "b": (2, 1)}
+    assert published(spec, other) == {"z": (7, 1)}
+    store = open_store(spec.store)
+    commit = read_commit(store, Generation(spec.name, other, "1"), 3)
+    assert (commit.metrics.engine, commit.metrics.runs_in_application) == ("connect", 2)
+
+
+class Night(Dag):
+    """A DAG run of a group, task by task."""
+
+    def __init__(self, reports, folder, **options):
+        super().__init__(reports[0], folder)
+        group = ReportGroup(name="night", reports=reports)
+        self.dag = group_dag(group, start_date=at(0), **options)
+
+    def task(self, task_id):
+        return self.dag.get_task(task_id)
+
+
+@pytest.mark.spark
+def test_the_reports_of_a_group_share_a_client_of_the_server(place, server, connection):
+    reports = (report(place, name="a"), report(place, name="b"))
+    night = Night(reports, place, engine="connect", conn_id=SERVER)
+    connection(**of_server(server))
+    for spec in reports:
+        night.do(f"{spec.name}.open_day", mode="batch")
+    for step in ("wait", "plan", "run"):
+        night.do(f"at_3.{step}")
+    store = open_store(reports[0].store)
+    for spec in reports:
+        for step in ("run_3.wait", "run_3.plan", "check", "publish"):
+            night.do(f"{spec.name}.{step}")
+        assert published(spec) == {"a": (1, 1), "b": (2, 1)}
+        commit = read_commit(store, Generation(spec.name, DAY, "1"), 3)
+        assert (commit.metrics.engine, commit.metrics.runs_in_application) == ("connect", 2)
+
+
+def published(spec, day=DAY):
+    pointer = read_pointer(open_store(spec.store), spec.name, parse_day(day))
     rows = pq.read_table(pointer.folder.removeprefix("file://")).to_pylist()
     return {row["item"]: (row["revenue"], row["n"]) for row in rows}
 

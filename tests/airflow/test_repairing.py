@@ -41,6 +41,9 @@ class Dag:
         self.xcoms = {}
         self.events = {}
 
+    def task(self, task_id):
+        return built(self.spec, task_id, **self.options)
+
     def do(self, task_id, **params):
         given = context({}, params=params) | {"inlet_events": {}}
 
@@ -51,7 +54,7 @@ class Dag:
             **{**vars(given["ti"]), "xcom_pull": pull, "try_number": self.tried, "max_tries": 2},
             xcom_push=lambda key, value: self.xcoms.update({(task_id, key): value}),
         )
-        task = built(self.spec, task_id, **self.options)
+        task = self.task(task_id)
         given["outlet_events"] = {asset: SimpleNamespace() for asset in task.outlets}
         found = self.xcoms[task_id, "return_value"] = task.execute(given)
         self.events = {asset.name: vars(one) for asset, one in given["outlet_events"].items()}
