@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
@@ -41,8 +41,9 @@ class EndpointClient:
                 f"the connection {conn_id} is of type {connection.conn_type}, and engine connect "
                 f"needs one of type {SERVER}\n  hint: name it by conn_id=, or leave engine= out"
             )
-        self.address = _address(connection.host or "", connection.port, connection.login or "",
-                                ssl=bool(connection.extra_dejson.get("use_ssl")))  # fmt: skip
+        ssl = str(connection.extra_dejson.get("use_ssl")).lower() == "true"
+        host, user = connection.host or "", connection.login or ""
+        self.address = _address(host, connection.port, user, ssl=ssl)
         token = {_TOKEN: connection.password} if connection.password else {}
         self._environment = {**os.environ, **token}
         self._process: subprocess.Popen[str] | None = None
@@ -68,8 +69,8 @@ class EndpointClient:
             raise AirflowException(f"the run ended with {self._process.returncode}:\n  {said}")
 
     def end(self) -> None:
-        """End the job that is running. What it has not committed counts for nothing, and the
-        server ends what a client that is gone has asked for."""
+        """End the job that is running. What it has not committed counts for nothing, whatever the
+        server still does for a client that is gone."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
@@ -82,5 +83,5 @@ def _address(host: str, port: int | None, user: str, *, ssl: bool) -> str:
     """``sc://host:port/;user_id=...;use_ssl=...``, as Spark reads it."""
     place = urlsplit(host if "://" in host else f"sc://{host}").netloc
     named = f"{place}:{port}" if port else place
-    options = [f"user_id={user}"] * bool(user) + ["use_ssl=true"] * ssl
+    options = [f"user_id={quote(user, safe='')}"] * bool(user) + ["use_ssl=true"] * ssl
     return f"sc://{named}" + (f"/;{';'.join(options)}" if options else "")

@@ -43,6 +43,7 @@ METHODS: dict[str, Literal["progressive", "batch"]] = {
     "batch": "batch",
 }
 """Modes that say what to plan; with the others the cost decides."""
+DRY_RUN = "a dry run computes nothing, and its plan is only in the log"
 
 
 def settings_on(engine: str) -> Settings:
@@ -52,9 +53,6 @@ def settings_on(engine: str) -> Settings:
 
     spec = engine_spec(engine)
     return Settings(prices=spec.prices) if spec.endpoint else Settings()
-
-
-DRY_RUN = "a dry run computes nothing, and its plan is only in the log"
 
 
 def explanation(found: PlanResult) -> str:

@@ -20,6 +20,8 @@ from forerun_airflow.tasks import PlanRun
 from include.days.prepare import read_pointer
 from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES
+from include.oncall.day_records import read_day_records
+from include.oncall.night import cost_of
 from include.oncall.savings import read_savings
 from include.reports.clock import parse_day
 from include.state.commits import read_commit
@@ -77,6 +79,7 @@ def test_a_day_of_early_runs_and_its_repair_are_done_by_the_server(place, server
     assert not any(family.buckets for family in plan.families)
     # Nobody knows what the server's executors took: that is no saving, and no loss.
     assert read_savings(store, spec.name).days == ()
+    assert cost_of(read_day_records(store, spec.name, DAY)).measured == 0
 
     deliver(place, "late", b=40)
     dag.do("open_day", mode="repair")
@@ -84,6 +87,8 @@ def test_a_day_of_early_runs_and_its_repair_are_done_by_the_server(place, server
         dag.do(step)
     repaired = read_commit(store, Generation(spec.name, DAY, "2"), 4)
     assert repaired.metrics.engine == "connect"
+    plan = StoredPlan.read(f"{store.root}/{repaired.plan}").plan
+    assert plan.run.estimated_cost < ENGINES["spark"].prices.run_start
 
 
 @pytest.mark.spark
@@ -193,13 +198,15 @@ def job(tmp_path, monkeypatch):
 
 def test_a_token_is_in_no_command_line(connection, job):
     connection(
-        conn_type="spark_connect", host="sc://host", port=1, login="me", password=TOKEN,
+        conn_type="spark_connect", host="sc://host", port=1, login="me;x", password=TOKEN,
         extra={"use_ssl": True},
     )  # fmt: skip
     job("import os, sys; print(sys.argv[1:], os.environ['SPARK_CONNECT_AUTHENTICATE_TOKEN'])")
     said = []
     EndpointClient(SERVER).run(["--plan", "x"], said.append)
-    assert said == [f"['--plan', 'x', '--master', 'sc://host:1/;user_id=me;use_ssl=true'] {TOKEN}"]
+    assert said == [
+        f"['--plan', 'x', '--master', 'sc://host:1/;user_id=me%3Bx;use_ssl=true'] {TOKEN}"
+    ]
     assert TOKEN not in os.environ.values()
 
 

@@ -115,19 +115,16 @@ def test_a_range_of_days_is_priced_and_backfilled(server, browser):
         folder.mkdir(parents=True)
         write(folder / "part.parquet", a=1, b=number)
     page = f"{server.url}/forerun/reports/live/backfill"
-    server.trigger("live", report_date=days[0], dry_run=True)  # the pages know what has run once
+    waiting = (utc_now() + timedelta(days=3)).date().isoformat()
+    run = server.trigger("live", report_date=waiting)  # the pages know what has been opened once
+    server.wait_for(f"{run}/taskInstances/run_1.wait", "deferred")
     browser.go(page)
     press_on(browser, "document.activeElement.innerText === 'Look'")
     browser.wait_for("document.body.innerText.includes('2 days that are missing')")
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
     press_on(browser, "document.activeElement.innerText === 'Begin 1 DAG run'")
     browser.wait_for(f"document.body.innerText.includes('{', '.join(days)}')")
-    (begun,) = [
-        one["dag_run_id"]
-        for one in server.ask("/api/v2/dags/live/dagRuns")["dag_runs"]
-        if one["conf"].get("mode") == "backfill"
-    ]
-    path = f"/api/v2/dags/live/dagRuns/{begun}"
+    path = run_in_mode(server, "backfill")
     assert server.wait_for(path, "success", "failed") == "success"
     assert [published(server, day)["rows"] for day in days] == [2, 2]
     browser.go(f"{page}?first={days[0]}&last={days[1]}")
@@ -153,12 +150,7 @@ def test_a_corrected_day_is_repaired_and_its_rows_are_read_before_they_are_publi
     browser.wait_for("document.body.innerText.includes('late.parquet')")
     press_on(browser, "document.activeElement.innerText === 'Prepare the repair'")
     browser.wait_for("document.body.innerText.includes('Under way')")
-    (repair,) = [
-        one["dag_run_id"]
-        for one in server.ask("/api/v2/dags/live/dagRuns")["dag_runs"]
-        if one["conf"].get("mode") == "repair"
-    ]
-    path = f"/api/v2/dags/live/dagRuns/{repair}"
+    path = run_in_mode(server, "repair")
     assert server.wait_for(path, "success", "failed") == "success"
     assert published(server, day) == before, "nobody has read the difference yet"
     browser.go(f"{server.url}/forerun/days/live/{day}/repair")
@@ -173,6 +165,13 @@ def test_a_corrected_day_is_repaired_and_its_rows_are_read_before_they_are_publi
     events = server.ask("/api/v2/assets/events?order_by=-timestamp")["asset_events"]
     assert events[0]["extra"]["version"] == after["version"]
     assert browser.complaints == []
+
+
+def run_in_mode(server, mode):
+    """The path of the only DAG run in a mode."""
+    runs = server.ask("/api/v2/dags/live/dagRuns")["dag_runs"]
+    (found,) = [one["dag_run_id"] for one in runs if one["conf"].get("mode") == mode]
+    return f"/api/v2/dags/live/dagRuns/{found}"
 
 
 def write(path, **rows):
