@@ -155,13 +155,19 @@ def read_runs(
 
 def read_batch(store: StoreReader, at: Generation) -> RunAccount:
     """The account of the run of a day that was planned as batch."""
+    commit = last_commit(store, at)
+    run = read_plan(store, commit).run
+    return _run(store, commit, run.weight, run.arrived)
+
+
+def last_commit(store: StoreReader, at: Generation) -> RunCommit:
+    """The commit of a plain query, which has one. Raises :class:`AccountError` without one."""
     commit = next(iter(read_chain(store, at)[-1:]), None)
     if commit is None:
         raise AccountError(
             f"the plain query of {at.report} was not committed", hint="Look at the log of its run."
         )
-    run = read_plan(store, commit).run
-    return _run(store, commit, run.weight, run.arrived)
+    return commit
 
 
 def read_plan(store: StoreReader, commit: RunCommit) -> Plan:

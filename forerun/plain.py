@@ -23,6 +23,7 @@ from include.machine.settings import allowed_functions
 from include.reports.spec import ReportSpec
 from include.state.layout import Generation
 from include.state.opening import open_store
+from include.state.records import RunCommit
 from include.state.rows import result_rows
 from include.verify.equality import Comparison, compare
 from planner.errors import SqlError
@@ -50,13 +51,16 @@ class PlainQuery:
 
     def compare(self, at: Generation, plain_at: Generation, run: int = 0) -> Comparison:
         """The result that a run of a day committed, by default the final one, against that of
-        :meth:`run`, before anything more has arrived.
+        :meth:`run`, before anything more has arrived. That one may have been run beside a day with
+        other runs.
 
         Where ORDER BY ... LIMIT left open which rows come last and the day has others, the query
         is run once more, without its LIMIT, to see whether they are among those that tie.
         """
         query = self._read(self.spec.sql)
-        expected, found = self._result(plain_at, query), self._result(at, query, run)
+        store = open_store(self.spec.store)
+        day = accounts.commit_with_result(store, at, run or self.spec.runs)
+        expected, found = self._plain_result(plain_at, query), self._result(day, query)
         cut = find_cut(query.relation)
         verdict = compare(expected, found, cut=cut)
         if cut is None or not verdict.undecided:
@@ -65,7 +69,7 @@ class PlainQuery:
         if text is None:
             return verdict
         whole_at, _ = self._run("ties", text)
-        return compare(expected, found, cut=replace(cut, ties=self._result(whole_at, query)))
+        return compare(expected, found, cut=replace(cut, ties=self._plain_result(whole_at, query)))
 
     def prepare(self) -> tuple[Day, PreparedRun]:
         """Prepare what :meth:`run` runs, for an application that also runs others."""
@@ -112,12 +116,15 @@ class PlainQuery:
             return None
         return text
 
-    def _result(self, at: Generation, query: Query, run: int = 0) -> pa.Table:
-        store = open_store(self.spec.store)
-        result = accounts.commit_with_result(store, at, run or self.spec.runs).result
-        if result is None:
-            raise accounts.AccountError(f"{at.report} has no result", hint="Look at its log.")
-        rows = result_rows(store, result)
+    def _plain_result(self, plain_at: Generation, query: Query) -> pa.Table:
+        return self._result(accounts.last_commit(open_store(self.spec.store), plain_at), query)
+
+    def _result(self, commit: RunCommit, query: Query) -> pa.Table:
+        if commit.result is None:
+            raise accounts.AccountError(
+                f"run {commit.run} has committed no result", hint="Look at the log of its run."
+            )
+        rows = result_rows(open_store(self.spec.store), commit.result)
         return rows if self.runner.engine.spark_types else _in_spark_types(rows, query)
 
 

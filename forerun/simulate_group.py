@@ -24,6 +24,7 @@ from forerun.simulated_day import Advance, Say, Simulation, arrive, open_day, wr
 from include.days.handle import Day
 from include.days.prepare import AskedRun, PreparedRun, ask_for_run, publish_result
 from include.days.prepare_group import MemberRun, prepare_group
+from include.state.layout import Generation
 from planner.algebra.relational import Relation
 from planner.algebra.relational import sources as sources_of
 from planner.errors import ForerunError
@@ -54,6 +55,54 @@ class _Member:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class GroupDay:
+    """A group's day that is over. ``rows`` are those of each table that were there at each run;
+    ``plan_ms`` and ``took`` are of each time point: the milliseconds that planning took, and the
+    CPU seconds of its application where it had one and that was measured."""
+
+    what: Simulation
+    members: tuple[_Member, ...]
+    rows: Mapping[str, tuple[int, ...]]
+    plan_ms: Mapping[int, float]
+    took: Mapping[int, float]
+
+    @property
+    def plain(self) -> tuple[PlainQuery, ...]:
+        """The plain query of each report."""
+        return tuple(member.plain for member in self.members)
+
+    def account(
+        self, plain: Sequence[tuple[Generation, RunAccount]], together: RunAccount
+    ) -> GroupAccount:
+        """The day compared with each report's plain query, as :meth:`PlainQuery.run` gives it, and
+        with all of them in one application."""
+        days = tuple(
+            account_of(
+                member.what,
+                member.query,
+                member.plain,
+                member.day.at,
+                plain_at,
+                runs=member.runs(self.plan_ms),
+                batch=batch,
+                rows=self.rows,
+            )
+            for member, (plain_at, batch) in zip(self.members, plain, strict=True)
+        )
+        return GroupAccount(
+            group=self.what.name,
+            reports=days,
+            runs=tuple(
+                in_sum([day.runs[run - 1] for day in days], self.took.get(run))
+                for run in range(1, len(self.what.points) + 1)
+            ),
+            batch=in_sum([batch for _, batch in plain]),
+            batch_together=together,
+            plan_ms=max(self.plan_ms.values()),
+        )
+
+
 def simulate_group(
     what: Simulation, reports: Sequence[Report], runner: Runner, say: Say, advance: Advance
 ) -> GroupAccount:
@@ -61,6 +110,19 @@ def simulate_group(
     application, and compare. ``what`` describes the day; its name is the group's, and its query
     is not read. Raises a ``ForerunError`` for everything that a person can put right.
     """
+    day = run_group_day(what, reports, runner, say, advance)
+    batches = []
+    for plain, report in zip(day.plain, reports, strict=True):
+        say(f"the plain query of {report.name}")
+        batches.append(plain.run())
+    say("the plain queries in one application")
+    return day.account(batches, run_together(day.plain, what.name))
+
+
+def run_group_day(
+    what: Simulation, reports: Sequence[Report], runner: Runner, say: Say, advance: Advance
+) -> GroupDay:
+    """Run the day of all reports as a group, as :func:`simulate_group`, and nothing beside it."""
     check_correlations(what.correlations, what.tables, what.changing)
     of_each = [replace(what, name=report.name, sql=report.sql) for report in reports]
     queries = [read_simulated(one) for one in of_each]
@@ -72,36 +134,7 @@ def simulate_group(
         plain = plain_query(one, tables, runner)
         members.append(_Member(one, query, plain, open_day(one, plain)))
     plan_ms, took = _run_day(what, members, runner, say)
-    days, batches = [], []
-    for member in members:
-        say(f"the plain query of {member.what.name}")
-        plain_at, batch = member.plain.run()
-        days.append(
-            account_of(
-                member.what,
-                member.query,
-                member.plain,
-                member.day.at,
-                plain_at,
-                runs=member.runs(plan_ms),
-                batch=batch,
-                rows=rows,
-            )
-        )
-        batches.append(batch)
-    say("the plain queries in one application")
-    together = run_together([member.plain for member in members], what.name)
-    return GroupAccount(
-        group=what.name,
-        reports=tuple(days),
-        runs=tuple(
-            in_sum([day.runs[run - 1] for day in days], took.get(run))
-            for run in range(1, len(what.points) + 1)
-        ),
-        batch=in_sum(batches),
-        batch_together=together,
-        plan_ms=max(plan_ms.values()),
-    )
+    return GroupDay(what, tuple(members), rows, plan_ms, took)
 
 
 def _run_day(

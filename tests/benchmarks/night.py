@@ -1,9 +1,11 @@
 """``make bench-night``: all queries of a suite as one report group, against batch of each alone and
 of all in one application.
 
-The night is one application per time point that pays; each query's result has to equal batch. What
-was measured by this code under these conditions is not measured again, and shown only. Run it on a
-machine that does nothing else.
+The night is one application per time point that pays; each query's result has to equal batch. The
+same group is run once more with all its work at the end, so that what comes from the application in
+common, from stages of our own and from early work can be told apart. What was measured by this code
+under these conditions is not measured again, so the command may be killed and started again. Run it
+on a machine that does nothing else.
 
     python -m tests.benchmarks.night tpch --scale 3
     python -m tests.benchmarks.night tpch --scale 10 --only q01,q03,q18 --again
@@ -12,125 +14,92 @@ machine that does nothing else.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
-import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 from forerun.deliveries import parse_correlation
+from forerun.plain import run_together
 from forerun.planning import Report
 from forerun.running import SparkRunner
-from forerun.simulate_group import simulate_group
-from forerun.simulated_day import Simulation
+from forerun.simulate import plain_query, read_simulated
+from forerun.simulate_group import run_group_day
+from forerun.simulated_day import Simulation, arrive, write_deliveries
 from include.machine.jvm import home_folder
+from planner.algebra.relational import sources as sources_of
+from tests.benchmarks import results
 from tests.benchmarks.days import POINTS, Days, say
 from tests.benchmarks.executed import SUITES, conditions_of
+from tests.benchmarks.kept_night import AT_THE_END, NIGHT, KeptNight
+from tests.benchmarks.night_figures import Group, bars, rows_of, section
 from tests.benchmarks.page import PAGE, ROOT, write_section
+from tests.benchmarks.plot import svg
 from tests.benchmarks.results import Conditions
 
-Night = Mapping[str, Any]
-"""The JSON of a simulated group, as ``forerun simulate A.sql B.sql --json`` has it."""
 
+class _Measuring:
+    """Executes the parts of a night that are not kept yet, and keeps each when it is over."""
 
-def measure(days: Days, texts: Mapping[str, str], conditions: Conditions) -> Night:
-    """Execute the night of these queries, and every batch that it is compared with."""
-    work = days.folder.with_name(f"{days.folder.name}-night")
-    shutil.rmtree(work, ignore_errors=True)
-    (work / "logs").mkdir(parents=True)
-    what = Simulation(
-        name="night", sql="", tables=days.tables, changing=days.suite.changing, points=POINTS,
-        correlations=tuple(map(parse_correlation, days.suite.together)), seed=1, work=work,
-        store=str(work / "store"), incoming=days.incoming,
-    )  # fmt: skip
-    runner = SparkRunner(work / "logs", conditions.master, memory=conditions.memory)
-    started = time.monotonic()
+    def __init__(
+        self, days: Days, texts: Mapping[str, str], conditions: Conditions, kept: KeptNight
+    ) -> None:
+        self._reports = [Report(name, sql) for name, sql in texts.items()]
+        self._kept = kept
+        self._started = time.monotonic()
+        (kept.work / "logs").mkdir(parents=True, exist_ok=True)
+        self._runner = SparkRunner(kept.work / "logs", conditions.master, memory=conditions.memory)
+        self._night = Simulation(
+            name=NIGHT, sql="", tables=days.tables, changing=days.suite.changing, points=POINTS,
+            correlations=tuple(map(parse_correlation, days.suite.together)), seed=1,
+            work=kept.fresh(NIGHT), store=str(kept.work / "store"), incoming=days.incoming,
+        )  # fmt: skip
 
-    def told(text: str) -> None:
-        say(f"{time.monotonic() - started:6.0f} s  {text}")
+    def all(self) -> None:
+        """The plain queries, alone and together; the group with all its work at the end; the
+        night."""
+        self._plain_queries()
+        at_the_end = replace(
+            self._night, name=AT_THE_END, points=POINTS[-1:], changing=frozenset(), correlations=(),
+            incoming=None,
+        )  # fmt: skip
+        for what in (at_the_end, self._night):
+            if not self._kept.has(what.name):
+                self._group(replace(what, work=self._kept.fresh(what.name)))
 
-    reports = [Report(name, sql) for name, sql in texts.items()]
-    night = simulate_group(what, reports, runner, told, lambda _rows: None)
-    shutil.rmtree(work)
-    return night.as_json()
+    def _plain_queries(self) -> None:
+        whole = replace(self._night, work=self._kept.fresh("plain"))
+        alone = [replace(whole, name=one.name, sql=one.sql) for one in self._reports]
+        used = [tuple(sorted(sources_of(read_simulated(one)))) for one in alone]
+        write_deliveries(
+            whole, sorted({table for one in used for table in one}), lambda _rows: None
+        )
+        for run in range(1, len(whole.points) + 1):
+            arrive(whole, run)
+        plain = [plain_query(one, its, self._runner) for one, its in zip(alone, used, strict=True)]
+        missing = [one.name for one in self._reports if not self._kept.has_plain(one.name)]
+        for report, query in zip(self._reports, plain, strict=True):
+            if report.name in missing:
+                number = missing.index(report.name) + 1
+                self._say(f"the plain query of {report.name}, {number} of {len(missing)}")
+                self._kept.put_plain(report.name, *query.run())
+        if self._kept.together is None:
+            self._say("the plain queries in one application")
+            self._kept.put_together(run_together(plain, NIGHT))
 
+    def _group(self, what: Simulation) -> None:
+        self._say(f"the group, {what.name}")
+        day = run_group_day(what, self._reports, self._runner, self._say, lambda _rows: None)
+        self._say("comparison")
+        plain = [self._kept.plain(report.name) for report in self._reports]
+        together = self._kept.together
+        assert together is not None, "the plain queries come first"
+        self._kept.put_group(what.name, day.account(plain, together))
 
-def section(night: Night, conditions: Conditions, at: str, machine: str) -> list[str]:
-    """The figures of a night as lines of the page."""
-    alone, together, reports = night["batch"], night["batch_together"], night["reports"]
-    unequal = [one["name"] for one in reports if not one["equal"]]
-    unlike = f"**not equal to batch: {', '.join(unequal)}**" if unequal else "all equal to batch"
-    saved = 1 - together["process_cpu_s"] / alone["process_cpu_s"]
-    head = (
-        f"{machine}, {at[:10]}, {conditions.suite} at scale {conditions.scale}, Spark "
-        f"{conditions.master}, memory {conditions.memory}; arrived@weight {conditions.points}; "
-        f"code {conditions.code}. {len(reports)} queries in one group, {unlike}."
-    )
-    told_apart = (
-        f"The one application alone saves {saved:.0%} of processes; the rest is early work and "
-        f"stages of our own. Planning a time point took {(night['plan_ms'] or 0) / 1000:.1f} s at "
-        "most."
-    )
-    runs = [
-        (f"night, at {run['arrived']:.0%} (weight {run['weight']:g})", *_cpu(run))
-        for run in night["runs"]
-    ]
-    ratios = [
-        ("night, weighted, of an application each", "weighted_ratio", "process_ratio"),
-        (
-            "night, weighted, of all in one",
-            "weighted_ratio_to_together",
-            "process_ratio_to_together",
-        ),
-    ]
-    sums = [
-        ("CPU seconds", "executors", "processes"),
-        ("---", "---", "---"),
-        *runs,
-        ("batch, an application each", *_cpu(alone)),
-        ("batch, all in one application", *_cpu(together)),
-        *((title, *(f"**{night[name]:.2f}**" for name in names)) for title, *names in ratios),
-    ]
-    of_each = [
-        ("query", "decided at the end", "runs (executors)", "batch", "weighted / batch"),
-        ("---",) * 5,
-        *map(_of_report, reports),
-    ]
-    return [head, "", *map(_row, sums), "", told_apart, "", *map(_row, of_each)]
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cpu(run: Mapping[str, Any]) -> tuple[str, str]:
-    return f"{run['cpu_s']:.1f}", f"{run['process_cpu_s']:.1f}"
-
-
-def _of_report(report: Mapping[str, Any]) -> tuple[str, ...]:
-    runs, batch_s = report["runs"], report["batch"]["cpu_s"]
-    ratio = sum(run["weight"] * run["cpu_s"] for run in runs) / batch_s if batch_s else 0.0
-    return (
-        report["name"],
-        runs[-1].get("decided") or "-",
-        ", ".join(f"{run['cpu_s']:.1f}" for run in runs),
-        f"{batch_s:.1f}",
-        f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}",
-    )
-
-
-def kept_night(path: Path, conditions: Conditions, queries: Sequence[str]) -> Night | None:
-    """What a file has of the night of these queries, if it was measured under these conditions."""
-    if not path.exists():
-        return None
-    kept = json.loads(path.read_text(encoding="utf-8"))
-    same = kept["conditions"] == asdict(conditions) and kept["queries"] == list(queries)
-    return kept if same else None
+    def _say(self, text: str) -> None:
+        say(f"{time.monotonic() - self._started:6.0f} s  {text}")
 
 
 def main() -> int:
@@ -139,27 +108,44 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=3.0)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--only", default="", help="queries, such as q05,q09; no page is written")
-    parser.add_argument("--again", action="store_true", help="also if it has its figures")
+    parser.add_argument("--again", action="store_true", help="also what has its figures")
     given = parser.parse_args()
     suite = SUITES[given.suite]
     conditions = conditions_of(suite.name, given.scale, given.master)
     texts = suite.texts()
     queries = [name for name in given.only.split(",") if name] or list(texts)
-    path = home_folder() / "bench" / f"{suite.name}-{given.scale:g}-night.json"
-    kept = None if given.again else kept_night(path, conditions, queries)
-    if kept is None:
+    bench = home_folder() / "bench"
+    kept = KeptNight(bench / f"{suite.name}-{given.scale:g}-night", conditions, queries)
+    if given.again:
+        kept.forget()
+    if not kept.complete:
         days = Days.of(suite, given.scale)
-        night = measure(days, {name: texts[name] for name in queries}, conditions)
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        kept = {"conditions": asdict(conditions), "queries": queries, "at": at, "night": night}
-        path.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        _Measuring(days, {name: texts[name] for name in queries}, conditions, kept).all()
+        kept.clear_work()
+    night, at_the_end = kept.group(NIGHT), kept.group(AT_THE_END)
     machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    lines = section(kept["night"], conditions, kept["at"], machine)
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    lines = section(night, at_the_end, conditions, at, machine)
     print("\n".join(lines))
     if queries == list(texts):
-        write_section(f"bench-night-{suite.name}", lines)
-        say(f"wrote {PAGE.relative_to(ROOT)}")
-    return int(not kept["night"]["equal"])
+        _publish(conditions, at, night, at_the_end, lines)
+    return int(not (night["equal"] and at_the_end["equal"]))
+
+
+def _publish(
+    conditions: Conditions, at: str, night: Group, at_the_end: Group, lines: Sequence[str]
+) -> None:
+    """Write the section of the page, the plot and the rows of all runs."""
+    folder, name = PAGE.parent, f"night-{conditions.suite}"
+    results.write_csv(folder / f"{name}.csv", rows_of(conditions, at, night, at_the_end))
+    title = (
+        f"{SUITES[conditions.suite].title}, scale {conditions.scale}, one night: weighted CPU of "
+        "each report over batch"
+    )
+    plot = svg(title, bars(night, at_the_end), mark="all at the end, executors")
+    (folder / f"{name}.svg").write_text(plot, encoding="utf-8")
+    write_section(f"bench-{name}", [*lines, "", f"![each report over batch]({name}.svg)"])
+    say(f"wrote {PAGE.relative_to(ROOT)}, {name}.svg and {name}.csv beside it")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A plot of days beside batch, as SVG: two bars a query, a line at 1, and a mark for own batch."""
+"""A plot of days beside batch, as SVG: two bars a query, a line at 1, and a mark beside them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _COLOURS = """\
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Ratios to batch of one query: of its day by executors and by processes, and of batch in
-    stages of our own by executors."""
+    """Ratios to batch of one query: of its day by executors and by processes, and of what is marked
+    beside it (batch in stages of our own), by executors."""
 
     query: str
     executors: float
@@ -27,8 +27,9 @@ class Bars:
     own: float
 
 
-def svg(title: str, bars: Sequence[Bars]) -> str:
-    """The plot of all queries, in the order in which they are given."""
+def svg(title: str, bars: Sequence[Bars], mark: str = "own batch, executors") -> str:
+    """The plot of all queries, in the order in which they are given; ``mark`` names what is
+    marked."""
     most = max((max(one.executors, one.processes, one.own) for one in bars), default=1.0)
     top = max(1.25, math.ceil(4 * most) / 4)
     size = f"{_LEFT + _WIDTH + 14} {_TOP + _HEIGHT + _FOOT}"
@@ -39,7 +40,7 @@ def svg(title: str, bars: Sequence[Bars]) -> str:
         f"  <style>\n{_COLOURS}\n  </style>",
         f'  <rect class="bg" width="100%" height="{_TOP + _HEIGHT + _FOOT}" rx="10"/>',
         f'  <text class="ink" x="{_LEFT}" y="26" font-size="15">{escape(title)}</text>',
-        *_legend(),
+        *_legend(mark),
         *_grid(top),
     ]
     each = _WIDTH / max(len(bars), 1)
@@ -54,13 +55,13 @@ def _y(ratio: float, top: float) -> float:
     return _TOP + _HEIGHT * (1 - ratio / top)
 
 
-def _legend() -> Iterator[str]:
+def _legend(mark: str) -> Iterator[str]:
     yield f'  <rect class="executors" x="{_LEFT}" y="38" width="12" height="12"/>'
     yield f'  <text class="soft" x="{_LEFT + 17}" y="48">day, executors</text>'
     yield f'  <rect class="processes" x="{_LEFT + 120}" y="38" width="12" height="12"/>'
     yield f'  <text class="soft" x="{_LEFT + 137}" y="48">day, whole processes</text>'
     yield f'  <path class="own" d="M{_LEFT + 280} 44 h14"/>'
-    yield f'  <text class="soft" x="{_LEFT + 299}" y="48">own batch, executors</text>'
+    yield f'  <text class="soft" x="{_LEFT + 299}" y="48">{escape(mark)}</text>'
     yield f'  <path class="one" d="M{_LEFT + 530} 44 h14"/>'
     yield f'  <text class="soft" x="{_LEFT + 549}" y="48">batch, the user\'s own text</text>'
 
@@ -79,7 +80,7 @@ def _grid(top: float) -> Iterator[str]:
 def _group(one: Bars, left: float, each: float, top: float) -> Iterator[str]:
     wide, foot = each * 0.4, _y(0.0, top)
     hint = f"{one.query}: {one.executors:.2f} by executors, {one.processes:.2f} by processes"
-    yield f"  <g><title>{escape(hint)}, own batch {one.own:.2f}</title>"
+    yield f"  <g><title>{escape(hint)}, marked {one.own:.2f}</title>"
     for kind, ratio, shift in (
         ("executors", one.executors, 0.1),
         ("processes", one.processes, 0.5),

@@ -103,3 +103,10 @@ def test_quotients_of_decimals_have_sparks_scale_on_the_small_engine(ask) -> Non
     assert not compared(
         plain, f"SELECT CAST(q + 0.001 AS DECIMAL(11,6)) AS q FROM ({quotient})"
     ).equal
+
+
+def test_the_plain_query_may_have_been_run_beside_other_runs(ask) -> None:
+    of_one = ask(TOP)
+    early = RunPolicy(runs=(RunTime(at="12:00"), RunTime(at="24:00")))
+    of_two = replace(of_one, spec=replace(of_one.spec, name="of_two", policy=early))
+    assert of_one.compare(of_one.run()[0], of_two.run()[0]).equal
