@@ -15,6 +15,7 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from include.reports.asset_keys import report_key
+from include.reports.calendar import DueOn, due_time
 from include.reports.clock import parse_time, parse_zone
 from include.reports.complete_when import (
     AssetEvent,
@@ -51,6 +52,7 @@ __all__ = [
     "AssetEvent",
     "ClockTime",
     "CompleteWhen",
+    "DueOn",
     "Every",
     "ExpectedCount",
     "HourlyMarkers",
@@ -97,10 +99,10 @@ class ReportSpec:
     """A report. Exactly one of ``sql`` (the text) and ``sql_file`` (a path) is given.
 
     ``deadline``: when it must be published (:mod:`include.reports.clock`), in ``timezone``, which
-    is also that of the run times. ``on_incomplete``: what the final run does at its latest safe
-    start if a source is not complete: ``wait`` on, publish what is there
-    ``publish_with_warning``, or ``fail``. ``store``: the URI of the state store; empty for the
-    environment's default.
+    is also that of the run times; ``calendar``: the days on which that is another time.
+    ``on_incomplete``: what the final run does at its latest safe start if a source is not complete:
+    ``wait`` on, publish what is there ``publish_with_warning``, or ``fail``. ``store``: the URI of
+    the state store; empty for the environment's default.
     ``parameters``: named parameters of the SQL beside those of the day (``:report_date``,
     ``:report_start``, ``:report_end``), each with a type and a value.
     ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
@@ -117,6 +119,7 @@ class ReportSpec:
     sql_file: str = ""
     timezone: str = "UTC"
     deadline: str = "30:00"
+    calendar: tuple[DueOn, ...] = ()
     on_incomplete: Literal["wait", "publish_with_warning", "fail"] = "wait"
     sink: VersionedFolder | PartitionFolder = VersionedFolder()
     expectations: tuple[Expectation, ...] = ()
@@ -177,7 +180,20 @@ class ReportSpec:
 
     def deadline_on(self, day: date) -> datetime:
         """When the report of ``day`` is due, in UTC."""
-        return parse_time(self.deadline, "the deadline").on(day, self.zone)
+        return due_time(self.deadline, self.calendar, day).on(day, self.zone)
+
+    @property
+    def due_after_s(self) -> tuple[int, int]:
+        """Seconds from the start of a day on which clocks do not change to the deadline: the least
+        and the most of any day of the calendar."""
+        deadlines = (self.deadline, *(due.at for due in self.calendar))
+        times = [parse_time(text, "the deadline").seconds for text in deadlines]
+        return min(times), max(times)
+
+    @property
+    def due_text(self) -> str:
+        """When it is due, in words for people."""
+        return "; ".join((self.deadline, *map(str, self.calendar)))
 
     @property
     def state_bytes(self) -> int | None:
@@ -186,11 +202,6 @@ class ReportSpec:
         if not self.state_budget:
             return None
         return parse_bytes(self.state_budget, f"report {self.name}: state_budget")
-
-    @property
-    def due_after_s(self) -> int:
-        """Seconds from the start of a day on which clocks do not change to the deadline."""
-        return parse_time(self.deadline, "the deadline").seconds
 
     def latest_safe_start(self, day: date, needed: timedelta = timedelta()) -> datetime:
         """The last instant at which the final run of ``day`` may start: the reserve, or what it is
@@ -256,12 +267,14 @@ def _check_report(spec: ReportSpec) -> None:
     check_unique([source.name.lower() for source in spec.sources], f"report {spec.name}: source")
     parse_zone(spec.timezone)
     last = spec.policy.runs[-1]
-    start, due = parse_time(last.at, "the final run"), parse_time(spec.deadline, "the deadline")
-    if start.seconds >= due.seconds:  # on a day without a change of clocks
-        raise SpecError(
-            f"report {spec.name}: the deadline {spec.deadline} is before the last run at {last.at}",
-            hint="Move the deadline, or the final run; hours go on past 24:00.",
-        )
+    start = parse_time(last.at, "the final run")
+    for deadline in (spec.deadline, *(due.at for due in spec.calendar)):
+        # On a day without a change of clocks.
+        if start.seconds >= parse_time(deadline, "the deadline").seconds:
+            raise SpecError(
+                f"report {spec.name}: the deadline {deadline} is before the last run at {last.at}",
+                hint="Move the deadline, or the final run; hours go on past 24:00.",
+            )
     own = report_key(spec.name).uri
     for run in spec.policy.runs:
         check_start(run.when, spec.sources, spec.name)

@@ -355,7 +355,7 @@ def _document(spec: ReportSpec) -> str:
     )
     chosen = "The times are chosen for each day; these are the report's own.\n\n"
     return (
-        f"{spec.description}\n\nDue at {spec.deadline} ({spec.timezone}).\n\n"
+        f"{spec.description}\n\nDue at {spec.due_text} ({spec.timezone}).\n\n"
         f"{chosen if spec.policy.choose else ''}"
         f"| run | at | weight | publishes |\n|---|---|---|---|\n{runs}\n\n"
         f"```sql\n{spec.sql.strip()}\n```\n\nspec {spec.digest}"

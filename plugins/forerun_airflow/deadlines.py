@@ -1,12 +1,14 @@
 """The deadline itself, by Airflow's own Deadline Alerts: whatever has become of the day's tasks.
 
-Airflow counts from a DAG run's logical date, the start of the day; clocks that change make that an
-hour early or late. So it is asked an hour before, and the rest is waited for here.
+Airflow counts one time for all days from a DAG run's logical date, the start of the day; clocks
+that change make that an hour early or late, and a calendar has later deadlines for some days. So it
+is asked an hour before the earliest, and the rest is waited for here.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,8 +17,10 @@ from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from forerun_airflow.alerting import check_notify, page_of, tell
 from forerun_airflow.day import store_uri, utc_now
-from include.reports.clock import parse_time, parse_zone
+from include.reports.calendar import DueOn, due_time
+from include.reports.clock import parse_zone
 from include.reports.spec import ReportSpec
+from planner.contract.codec import from_json, to_json
 
 _AHEAD = timedelta(hours=1)
 
@@ -31,13 +35,14 @@ def deadline_alerts(*specs: ReportSpec, notify: str) -> list[DeadlineAlert]:
     return [
         DeadlineAlert(
             reference=DeadlineReference.DAGRUN_LOGICAL_DATE,
-            interval=timedelta(seconds=spec.due_after_s) - _AHEAD,
+            interval=timedelta(seconds=spec.due_after_s[0]) - _AHEAD,
             callback=AsyncCallback(
                 "forerun_airflow.deadlines.at_deadline",
                 kwargs={
                     "report": spec.name,
                     "timezone": spec.timezone,
                     "deadline": spec.deadline,
+                    "calendar": [to_json(due) for due in spec.calendar],
                     "store": store_uri(spec),
                     "notify": notify,
                 },
@@ -49,16 +54,24 @@ def deadline_alerts(*specs: ReportSpec, notify: str) -> list[DeadlineAlert]:
 
 
 async def at_deadline(
-    report: str, timezone: str, deadline: str, store: str, notify: str, context: dict[str, Any]
+    report: str,
+    timezone: str,
+    deadline: str,
+    store: str,
+    notify: str,
+    context: dict[str, Any],
+    calendar: Sequence[dict[str, Any]] = (),
 ) -> None:
     """Wait for the deadline of the day of a DAG run, and tell that it is missed if it is. A
-    backfill, and a day that was opened after its deadline, miss none."""
+    backfill, and a day that was opened after its deadline, miss none. (A DAG that was read before
+    reports had calendars gives none.)"""
     run = context["dag_run"]
     if run["run_type"] == "backfill" or not run["logical_date"]:
         return
     zone = parse_zone(timezone)
     day = datetime.fromisoformat(run["logical_date"]).astimezone(zone).date()
-    due = parse_time(deadline, "the deadline").on(day, zone)
+    exceptions = [from_json(DueOn, due, "calendar") for due in calendar]
+    due = due_time(deadline, exceptions, day).on(day, zone)
     while (left := (due - utc_now()).total_seconds()) > 0:
         await asyncio.sleep(min(left, 60.0))
     await asyncio.to_thread(_tell_if_missed, report, day.isoformat(), store, notify)

@@ -15,7 +15,7 @@ from forerun_airflow import ProgressiveTaskGroup, progressive_dag, submit
 from forerun_airflow.alerting import EarlyRunTicket
 from forerun_airflow.retries import RETRIES, RETRY_DELAY, retries_of
 from include.reports.run_policy import Retries
-from include.reports.spec import SpecError
+from include.reports.spec import DueOn, SpecError
 from tests.airflow.reports import sales_report
 from tests.airflow.test_dags import _python
 
@@ -102,6 +102,14 @@ def test_what_the_report_has_is_added_to_what_is_given():
 def test_what_would_break_the_day_is_refused_with_the_reason(options, words):
     with pytest.raises(SpecError, match=words):
         dag_of(**options)
+
+
+def test_a_timeout_is_after_every_deadline_of_the_calendar():
+    spec = sales_report(calendar=(DueOn(at="81:00", weekdays=("fri",)),))
+    with pytest.raises(SpecError, match="3 days, 9:00:00 after its start"):
+        progressive_dag(spec, start_date=START, dagrun_timeout=timedelta(hours=40))
+    doc = progressive_dag(spec, start_date=START, dagrun_timeout=timedelta(hours=90)).doc_md
+    assert "Due at 30:00; 81:00 on fri (UTC)" in doc
 
 
 def test_what_changes_nothing_is_not_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from forerun_airflow import alerting, deadline_alerts, deadlines, progressive_dag, watching
 from include.oncall import alerts
-from include.reports.spec import SpecError
+from include.reports.spec import DueOn, SpecError
 from tests.include.oncall.dag_days import DATE, at, dag_day
 
 MODULES = (watching, deadlines, alerting)
@@ -199,6 +200,14 @@ def test_the_deadline_itself_is_told_at_its_instant(clock, case, sent):
     assert clock.now == at(30)
     (text,) = sent().values()
     assert text.startswith(f"MISSED: totals of {DATE}, due 2026-03-02 06:00 UTC, 0 min left")
+
+
+def test_the_deadline_of_a_day_is_that_of_the_calendar(clock, case, sent):
+    sunday = DueOn(at="33:00", weekdays=("sun",))
+    clock.now = at(29)
+    alert = at_deadline(spec=replace(case.spec, calendar=(sunday,)))
+    assert alert.interval == timedelta(hours=29), "one hour before the earliest of all days"
+    assert clock.now == at(33)
 
 
 @pytest.mark.parametrize("changes", [{"run_type": "backfill"}, {"logical_date": None}])

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -12,6 +12,7 @@ from include.reports.sizes import SizeError
 from include.reports.spec import (
     AssetEvent,
     ClockTime,
+    DueOn,
     ExpectedCount,
     MarkerFile,
     PartitionFolder,
@@ -138,6 +139,12 @@ def test_which_early_runs_publish(policy, early):
         ),
         (lambda: sales_report(deadline="23:00"), "before the last run"),
         (lambda: sales_report(deadline="24:00"), "before the last run"),
+        (lambda: sales_report(calendar=(DueOn(at="23:00", weekdays=("fri",)),)), "last run"),
+        (lambda: sales_report(calendar=(DueOn(at="33:00"),)), "on which days"),
+        (lambda: sales_report(calendar=(DueOn(at="noon", weekdays=("fri",)),)), "is not a time"),
+        (lambda: sales_report(calendar=(DueOn(at="33:00", dates=("1.2.2026",)),)), "not a date"),
+        (lambda: sales_report(calendar=(DueOn(at="33:00", month_days=(0,)),)), "no month has"),
+        (lambda: sales_report(calendar=(DueOn(at="33:00", weekdays=("friday",)),)), "'friday'"),
         (lambda: sales_report(timezone="Mars/Base"), "time zone"),
         (lambda: sales_report(timezone="../etc/passwd"), "time zone"),
         (lambda: sales_report(sql=""), "no SQL"),
@@ -192,6 +199,34 @@ def test_times_are_clock_times_of_the_zone():
     assert spec.points(DAY)[-1] == datetime(2026, 3, 1, 23, tzinfo=UTC)
     assert spec.deadline_on(DAY) == datetime(2026, 3, 2, 5, tzinfo=UTC)
     assert spec.latest_safe_start(DAY) == datetime(2026, 3, 2, 4, tzinfo=UTC)
+
+
+WEEK = (
+    DueOn(at="28:00", month_days=(-1,)),
+    DueOn(at="105:00", dates=("2026-12-24", "2026-12-25"), weekdays=("thu",)),
+    DueOn(at="81:00", weekdays=("fri",)),
+    DueOn(at="57:00", weekdays=("sat",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("day", "due"),
+    [
+        (date(2026, 3, 5), datetime(2026, 3, 6, 5, tzinfo=UTC)),  # a Thursday, at six
+        (date(2026, 3, 6), datetime(2026, 3, 9, 8, tzinfo=UTC)),  # on Monday at nine
+        (date(2026, 3, 7), datetime(2026, 3, 9, 8, tzinfo=UTC)),
+        (date(2026, 3, 27), datetime(2026, 3, 30, 7, tzinfo=UTC)),  # clocks change in between
+        (date(2026, 2, 28), datetime(2026, 3, 1, 3, tzinfo=UTC)),  # the first that has it counts
+        (date(2026, 12, 24), datetime(2026, 12, 28, 8, tzinfo=UTC)),
+        (date(2026, 12, 25), datetime(2026, 12, 28, 8, tzinfo=UTC)),  # a Friday: not of the second
+    ],
+)
+def test_a_calendar_has_other_deadlines_for_some_days(day, due):
+    spec = sales_report(timezone="Europe/Berlin", calendar=WEEK)
+    assert spec.deadline_on(day) == due
+    assert spec.latest_safe_start(day) == due - timedelta(hours=1)
+    assert decode_report(encode_report(spec)) == spec
+    assert spec.due_after_s == (28 * 3600, 105 * 3600)
 
 
 def test_clock_times_and_offsets_on_a_day_of_23_hours():

@@ -1,0 +1,72 @@
+"""When a report is due: at one time after each day, or by a calendar that has others for some days.
+
+A report whose readers come on working days has its Friday due on Monday; one that closes the month
+has the last day of a month due sooner. An author says so with a list of :class:`DueOn`: the first
+that has the day counts, and days that none has are due at the report's own deadline.
+"""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, get_args
+
+from include.reports.clock import DayTime, parse_day, parse_time
+from include.reports.fields import SpecError, take_fields
+
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+_WEEKDAYS: tuple[str, ...] = get_args(Weekday)
+_LONGEST_MONTH = 31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueOn:
+    """Some days, and when their report is due: ``at`` is a time after the start of the day
+    (:mod:`include.reports.clock`), so a Friday that is due on Monday at nine has ``81:00``.
+
+    A day is one of them if it fits all that is given: one of the ``weekdays``, one of the ``dates``
+    (``YYYY-MM-DD``), one of the ``month_days`` (1 is the first of a month, -1 its last).
+    """
+
+    at: str
+    weekdays: tuple[Weekday, ...] = ()
+    dates: tuple[str, ...] = ()
+    month_days: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        take_fields(self, "DueOn")
+        parse_time(self.at, "a deadline")
+        for text in self.dates:
+            parse_day(text)
+        for number in self.month_days:
+            if not 1 <= abs(number) <= _LONGEST_MONTH:
+                raise SpecError(
+                    f"DueOn: no month has a day {number}",
+                    hint="Count from 1, or from -1, the last day of a month, back.",
+                )
+        if not (self.weekdays or self.dates or self.month_days):
+            raise SpecError(
+                f"DueOn: nothing says on which days the deadline is {self.at}",
+                hint="Give weekdays, dates or month_days; on all days, that is the deadline.",
+            )
+
+    def has(self, day: date) -> bool:
+        """Whether ``day`` is one of these days."""
+        from_the_end = day.day - calendar.monthrange(day.year, day.month)[1] - 1
+        return (
+            (not self.weekdays or _WEEKDAYS[day.weekday()] in self.weekdays)
+            and (not self.dates or day.isoformat() in self.dates)
+            and (not self.month_days or not {day.day, from_the_end}.isdisjoint(self.month_days))
+        )
+
+    def __str__(self) -> str:
+        days = (*self.weekdays, *self.dates, *(f"day {n} of a month" for n in self.month_days))
+        return f"{self.at} on {', '.join(days)}"
+
+
+def due_time(deadline: str, calendar_: Sequence[DueOn], day: date) -> DayTime:
+    """When the report of ``day`` is due, after the start of it."""
+    found = next((due.at for due in calendar_ if due.has(day)), deadline)
+    return parse_time(found, "the deadline")
