@@ -1,8 +1,8 @@
 """Cardinality: rows, bytes and distinct values of every node, bottom up.
 
 Formulas, per node: Filter: selectivity (selectivity.py), distinct counts after it by Yao. Joins:
-see joins.py. Aggregate: the product of the distinct counts of the keys that no others determine, as
-far as the rows hit it (Cardenas).
+see joins.py. Aggregate: the product of the distinct counts of the keys that no others determine,
+those of one table at most its rows, as far as the rows hit it (Cardenas).
 
 Pure and deterministic; an estimate is memoized by node.
 """
@@ -44,6 +44,7 @@ from planner.stats.values import (
     MANY_DISTINCT,
     ColumnEstimate,
     Estimate,
+    Leaf,
     drawn,
     kept,
     number,
@@ -110,7 +111,8 @@ class Estimator:
         day = float(max(0, source.rows))
         rows = self._rows.get(node.source, day)
         whole = self._of_source(source)
-        columns = {c.id: whole[c.name] for c in node.scanned}
+        leaf = Leaf(node.scanned[0].id, rows) if node.scanned else None
+        columns = {c.id: whole[c.name]._replace(leaf=leaf) for c in node.scanned}
         columns = resized(columns, day, rows)
         return Estimate(rows=rows, columns=columns, sample=_sample(source, node))
 
@@ -225,7 +227,13 @@ def _of_item(scalar: Scalar, column: Column, below: Estimate) -> ColumnEstimate:
     nulls = 1.0 - math.prod(1.0 - c.nulls for c in read.values())
     if scalar.name == "coalesce":
         nulls = 0.0
-    return ColumnEstimate(distinct=max(distinct, min(1.0, below.rows)), nulls=nulls, width=width)
+    leaves = {c.leaf for c in read.values()}
+    return ColumnEstimate(
+        distinct=max(distinct, min(1.0, below.rows)),
+        nulls=nulls,
+        width=width,
+        leaf=leaves.pop() if len(leaves) == 1 else None,
+    )
 
 
 def _of_case(case: Call, column: Column, below: Estimate) -> ColumnEstimate:
@@ -277,15 +285,22 @@ def _of_aggregate(node: Aggregate, inputs: Below, known: Estimator) -> Estimate:
 
 
 def _groups(node: Aggregate, below: Estimate, determined: Determined) -> float:
-    """The product of the values of those keys that no others determine, as far as rows hit it."""
+    """The product of the values of those keys that no others determine, as far as rows hit it.
+    Those that come from one leaf, such as the names and addresses of customers, have together no
+    more values than it has rows."""
     grouped_by, unique = determined.grouped_by(node, below.rows, below.columns)
     if unique:
         return below.rows
-    values = 1.0
+    by_leaf: dict[Leaf | ColumnId, float] = {}
     for key in grouped_by:
         grouped = below.columns[key]
-        values = min(MANY_DISTINCT, values * (grouped.distinct + (1.0 if grouped.nulls else 0.0)))
-    return drawn(max(1.0, values), below.rows)
+        of = grouped.leaf or key
+        values = by_leaf.get(of, 1.0) * (grouped.distinct + (1.0 if grouped.nulls else 0.0))
+        # With an outer join, the leaf's columns may all be NULL as well.
+        most = grouped.leaf.rows + 1.0 if grouped.leaf else MANY_DISTINCT
+        by_leaf[of] = min(values, most)
+    groups = min(math.prod(by_leaf.values()), MANY_DISTINCT)
+    return drawn(max(1.0, groups), below.rows)
 
 
 def _mean_of_group(call: AggregateCall, below: Estimate, groups: float) -> float | None:

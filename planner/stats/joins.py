@@ -32,9 +32,14 @@ def join_estimate(node: Join, condition: Condition, left: Estimate, right: Estim
 
 def _of_pairs(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:
     matched = left.rows * right.rows * _pairs_selectivity(condition, left, right)
-    columns: dict[ColumnId, ColumnEstimate] = {**left.columns, **right.columns}
+    shares = _shares_with_partner(condition, left, right)
+    partnered = left.rows * shares[0], right.rows * shares[1]
+    columns: dict[ColumnId, ColumnEstimate] = {
+        **resized(left.columns, left.rows, partnered[0]),
+        **resized(right.columns, right.rows, partnered[1]),
+    }
     for one, other in condition.pairs:
-        common = min(columns[one.id].distinct, columns[other.id].distinct)
+        common = min(left.columns[one.id].distinct, right.columns[other.id].distinct)
         # A joined NULL has no partner; the values both sides have are all that is left.
         for id_ in (one.id, other.id):
             columns[id_] = columns[id_]._replace(distinct=common, nulls=0.0)
@@ -46,8 +51,8 @@ def _of_pairs(node: Join, condition: Condition, left: Estimate, right: Estimate)
     if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
         rows = max(rows, right.rows)
     columns = {
-        **resized(_only(columns, left), left.rows, rows),
-        **resized(_only(columns, right), right.rows, rows),
+        **resized(_only(columns, left), partnered[0], rows),
+        **resized(_only(columns, right), partnered[1], rows),
     }
     if node.kind in (JoinKind.LEFT, JoinKind.FULL):
         columns = {**columns, **_only(left.columns, left)}
@@ -56,6 +61,20 @@ def _of_pairs(node: Join, condition: Condition, left: Estimate, right: Estimate)
         columns = {**columns, **_only(right.columns, right)}
         return _null_extended(rows, columns, left.columns, matched)
     return Estimate(rows=rows, columns=columns)
+
+
+def _shares_with_partner(
+    condition: Condition, left: Estimate, right: Estimate
+) -> tuple[float, float]:
+    """The share of the rows of each side whose values the other side has, under containment: sales
+    of five years meet five years of a calendar of two hundred, and so 260 of its weeks."""
+    shares = [1.0, 1.0]
+    for one, other in condition.pairs:
+        distincts = left.columns[one.id].distinct, right.columns[other.id].distinct
+        for side, distinct in enumerate(distincts):
+            if distinct > 0.0:
+                shares[side] = min(shares[side], min(distincts) / distinct)
+    return shares[0], shares[1]
 
 
 def _only(

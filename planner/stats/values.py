@@ -31,11 +31,18 @@ _EPOCH = dt.date(1970, 1, 1)
 _SECONDS_PER_DAY = 86_400.0
 
 
+class Leaf(NamedTuple):
+    """The rows of a table, as one place of a query reads them: ``id`` is one of its columns."""
+
+    id: ColumnId
+    rows: float
+
+
 class ColumnEstimate(NamedTuple):
     """``distinct``: values without NULL, at least 1 where there is a row; ``nulls``: fraction of
     the rows; ``low`` and ``high``: bounds on a number line (days for dates and timestamps), None if
     there is none; ``width``: mean bytes of a value; ``mean`` of what has no bounds, such as the
-    sum or count of a group."""
+    sum or count of a group; ``leaf``: whose rows determine the values, if those of one leaf do."""
 
     distinct: float
     nulls: float = 0.0
@@ -43,6 +50,7 @@ class ColumnEstimate(NamedTuple):
     high: float | None = None
     width: float = 8.0
     mean: float | None = None
+    leaf: Leaf | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
