@@ -111,9 +111,13 @@ def test_nothing_is_kept_so_a_state_budget_of_nothing_does_not_matter() -> None:
 GROUPED = "(SELECT p_partkey, max(p_size) AS p_size FROM part GROUP BY p_partkey)"
 
 
-@pytest.mark.parametrize(("side", "first"), [("part", False), (GROUPED, True)])
+LARGE = "(SELECT ps_partkey AS p_partkey, ps_availqty AS p_size FROM partsupp)"
+
+
+@pytest.mark.parametrize(("side", "first"), [(LARGE, False), ("part", True), (GROUPED, True)])
 def test_only_a_side_that_is_computed_first_is_priced_as_broadcast(side: str, first: bool) -> None:
-    """Of a table as it lies Spark tells the size by itself, and this one is too large for it."""
+    """Of tables as they lie Spark tells the size by itself, and sends neither of these. A run sends
+    the one that fits in memory."""
     sql = f"SELECT l_orderkey, p_size FROM lineitem JOIN {side} p ON p_partkey = l_partkey"
 
     def planned(*, small_sides: bool) -> Plan:
