@@ -242,7 +242,8 @@ class StageBuilder:
         node = entry.expression.node
         first = self._small_side(node, inputs, below)
         if first is not None:
-            inputs[first] = self._sides.first(inputs[first])
+            rows = self._size(below[first]).rows if is_known(inputs[first]) else 0
+            inputs[first] = self._sides.first(inputs[first], stated(rows))
         elif entry.hashed and entry.alternative.hashed_input is not None:
             self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)

@@ -34,6 +34,7 @@ from tests.benchmarks.days import POINTS
 from tests.benchmarks.side_by_side import run_texts
 
 MASTER = "local[2]"
+_WARMING = "AB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ class Wanted:
 
     def held(self, table: DataFrame) -> DataFrame:
         """The rows and columns of the table that are wanted."""
-        rows = table.where(" OR ".join(f"({one})" for one in self.filters)) if self.filters else table
+        rows = (
+            table.where(" OR ".join(f"({one})" for one in self.filters)) if self.filters else table
+        )
         return rows.select(*self.columns)
 
 
@@ -102,7 +105,7 @@ def _compare(
         one = wanted[name]
         rows = f"{len(one.filters)} filters" if one.filters else "all rows"
         print(f"{','.join(texts)}: {name}, {one.scans} scans, {len(one.columns)} columns, {rows}")
-    for number, way in enumerate("ABABBA"):
+    for number, way in enumerate(_WARMING + "ABBA"):
         if way == "A":
             wall, cpu = run_texts(session, list(texts.values()), 1)
             kept = ""
@@ -110,13 +113,13 @@ def _compare(
             with _held(session, held, wanted):
                 wall, cpu = run_texts(session, list(texts.values()), 1)
                 kept = f", {_held_bytes(session) / 2**20:.0f} MB held"
-        if number >= 2:  # noqa: PLR2004 - the two before warm up
+        if number >= len(_WARMING):
             print(f"  {way}: {wall:.1f} s, {cpu:.1f} CPU s{kept}", flush=True)
 
 
 def _held_bytes(session: SparkSession) -> int:
     """The bytes that Spark holds in memory; raises if some did not fit."""
-    infos = session.sparkContext._jsc.sc().getRDDStorageInfo()  # noqa: SLF001 - no public way
+    infos = session.sparkContext._jsc.sc().getRDDStorageInfo()
     missing = [one.name() for one in infos if one.numCachedPartitions() < one.numPartitions()]
     if missing:
         raise MemoryError(f"not all of it fits in memory: {missing[0][:80]}")
