@@ -1,4 +1,5 @@
-"""Which side of a join is computed and counted before the join, so that the engine knows its size.
+"""Which side of a join is computed and counted before the join, so that the engine knows its size,
+and which table is sent to all workers although the engine would not.
 
 The stages do it (:mod:`planner.stages.small_sides`, which says why), and own batch is priced by it.
 """

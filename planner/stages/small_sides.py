@@ -10,6 +10,9 @@ not, the join is the one that it would have been.
 Only where it can pay: the other side has many rows, and this one is more than a table as it lies,
 whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
 held it for nothing costs little beside a shuffle of the other side that was not needed.
+
+A table as it lies that is too large for the engine's own threshold is such a side, too, where own
+batch is cheaper by it. Its rows are stated and not counted, so nothing is computed before.
 """
 
 from __future__ import annotations
