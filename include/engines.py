@@ -76,10 +76,12 @@ ENDPOINT = replace(
     join_start=SPARK.warm * SPARK.join_start,
     warm=1.0,
     buckets=False,
+    counted_bytes=SPARK.broadcast_bytes,
 )
 """A run on a server that is there already starts no application: it costs what a report costs that
 takes part in one. That is not too little: by these prices a run of three tiny stages takes 4 CPU
-seconds, and it took 2.5 of client and server (docs/benchmarks.md). The server's catalog is that of
+seconds, and it took 2.5 of client and server (docs/benchmarks.md). What is sent to all workers is
+for the server's threshold to say. The server's catalog is that of
 all who use it, so no bucketed table is made there."""
 
 _TABLE = (

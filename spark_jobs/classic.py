@@ -163,18 +163,17 @@ class ClassicEngine:
             self.session.conf.set(name, before)
 
     @contextmanager
-    def computed_first(self, view: str, frame: Frame) -> Iterator[None]:
-        held = frame.persist()
-        try:
-            rows = held.count()
+    def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:
+        with nullcontext(rows) if rows else _held(frame) as count:
             # Rows that are held are as many bytes as Spark says, packed; unpacked they may be more.
-            room = max(_held_bytes(held), rows * (_HASHED_ROW + _HASHED_VALUE * len(held.columns)))
+            packed = 0 if rows else _held_bytes(frame)
+            room = max(packed, count * (_HASHED_ROW + _HASHED_VALUE * len(frame.columns)))
             wanted = self.session.conf.get(_BROADCAST) != "-1"
-            self.bind_view(view, held.hint("broadcast") if wanted and room <= _SENT else held)
-            yield
-        finally:
-            self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
-            held.unpersist()
+            self.bind_view(view, frame.hint("broadcast") if wanted and room <= _SENT else frame)
+            try:
+                yield
+            finally:
+                self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
 
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:  # noqa: ARG002
         return frame  # the declared types are this engine's own
@@ -320,6 +319,16 @@ def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
 def _text(value: str) -> str:
     """A string literal of Spark SQL."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@contextmanager
+def _held(frame: Any) -> Iterator[int]:
+    """The rows are computed and held in memory within the block; gives how many there are."""
+    frame.persist()
+    try:
+        yield frame.count()
+    finally:
+        frame.unpersist()
 
 
 def _held_bytes(frame: Any) -> int:

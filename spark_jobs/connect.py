@@ -115,7 +115,7 @@ class ConnectEngine:
         yield
 
     @contextmanager
-    def computed_first(self, view: str, frame: Frame) -> Iterator[None]:
+    def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:  # noqa: ARG002
         self.bind_view(view, frame)  # Sail plans without sizes, so there is nothing to count for
         yield
 

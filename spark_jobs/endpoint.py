@@ -51,15 +51,17 @@ class EndpointEngine(ConnectEngine):
         frame.createOrReplaceTempView(quoted(name))
 
     @contextmanager
-    def computed_first(self, view: str, frame: Frame) -> Iterator[None]:
-        held = frame.persist()
+    def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:
+        held = frame if rows else frame.persist()
         try:
-            held.count()
+            if not rows:
+                held.count()
             self.bind_view(view, held)
             yield
         finally:
             self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
-            held.unpersist()
+            if not rows:
+                held.unpersist()
 
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:  # noqa: ARG002
         return frame  # the declared types are this engine's own

@@ -105,9 +105,9 @@ class Engine(Protocol):
         """While in it, this text is run, with the settings that a very long one needs."""
         ...
 
-    def computed_first(self, view: str, frame: Frame) -> AbstractContextManager[None]:
-        """While in it, the rows can be read as a view; an engine that plans joins by sizes has
-        computed them and knows theirs."""
+    def computed_first(self, view: str, frame: Frame, rows: int) -> AbstractContextManager[None]:
+        """While in it, the rows can be read as a view; an engine that plans joins by sizes knows
+        how many there are: ``rows``, or where that is 0, what it has computed and counted."""
         ...
 
     def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:

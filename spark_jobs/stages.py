@@ -121,7 +121,7 @@ def _small_sides(work: Work, stage: Stage) -> Iterator[None]:
     with ExitStack() as held:
         for side in stage.small_sides:
             rows = work.engine.session.sql(side.sql)
-            held.enter_context(work.engine.computed_first(side.view, rows))
+            held.enter_context(work.engine.computed_first(side.view, rows, side.rows))
         yield
 
 

@@ -42,9 +42,16 @@ REPORTS = ("consolidated_revenue", "top_orders", "customer_distribution")
 """Its reports; the SQL of each is ``include/sql/<name>.sql``."""
 
 
+_HEAP = "1g"
+"""What a driver has whom nobody gives more, as those that Airflow submits in the demo."""
+
+
 class _LikeAirflow(SparkRunner):
-    """What an application took is what its runs say that they used, as of those that Airflow has
-    submitted: nobody measures these from outside."""
+    """Runs applications as Airflow does in the demo. What an application took is what its runs say
+    that they used: nobody measures those of Airflow from outside."""
+
+    def __init__(self, logs: Path) -> None:
+        super().__init__(logs, MASTER, memory=_HEAP)
 
     def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
         super().run(plan_uris, name, tiny=tiny)
@@ -63,7 +70,7 @@ def run(store: str, scale: float, mode: str, *, as_json: bool) -> int:
         notes.print("the night of three reports through Airflow")
         asked = json.dumps({"mode": mode})
         run_airflow(place, NIGHT, "dags", "test", f"demo_{NIGHT}", DAY.isoformat(), "-c", asked)
-        group = _account(place, tables, _LikeAirflow(place.home / "logs", MASTER))
+        group = _account(place, tables, _LikeAirflow(place.home / "logs"))
         seconds = time.monotonic() - started
         target = home_folder() / "demo" / "day.html"
         footer = f"forerun demo, scale {scale:g}, {store} store, {seconds:.0f} s in all."

@@ -154,11 +154,13 @@ class Parameter:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallSide:
     """The side of a join that is computed before the stage that joins it, and read there as
-    ``view``: so the engine knows how many rows it has when it plans the join."""
+    ``view``: so the engine knows how many rows it has when it plans the join. Of a table as it lies
+    the ``rows`` are known, and nothing is computed before; 0 where they are to be counted."""
 
     view: str
     sql: str
     columns: tuple[ColumnSpec, ...]
+    rows: int = later(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

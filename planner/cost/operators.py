@@ -31,8 +31,10 @@ from planner.algebra.scalar import Call, Scalar, walk
 from planner.cost.constants import BUCKET_BYTES, HASHED, LEAST_BUCKETS, MOST_BUCKETS, WIDE_KEY
 from planner.cost.prices import Prices
 
-_INTEGERS = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
+INTEGER_BYTES = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
 """Bytes of the types that Spark packs."""
+PACKED_BYTES = 8
+"""The most bytes of a key that Spark packs into a long."""
 _PATTERNS = frozenset({"like", "ilike", "rlike", "regexp", "regexp_like", "regexp_extract"})
 
 _CHOICES = frozenset({"case", "coalesce"})
@@ -142,17 +144,17 @@ def hash_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None
 
 def hashed(join: Join, build: Size, probe: Size, output: float, prices: Prices) -> float:
     """Match rows that are already where they must be, by a hash table of one side."""
-    built = build.rows * prices.build_row * (1.0 if _is_one_long(join) else WIDE_KEY)
+    built = build.rows * prices.build_row * (1.0 if is_one_long(join) else WIDE_KEY)
     looked_up = probe.rows * prices.join_row * HASHED
     return prices.join_start + built + looked_up + output * prices.output_row
 
 
-def _is_one_long(join: Join) -> bool:
+def is_one_long(join: Join) -> bool:
     """Return whether Spark packs the key of a join into one long: integers of 8 bytes in all
     (``HashJoin.rewriteKeyExpr``)."""
     pairs, _ = split_condition(join)
-    widths = [_INTEGERS.get(left.type.name) for left, _ in pairs]
-    return sum(9 if width is None else width for width in widths) <= 8
+    widths = [INTEGER_BYTES.get(left.type.name, PACKED_BYTES + 1) for left, _ in pairs]
+    return sum(widths) <= PACKED_BYTES
 
 
 def broadcast_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:

@@ -1,10 +1,12 @@
-"""Which side of a join is computed and counted before the join, so that the engine knows its size.
+"""Which side of a join is computed and counted before the join, so that the engine knows its size,
+and which table is sent to all workers although the engine would not.
 
 The stages do it (:mod:`planner.stages.small_sides`, which says why), and own batch is priced by it.
 """
 
 from __future__ import annotations
 
+from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
     Aggregate,
     Join,
@@ -39,12 +41,32 @@ def small_side(
 ) -> int | None:
     """Return which side of a join is to be computed first, or None. Of a side that is ``known``
     (:func:`tells_size`), computed row by row or not, the engine can tell the size anyway."""
-    if join.kind not in _KINDS:
+    side = _smaller(join, sizes)
+    if side is None or known[side]:
         return None
-    side = 1
-    if join.kind is JoinKind.INNER and sizes[0].bytes < sizes[1].bytes:
-        side = 0
     small, large = sizes[side], sizes[1 - side]
-    if large.rows < max(_MANY_ROWS, _TIMES * small.rows) or known[side]:
+    if large.rows < max(_MANY_ROWS, _TIMES * small.rows):
         return None
     return side if small.bytes < _GUESSED * prices.broadcast_bytes else None
+
+
+def sent_table(
+    join: Join, sizes: tuple[Size, Size], known: tuple[bool, bool], prices: Prices
+) -> int | None:
+    """Return which side of a join is a table as it lies that a run may send to all workers although
+    the engine would not, or None. It is too large for the engine's own threshold, and its rows,
+    which are known and not guessed, fit in a hash table that a run sends. Whether that is cheaper
+    than to move both sides is for the price to say."""
+    side = _smaller(join, sizes)
+    if side is None or not known[side] or not split_condition(join).pairs:
+        return None
+    if sizes[1 - side].rows < max(_MANY_ROWS, sizes[side].rows):
+        return None
+    return side if prices.broadcast_bytes <= sizes[side].bytes < prices.counted_bytes else None
+
+
+def _smaller(join: Join, sizes: tuple[Size, Size]) -> int | None:
+    """Return the smaller side of those that the kind of a join lets be sent, None without any."""
+    if join.kind not in _KINDS:
+        return None
+    return 0 if join.kind is JoinKind.INNER and sizes[0].bytes < sizes[1].bytes else 1

@@ -58,7 +58,7 @@ class ExactSums:
 
     def __init__(self, relation: Relation, sources: Iterable[Source], ids: ColumnIds) -> None:
         """``sources`` have the bounds of exactly the files that the run reads."""
-        self._narrowing = Narrowing(relation, sources)
+        self.narrowing = Narrowing(relation, sources)
         self._ids = ids
 
     def rewritten(self, node: Aggregate, rows: float, groups: float) -> Relation:
@@ -75,7 +75,7 @@ class ExactSums:
     def computed(self, node: Aggregate, rows: float, groups: float) -> Aggregate:
         """Return the aggregate that is computed over the rows in place of the node, or the node. It
         has no other aggregate below."""
-        if not self._narrowing.has_bounds:
+        if not self.narrowing.has_bounds:
             return node
         made = [n for n in walk(self.rewritten(node, rows, groups)) if isinstance(n, Aggregate)]
         return made[-1]
@@ -99,7 +99,7 @@ class ExactSums:
         if not _is_sum(call) or call.distinct or not is_decimal(call.args[0]):
             return call
         old = call.args[0].type.precision
-        new = self._narrowing.of(call.args[0])
+        new = self.narrowing.of(call.args[0])
         digits = new.scalar.type.precision
         if new.bounds is None or not digits <= LONG_SUM_DIGITS < old:
             return call
@@ -112,7 +112,7 @@ class ExactSums:
         few = frozenset(
             column.id
             for column in node.input.columns
-            if self._narrowing.combinations((column,)) <= _MOST_COMBINATIONS
+            if self.narrowing.combinations((column,)) <= _MOST_COMBINATIONS
         )
         keys = frozenset(key.id for key in node.keys)
         terms: list[tuple[Term, ...]] = []
@@ -122,7 +122,7 @@ class ExactSums:
             terms.append(self._terms(call, few | keys))
         read = {i for one in terms for term in one for f in term.factors for i in references(f)}
         factors = tuple(c for c in node.input.columns if c.id in read - keys)
-        combinations = self._narrowing.combinations(factors)
+        combinations = self.narrowing.combinations(factors)
         if combinations > _MOST_COMBINATIONS or rows < _ROWS_OF_A_GROUP * groups * combinations:
             return None
         return self._over_groups(node, terms, factors) if factors else None
@@ -134,8 +134,8 @@ class ExactSums:
             return ()
         (argument,) = call.args
         terms = tuple(
-            Term(term.inner, tuple(self._narrowing.of(factor).scalar for factor in term.factors))
-            for term in terms_of(argument, given, self._narrowing)
+            Term(term.inner, tuple(self.narrowing.of(factor).scalar for factor in term.factors))
+            for term in terms_of(argument, given, self.narrowing)
         )
         types = [self._type(term, call) for term in terms]
         return terms if _can_be_added(types) else (Term(argument),)

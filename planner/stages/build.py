@@ -34,8 +34,9 @@ from planner.contract.plan_v1 import (
 )
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
-from planner.cost.small_sides import small_side
+from planner.cost.small_sides import sent_table, small_side
 from planner.cost.work import work_of
+from planner.exact.keys import with_packed_key
 from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.memo.memo import GroupId
@@ -241,13 +242,18 @@ class StageBuilder:
         node = entry.expression.node
         first = self._small_side(node, inputs, below)
         if first is not None:
-            inputs[first] = self._sides.first(inputs[first])
+            rows = self._size(below[first]).rows if is_known(inputs[first]) else 0
+            inputs[first] = self._sides.first(inputs[first], stated(rows))
         elif entry.hashed and entry.alternative.hashed_input is not None:
             self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
-        if isinstance(node, Aggregate) and self._run == self._context.sums_in:
+        if self._run != self._context.sums_in:
+            return node
+        if isinstance(node, Aggregate):
             rows, groups = self._size(below[0]).rows, self._size(place).rows
             return self._context.sums.rewritten(node, rows, groups)
+        if isinstance(node, Join) and first is not None:
+            return with_packed_key(node, self._context.sums.narrowing)
         return node
 
     def _small_side(
@@ -260,10 +266,13 @@ class StageBuilder:
         sizes = self._size(below[0]), self._size(below[1])
         known = is_known(inputs[0]), is_known(inputs[1])
         side = small_side(joined, sizes, known, self._context.prices)
-        if side is not None:
-            large = below[1 - side]
-            if large[1] and self._chosen.entry(self._index, large).placed:
-                return None
+        if side is None:
+            side = sent_table(joined, sizes, known, self._context.prices)
+            # Where it is wanted by its key, moving both sides was cheaper.
+            return None if side is None or below[side][1] else side
+        large = below[1 - side]
+        if large[1] and self._chosen.entry(self._index, large).placed:
+            return None
         return side
 
     def _size(self, place: EntryKey) -> Size:

@@ -10,6 +10,9 @@ not, the join is the one that it would have been.
 Only where it can pay: the other side has many rows, and this one is more than a table as it lies,
 whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
 held it for nothing costs little beside a shuffle of the other side that was not needed.
+
+A table as it lies that is too large for the engine's own threshold is such a side, too, where own
+batch is cheaper by it. Its rows are stated and not counted, so nothing is computed before.
 """
 
 from __future__ import annotations
@@ -34,9 +37,9 @@ class SmallSides:
         self.made: list[SmallSide] = []
         self.relations: list[Relation] = []
 
-    def first(self, relation: Relation) -> Scan:
+    def first(self, relation: Relation, rows: int = 0) -> Scan:
         """Have the rows computed first, once, and return the leaf that reads them. Sides that are
-        the same query are one."""
+        the same query are one. ``rows``: how many there are, where that is known."""
         if relation not in self._read:
             names = tuple(f"c{place}" for place in range(len(relation.columns)))
             columns = tuple(
@@ -48,7 +51,7 @@ class SmallSides:
             if not view:
                 view = f"{SIDE}{len(self.made) + 1}"
                 types = tuple(ColumnSpec(name=c.name, type=c.type.sql) for c in columns)
-                self.made.append(SmallSide(view=view, sql=sql, columns=types))
+                self.made.append(SmallSide(view=view, sql=sql, columns=types, rows=rows))
             self._read[relation] = Scan(view, columns)
             self.relations.append(relation)
         return self._read[relation]

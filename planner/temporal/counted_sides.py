@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from planner.algebra.relational import Join, Project
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
-from planner.cost.small_sides import small_side, tells_size
+from planner.cost.small_sides import sent_table, small_side, tells_size
 from planner.memo.memo import GroupId, Memo
 from planner.memo.reference import BorrowedRows
 
@@ -19,8 +19,11 @@ def counted_side(
     if not prices.counts_sides:
         return None
     known = has_known_size(memo, groups[0]), has_known_size(memo, groups[1])
-    side = small_side(join, (sizes[0], sizes[1]), known, prices)
-    return None if side is None or sizes[side].bytes >= prices.counted_bytes else side
+    both = sizes[0], sizes[1]
+    side = small_side(join, both, known, prices)
+    if side is None:
+        return sent_table(join, both, known, prices)
+    return None if sizes[side].bytes >= prices.counted_bytes else side
 
 
 def has_known_size(memo: Memo, group: GroupId) -> bool:

@@ -21,7 +21,7 @@ from forerun.tables import find_tables
 from tests.benchmarks.common_work import ALL_SUITES
 
 
-def _run(session: SparkSession, texts: Sequence[str], at_once: int) -> tuple[float, float]:
+def run_texts(session: SparkSession, texts: Sequence[str], at_once: int) -> tuple[float, float]:
     """Wall seconds, and CPU seconds of this process and the JVM, of all texts."""
 
     def one(number: int) -> None:
@@ -60,9 +60,9 @@ def main() -> None:
     for name, table in find_tables(suite.generate(given.scale)).items():
         files = [str(path) for path in table.files]
         session.read.parquet(*files).createOrReplaceTempView(name)
-    _run(session, texts, 1)
+    run_texts(session, texts, 1)
     for at_once in (1, 2, 2, 1):
-        wall, cpu = _run(session, texts, at_once)
+        wall, cpu = run_texts(session, texts, at_once)
         print(f"{len(texts)} queries, {at_once} at a time: {wall:.1f} s, {cpu:.1f} CPU s")
     session.stop()
 

@@ -169,15 +169,16 @@ def test_a_number_of_partitions_that_the_deployment_has_chosen_stays(spark: Clas
     assert spark.partitions_for(1 << 40) == 0
 
 
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(
     ("threshold", "room", "sent"),
     [("10MB", None, True), ("1", None, True), ("1", 1000, False), ("-1", None, False)],
 )
 def test_a_side_that_is_computed_first_is_joined_by_its_size(
-    spark: ClassicEngine, monkeypatch, threshold: str, room: int | None, sent: bool
+    spark: ClassicEngine, monkeypatch, threshold: str, room: int | None, sent: bool, known: bool
 ) -> None:
     """Of a filtered table Spark assumes the size of the table, and sorts both sides; of rows that
-    were counted it has to guess nothing. Whoever wants no broadcasts has none."""
+    were counted, or are known, it has to guess nothing. Who wants no broadcasts has none."""
     name = "spark.sql.autoBroadcastJoinThreshold"
     before = spark.session.conf.get(name)
     spark.configure(((name, threshold),))
@@ -188,7 +189,8 @@ def test_a_side_that_is_computed_first_is_joined_by_its_size(
     few = "SELECT id FROM many WHERE k = 7 AND id < 100000"
     joined = "SELECT count(*) FROM many JOIN {} AS few ON few.id = many.k"
     assert "SortMergeJoin" in _first_plan(spark, joined.format(f"({few})"))
-    with spark.computed_first("__side_1", spark.session.sql(few)):
+    rows = spark.session.sql(few).count() if known else 0
+    with spark.computed_first("__side_1", spark.session.sql(few), rows):
         assert ("BroadcastHashJoin" in _first_plan(spark, joined.format("__side_1"))) == sent
         there = spark.session.sql(joined.format("__side_1")).collect()
     assert there == spark.session.sql(joined.format(f"({few})")).collect()

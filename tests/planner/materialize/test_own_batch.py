@@ -10,12 +10,22 @@ import pytest
 
 from include.engines import ENGINES
 from planner import api
+from planner.algebra.types import DataType
 from planner.contract.codec import decode_plan, encode_plan
 from planner.contract.plan_v1 import Plan, SourceInput
 from planner.cost.constants import CLEAREST
 from planner.cost.prices import SPARK
 from planner.explain import methods, tree
-from planner.request import Committed, PlanRequest, Problem, Settings, TimePoint
+from planner.request import (
+    ColumnStats,
+    Committed,
+    PlanRequest,
+    Problem,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
 from tests.planner.sql.tpch import SOURCES
 
 ROWS = {"orders": 15e6, "lineitem": 60e6, "customer": 1.5e6, "part": 2e6, "partsupp": 8e6}
@@ -111,9 +121,13 @@ def test_nothing_is_kept_so_a_state_budget_of_nothing_does_not_matter() -> None:
 GROUPED = "(SELECT p_partkey, max(p_size) AS p_size FROM part GROUP BY p_partkey)"
 
 
-@pytest.mark.parametrize(("side", "first"), [("part", False), (GROUPED, True)])
+LARGE = "(SELECT ps_partkey AS p_partkey, ps_availqty AS p_size FROM partsupp)"
+
+
+@pytest.mark.parametrize(("side", "first"), [(LARGE, False), ("part", True), (GROUPED, True)])
 def test_only_a_side_that_is_computed_first_is_priced_as_broadcast(side: str, first: bool) -> None:
-    """Of a table as it lies Spark tells the size by itself, and this one is too large for it."""
+    """Of tables as they lie Spark tells the size by itself, and sends neither of these. A run sends
+    the one that fits in memory."""
     sql = f"SELECT l_orderkey, p_size FROM lineitem JOIN {side} p ON p_partkey = l_partkey"
 
     def planned(*, small_sides: bool) -> Plan:
@@ -126,6 +140,55 @@ def test_only_a_side_that_is_computed_first_is_priced_as_broadcast(side: str, fi
     assert bool(stage.small_sides) == first
     assert (with_them.estimated_cost < 0.9 * without.estimated_cost) == first
     assert with_them.estimated_cost <= without.estimated_cost
+
+
+RETURNED = """SELECT l_shipmode, count(*) AS sales, sum(r_cost) AS cost FROM lineitem
+LEFT JOIN returns ON l_orderkey = r_orderkey AND l_linenumber = r_linenumber GROUP BY l_shipmode"""
+
+
+def returned(orders: int) -> Plan:
+    """Lines LEFT JOIN a quarter as many returns, where orders have numbers up to this one."""
+
+    def source(name: str, rows: int, **columns: tuple[str, str]) -> Source:
+        return Source(
+            name=name,
+            columns=tuple(SourceColumn(name=n, type=DataType(t)) for n, (t, _) in columns.items()),
+            rows=rows,
+            bytes=20 * rows,
+            changing=True,
+            stats=tuple(
+                (n, ColumnStats(minimum="1", maximum=most)) for n, (_, most) in columns.items()
+            ),
+        )
+
+    key, line = ("BIGINT", str(orders)), ("INT", "7")
+    lines = source(
+        "lineitem", 6_000_000, l_orderkey=key, l_linenumber=line, l_shipmode=("STRING", "TRUCK")
+    )
+    returns = source(
+        "returns", 1_500_000, r_orderkey=key, r_linenumber=line, r_cost=("BIGINT", "100")
+    )
+    asked = PlanRequest(
+        report="r", sql=RETURNED, sources=(lines, returns), points=(TimePoint(weight=1.0),)
+    )
+    return api.plan(asked).plan
+
+
+def test_a_table_is_sent_as_it_lies_and_looked_up_by_a_key_in_one_long() -> None:
+    plan = returned(6_000_000)
+    assert plan.method == "own-batch"
+    (stage,) = plan.runs[-1].stages
+    (side,) = stage.small_sides
+    assert side.rows == 1_500_000
+    assert "CAST(`lineitem`.`l_orderkey` AS INT) = CAST(`__side_1`.`c0` AS INT)" in stage.sql
+    assert decode_plan(encode_plan(plan)) == plan
+
+
+def test_a_key_that_is_too_wide_for_a_long_is_not_cast() -> None:
+    """A line number takes one byte, and an order number all eight."""
+    (stage,) = returned(2**31).runs[-1].stages
+    assert stage.small_sides
+    assert "AS INT" not in stage.sql
 
 
 def test_early_work_has_to_be_clearly_cheaper_than_own_batch() -> None:

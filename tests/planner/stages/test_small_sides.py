@@ -10,7 +10,7 @@ from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.api import plan
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK
-from planner.cost.small_sides import small_side
+from planner.cost.small_sides import sent_table, small_side
 from planner.errors import RequestError
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.stages.small_sides import SmallSides, is_known
@@ -67,6 +67,37 @@ def test_not_what_the_engine_knows_the_size_of(known):
     assert not is_known(BOTH[1])
     joined = join(JoinKind.INNER, *BOTH)
     assert small_side(joined, (LARGE, SMALL), (False, True), SPARK) is None
+
+
+TABLE = Size(1.5e6, 20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "side"),
+    [
+        (JoinKind.LEFT, (LARGE, TABLE), 1),
+        (JoinKind.INNER, (TABLE, LARGE), 0),
+        (JoinKind.LEFT, (TABLE, LARGE), None),
+        (JoinKind.FULL, (LARGE, TABLE), None),
+        (JoinKind.INNER, (LARGE, SMALL), None),  # Spark sends it by itself
+        (JoinKind.INNER, (LARGE, Size(2e6, 20)), None),  # its hash table is too large
+        (JoinKind.INNER, (Size(1e5, 16), TABLE), None),  # there is little to move
+    ],
+)
+def test_a_table_that_spark_would_not_send_and_a_run_can(kind, sizes, side):
+    tables = Scan("a", (LEFT,)), Scan("b", (RIGHT,))
+    assert sent_table(join(kind, *tables), sizes, (True, True), SPARK) == side
+    assert sent_table(join(kind, *BOTH), sizes, (False, False), SPARK) is None
+
+
+def test_a_table_is_sent_by_an_equality_only():
+    below = Join(
+        JoinKind.INNER,
+        Scan("a", (LEFT,)),
+        Scan("b", (RIGHT,)),
+        Call("<", (Ref(LEFT), Ref(RIGHT)), BOOLEAN),
+    )
+    assert sent_table(below, (LARGE, TABLE), (True, True), SPARK) is None
 
 
 def test_rows_that_are_read_twice_are_computed_once():
