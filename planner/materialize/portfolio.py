@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from planner.algebra.describe import Words, words_of
 from planner.algebra.relational import Relation
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies, all_chains
 from planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
@@ -86,6 +87,18 @@ def retracting_sources(request: PlanRequest) -> frozenset[str]:
 def declared_keys(request: PlanRequest) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return the keys that authors declare, by source, for the sources that have any."""
     return {source.name: source.keys for source in request.sources if source.keys}
+
+
+def foreign_keys(request: PlanRequest) -> tuple[ReliedForeignKey, ...]:
+    """Return the declared foreign keys between sources that only grow. Where a source takes rows
+    back, a row may go whose key is named, and come again: nothing is known of what comes then."""
+    only_grow = growing_sources(request) - retracting_sources(request)
+    return tuple(
+        ReliedForeignKey(source=source.name, key=key)
+        for source in request.sources
+        for key in source.foreign_keys
+        if {source.name, key.parent} <= only_grow
+    )
 
 
 Relied = frozenset[tuple[str, str]]
@@ -197,6 +210,7 @@ class _MethodSearch:
             _last_two_runs(request),
             request.settings.explore,
             declared_keys(request),
+            foreign_keys(request),
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         words = words_of(relation)
