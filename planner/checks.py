@@ -113,7 +113,7 @@ def _check_sources(request: PlanRequest) -> None:
 def _check_foreign_keys(source: Source, sources: Mapping[str, Source]) -> None:
     """Refuse foreign keys of what is not there, or whose columns are not of one type: the data is
     asked by the same comparison that joins use."""
-    for key in source.foreign_keys:
+    for key in (one.key for one in source.foreign_keys):
         what = f"source {source.name}: the foreign key ({', '.join(key.columns)})"
         parent = sources.get(key.parent)
         if parent is None:

@@ -42,6 +42,16 @@ class SourceColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceForeignKey:
+    """A foreign key of a source, which a run verifies if it relies on it. ``overlap`` says what
+    that costs: the share of the source's rows that lie in files in which the keys of a file of the
+    parent may occur, by the bounds of both; where keys ascend as they arrive, it is small."""
+
+    key: ForeignKey
+    overlap: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A source of the query. ``rows`` and ``bytes`` are of the whole day (forecast or known).
 
@@ -62,7 +72,7 @@ class Source:
     rows: int = 1000
     bytes: int = 0
     keys: tuple[tuple[str, ...], ...] = ()
-    foreign_keys: tuple[ForeignKey, ...] = ()
+    foreign_keys: tuple[SourceForeignKey, ...] = ()
     stats: tuple[tuple[str, ColumnStats], ...] = ()
     sample: tuple[tuple[str, tuple[SampleValue, ...]], ...] = ()
 

@@ -94,10 +94,10 @@ def foreign_keys(request: PlanRequest) -> tuple[ReliedForeignKey, ...]:
     back, a row may go whose key is named, and come again: nothing is known of what comes then."""
     only_grow = growing_sources(request) - retracting_sources(request)
     return tuple(
-        ReliedForeignKey(source=source.name, key=key)
+        ReliedForeignKey(source=source.name, key=one.key)
         for source in request.sources
-        for key in source.foreign_keys
-        if {source.name, key.parent} <= only_grow
+        for one in source.foreign_keys
+        if {source.name, one.key.parent} <= only_grow
     )
 
 

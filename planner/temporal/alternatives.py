@@ -271,10 +271,13 @@ class AlternativeEnumerator:
     def _lookup(self, one: ReliedForeignKey, span: Span) -> float:
         """Return what it costs to verify a foreign key: the keys of the parents that come are
         looked up among the children that were there."""
+        if not span.base:
+            return 0.0  # no children were there
         sizes, key = self._group_sizes, one.key
         there = sizes.of_source(one.source, key.columns, 0, span.base)
+        read = Size(there.rows * sizes.overlap(one), there.width)
         came = sizes.of_source(key.parent, key.parent_columns, span.base, span.run)
-        return operators.lookup(came, there, self.prices) if span.base else 0.0
+        return operators.lookup(came, read, self.prices)
 
     def _in_common(self, expression: Expression, before: bool, span: Span) -> Plain:
         requirements = self._required.get((expression.id, before))

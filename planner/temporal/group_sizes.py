@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.cost.operators import Size
 from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
 from planner.memo.reference import Reference, Stamped, StepLeaf
@@ -96,6 +97,11 @@ class GroupSizes:
             if c.name in columns
         )
         return Size(source.rows * (after - before), width)
+
+    def overlap(self, one: ReliedForeignKey) -> float:
+        """Return the share of the children among which the keys of parents have to be looked up."""
+        known = {given.key: given.overlap for given in self._sources[one.source].foreign_keys}
+        return known[one.key]
 
     def taken_back(self, tvr: Tvr, base: int, run: int) -> float:
         """Estimate how many rows that a TVR had as of ``base`` are retracted by its delta to
