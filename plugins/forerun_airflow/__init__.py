@@ -39,7 +39,7 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from planner.contract.plan_v1 import ColumnSpec
+from planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 __all__ = [
     "AfterRows",
@@ -52,6 +52,7 @@ __all__ = [
     "Every",
     "Expectation",
     "ExpectedCount",
+    "ForeignKey",
     "HourlyMarkers",
     "Hours",
     "MarkerFile",
