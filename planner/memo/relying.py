@@ -14,7 +14,6 @@ from planner.props import repeatable
 from planner.props.keys import keys_of_node
 from planner.props.nullability import not_null_of
 from planner.props.source_rows import SourceRows, source_rows_of
-from planner.stats.estimate import estimate_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,5 +45,4 @@ def _source_rows(node: Relying, inputs: tuple[SourceRows, ...]) -> SourceRows:
 keys_of_node.register(Relying)(lambda _, inputs, *__: inputs[0])
 not_null_of.register(Relying)(lambda _, inputs, __: inputs[0])
 repeatable.of_node.register(Relying)(lambda _, below, __: below[0])
-estimate_of.register(Relying)(lambda _, below, __: below[0])
 operators.plain.register(Relying)(lambda *_: 0.0)
