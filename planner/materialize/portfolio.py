@@ -24,6 +24,7 @@ from planner.materialize.opening import RunOpening, Seed
 from planner.request import PlanRequest
 from planner.rules.exploration import Explored, Scope, explore
 from planner.rules.explore.catalog import EXPLORE, LastTwoRuns
+from planner.rules.incremental import foreign_key
 from planner.rules.methods.catalog import AUTO, SINGLE
 from planner.rules.methods.method import Method
 from planner.temporal.group_sizes import GroupSizes, estimator
@@ -198,7 +199,8 @@ class _MethodSearch:
         ids: ColumnIds,
         relied: Relied,
     ) -> None:
-        off = frozenset(request.settings.rules_off)
+        off, named = frozenset(request.settings.rules_off), foreign_keys(request)
+        off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
         self._method = method
         self._ids = ids.fork()
         batch = request.method == "batch" and request.settings.own_batch != "always"
@@ -210,7 +212,7 @@ class _MethodSearch:
             _last_two_runs(request),
             request.settings.explore,
             declared_keys(request),
-            foreign_keys(request),
+            named,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         words = words_of(relation)

@@ -391,10 +391,7 @@ METHOD = Method(
     "OJV: outer joins by what each relation's update changes directly and indirectly",
     (
         *without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"),
-        *LOCAL,
-        *OJV,
-        *DOMAIN,
-        foreign_key.RULE,
+        *(*LOCAL, *OJV, *DOMAIN, foreign_key.RULE),
     ),
     _why_not,
     _SOURCE,
