@@ -22,6 +22,7 @@ from forerun.planning import (
     ProblemName,
     Report,
     build_request,
+    parse_foreign_key,
     parse_points,
     parse_problem,
     parse_rules,
@@ -35,6 +36,7 @@ from include.reports.clock import parse_day
 from include.reports.parameters import Parameter, day_parameters, parse_parameters
 from include.reports.sizes import parse_bytes
 from include.reports.spec import MOST_SAMPLED
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.errors import RequestError
 from planner.request import Method, PlanRequest, Problem, Settings, TimePoint
 from planner.sql.table_names import tables_read
@@ -70,6 +72,7 @@ class Day:
     sample: int | None
     report_date: date | None
     own_parameters: tuple[Parameter, ...]
+    foreign_keys: tuple[ReliedForeignKey, ...] = ()
     choose: int | None = None
 
     @property
@@ -105,6 +108,7 @@ class Day:
                 settings=self.settings,
                 sample=self.sample,
                 parameters=self.parameters,
+                foreign_keys=self.foreign_keys,
             )
             found.append(request)
         return tuple(found)
@@ -205,6 +209,16 @@ class DayOptions:
         ),
     ] = None
 
+    foreign_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--foreign-key",
+            metavar="CHILD.COLUMN=PARENT.COLUMN",
+            help="Rows of CHILD name rows of PARENT, which come with them or before. Runs that "
+            "rely on it verify it. Of several columns: CHILD.A,B=PARENT.C,D. May be given several "
+            "times.",
+        ),
+    ] = None
     choose: Annotated[
         int | None,
         typer.Option(
@@ -235,6 +249,7 @@ class DayOptions:
             report_date=parse_day(self.date) if self.date else None,
             own_parameters=parse_parameters(self.param or ()),
             choose=self.choose,
+            foreign_keys=tuple(map(parse_foreign_key, self.foreign_key or ())),
         )
 
 

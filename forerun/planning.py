@@ -12,9 +12,9 @@ from typing import NamedTuple
 from forerun.tables import CHANGING_ROWS, Table, list_tables
 from include.machine.settings import allowed_functions
 from include.sources.samples import Drawable, with_samples
-from include.sources.statistics import column_stats
+from include.sources.statistics import column_stats, with_overlaps
 from planner.algebra.types import parse_type
-from planner.contract.plan_v1 import Parameter
+from planner.contract.plan_v1 import ForeignKey, Parameter, ReliedForeignKey
 from planner.errors import ForerunError, RequestError
 from planner.request import (
     PDW,
@@ -24,6 +24,7 @@ from planner.request import (
     Settings,
     Source,
     SourceColumn,
+    SourceForeignKey,
     TimePoint,
     ivm,
 )
@@ -136,6 +137,42 @@ def parse_problem(name: ProblemName, results_at: str | None, runs: int) -> Probl
     return Problem(results_at=tuple(sorted({int(run) for run in wanted})))
 
 
+def parse_foreign_key(text: str) -> ReliedForeignKey:
+    """A foreign key from ``child.a,b=parent.c,d``."""
+    child, _, parent = text.partition("=")
+    one, _, columns = child.strip().partition(".")
+    other, _, parent_columns = parent.strip().partition(".")
+    mine, theirs = (
+        tuple(part.strip() for part in names.split(",")) for names in (columns, parent_columns)
+    )
+    if not (one and other and all(mine) and len(mine) == len(theirs)):
+        raise RequestError(
+            f"--foreign-key {text!r} is not of the form child.column=parent.column",
+            hint="For example --foreign-key lineitem.l_orderkey=orders.o_orderkey; of several "
+            "columns child.a,b=parent.c,d.",
+        )
+    key = ForeignKey(columns=mine, parent=other, parent_columns=theirs)
+    return ReliedForeignKey(source=one, key=key)
+
+
+def with_foreign_keys(
+    found: tuple[Source, ...], keys: Iterable[ReliedForeignKey]
+) -> tuple[Source, ...]:
+    """The sources with those foreign keys that are between two of them, as for every query of a
+    group the same are named."""
+    names = {source.name for source in found}
+    declared = [one for one in keys if {one.source, one.key.parent} <= names]
+    return tuple(
+        replace(
+            source,
+            foreign_keys=tuple(
+                SourceForeignKey(key=one.key) for one in declared if one.source == source.name
+            ),
+        )
+        for source in found
+    )
+
+
 def parse_rules(text: str | None) -> tuple[str, ...]:
     """Names of rules to switch off, each once. Raises :class:`RequestError` for one that there is
     not, with all that there are."""
@@ -227,15 +264,18 @@ def build_request(  # noqa: PLR0913 - the options of a command
     settings: Settings | None = None,
     sample: int | None = None,
     parameters: tuple[Parameter, ...] = (),
+    foreign_keys: tuple[ReliedForeignKey, ...] = (),
 ) -> PlanRequest:
     """The planning request of a whole day, before its first run. ``sample``: so many rows of each
     table are drawn at random, 0 for none, None where a filter is guessed."""
+    found = with_overlaps(
+        with_foreign_keys(with_statistics(tables, changing), foreign_keys),
+        {name: table.footers for name, table in tables.items()},
+    )
     return PlanRequest(
         report=report.name,
         sql=report.sql,
-        sources=_with_samples(
-            with_statistics(tables, changing), tables, report.sql, sample, parameters
-        ),
+        sources=_with_samples(found, tables, report.sql, sample, parameters),
         parameters=parameters,
         points=points,
         method=method,

@@ -21,6 +21,7 @@ from include.machine.jvm import is_local, is_s3
 from include.reports.parameters import Parameter
 from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
 from include.state.opening import open_store
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
 
 DEFAULT_DAY = date(2026, 1, 1)
@@ -53,6 +54,8 @@ class Simulation:
     settings: Settings = field(default_factory=Settings)
     sample: int | None = None
     """Rows that are drawn of each source, as :attr:`SourceSpec.sample`."""
+    foreign_keys: tuple[ReliedForeignKey, ...] = ()
+    """What is declared of the tables; a report has those between two that it reads."""
     changelogs: frozenset[str] = frozenset()
     """Tables whose deliveries also take rows back, see :mod:`forerun.updates`."""
     day: date | None = None
@@ -155,6 +158,11 @@ def spec_of(what: Simulation, used: Sequence[str]) -> ReportSpec:
                 complete_when=ClockTime() if name in what.changing else None,
                 allow_empty=True,
                 sample=what.sample,
+                foreign_keys=tuple(
+                    one.key
+                    for one in what.foreign_keys
+                    if one.source == name and one.key.parent in used
+                ),
             )
             for name in used
         ),

@@ -73,6 +73,7 @@ def run(
         settings=day.settings,
         problem=day.problem,
         sample=day.sample,
+        foreign_keys=day.foreign_keys,
         day=day.report_date,
         parameters=day.own_parameters,
         changelogs=_changelogs(changelog, changing),

@@ -18,6 +18,7 @@ from planner.contract.plan_v1 import (
     Family,
     NotIncremental,
     Plan,
+    ReliedForeignKey,
     ResultOutput,
     Run,
     SourceInput,
@@ -52,6 +53,7 @@ from planner.rules.normalize.driver import AppliedRewrite, normalize
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import StageBuilder, StageContext, stated_work
 from planner.stats.containment import with_contained_keys
+from planner.temporal.extraction import ExtractedPlan
 from planner.tvr.signed import ColumnIds
 
 
@@ -216,11 +218,17 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
             estimated_cost=stated(cost),
             arrived=point.arrived,
             early_result=run != last and index in candidate.extracted.results,
+            relies_on=_relied_on(candidate.extracted, index),
         )
         base = run
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1)), tuple(
         used[name] for name in sorted(used)
     )
+
+
+def _relied_on(chosen: ExtractedPlan, index: int) -> tuple[ReliedForeignKey, ...]:
+    """The foreign keys that the ``index``-th opened run depends on, in a fixed order."""
+    return tuple(sorted((one for at, one in chosen.relied if at == index), key=repr))
 
 
 def _itemized(read: Reading, best: Planned) -> Candidate:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from planner.contract.plan_v1 import SIDE
 from planner.errors import RequestError
 from planner.materialize.objective import OBJECTIVES
-from planner.request import PlanRequest
+from planner.request import PlanRequest, Source
 from planner.rules.methods.catalog import check_rules
 
 
@@ -101,8 +102,41 @@ def _check_sources(request: PlanRequest) -> None:
                 f"{source.retracted:g} of the rows of source {source.name} are taken back",
                 hint="Give the rows that a day takes back as a share of its rows: 0 or more.",
             )
+        _check_foreign_keys(source, {one.name: one for one in request.sources})
         if len({len(values) for _, values in source.sample}) > 1:
             raise RequestError(
                 f"the columns of the sample of source {source.name} differ in length",
                 hint="A sample is a table: give each column a value for every row, None for NULL.",
             )
+
+
+def _check_foreign_keys(source: Source, sources: Mapping[str, Source]) -> None:
+    """Refuse foreign keys of what is not there, or whose columns are not of one type: the data is
+    asked by the same comparison that joins use."""
+    for key in (one.key for one in source.foreign_keys):
+        what = f"source {source.name}: the foreign key ({', '.join(key.columns)})"
+        parent = sources.get(key.parent)
+        if parent is None:
+            raise RequestError(
+                f"{what} names the source {key.parent}, which is not there",
+                hint=f"The sources are {', '.join(sorted(sources))}.",
+            )
+        if len(key.columns) != len(key.parent_columns) or not key.columns:
+            raise RequestError(
+                f"{what} names {len(key.parent_columns)} columns of {key.parent}",
+                hint="Give each column the one that it names, at least one.",
+            )
+        mine = {column.name: column.type for column in source.columns}
+        theirs = {column.name: column.type for column in parent.columns}
+        for one, other in zip(key.columns, key.parent_columns, strict=True):
+            kinds = mine.get(one), theirs.get(other)
+            if None in kinds:
+                raise RequestError(
+                    f"{what}: there is no column {source.name}.{one} or {key.parent}.{other}",
+                    hint="Spell the columns as the sources declare them.",
+                )
+            if kinds[0] != kinds[1]:
+                raise RequestError(
+                    f"{what}: {source.name}.{one} is not of the type of {key.parent}.{other}",
+                    hint="Declare both with the same type, or leave the foreign key out.",
+                )

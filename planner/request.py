@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Literal
 
 from planner.algebra.types import DataType
-from planner.contract.plan_v1 import BorrowedFrom, Family, Parameter
+from planner.contract.plan_v1 import BorrowedFrom, Family, ForeignKey, Parameter
 from planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
@@ -42,6 +42,16 @@ class SourceColumn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceForeignKey:
+    """A foreign key of a source, which a run verifies if it relies on it. ``overlap`` says what
+    that costs: the share of the source's rows that lie in files in which the keys of a file of the
+    parent may occur, by the bounds of both; where keys ascend as they arrive, it is small."""
+
+    key: ForeignKey
+    overlap: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A source of the query. ``rows`` and ``bytes`` are of the whole day (forecast or known).
 
@@ -50,6 +60,7 @@ class Source:
     delivery has a column ``__w``, and a row that is updated is taken back and comes anew.
     ``retracted``: how many rows are taken back during the day, as a share of ``rows``.
     ``keys``: sets of columns of which the author or the catalog says that they are unique.
+    ``foreign_keys``: of which the author says that a row's parent comes with it or before it.
     ``sample``: rows drawn at random, column by column; of no column or of some, all of one length.
     """
 
@@ -61,6 +72,7 @@ class Source:
     rows: int = 1000
     bytes: int = 0
     keys: tuple[tuple[str, ...], ...] = ()
+    foreign_keys: tuple[SourceForeignKey, ...] = ()
     stats: tuple[tuple[str, ColumnStats], ...] = ()
     sample: tuple[tuple[str, tuple[SampleValue, ...]], ...] = ()
 

@@ -3,16 +3,19 @@
 Footers are not enough: a writer may leave counts of NULLs out (for nested columns all do), and what
 it counts may be wrong. So where an answer depends on a declaration, the run reads the columns
 concerned. A check reads what came since the base run, if the base run has checked the rest.
+
+Of a foreign key it is verified what a run rests on: no row that the base run has read names a row
+that has come since. Bounds in footers are believed there, as an engine does in every filter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from include.state.records import ManifestSource, PinnedFile
 from planner.contract import SourceInput, decode_plan
-from planner.contract.plan_v1 import WEIGHT_COLUMN
-from planner.errors import ForerunError
+from planner.contract.plan_v1 import WEIGHT_COLUMN, ForeignKey, ReliedForeignKey
+from planner.errors import ContractError, ForerunError
 from spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN
 from spark_jobs.engine import Frame, quoted
 from spark_jobs.failures import explained
@@ -32,8 +35,9 @@ class DeclarationError(ForerunError):
 def check_declarations(work: Work) -> None:
     """Raise :class:`DeclarationError` if the data breaks a declaration that this run relies on.
 
-    These are NOT NULL, where the planner has used it to rewrite the query, and of a changelog that
-    no row is taken back more often than it came and that each says how often it comes.
+    These are NOT NULL, where the planner has used it to rewrite the query; foreign keys that a
+    stage relies on; and of a changelog that no row is taken back more often than it came and that
+    each says how often it comes.
     """
     with work.engine.working_on(work.label(_STAGE)), explained("checking the declarations"):
         for name in sorted({view.source for view in work.inputs.sources()} | set(_relied(work))):
@@ -41,6 +45,8 @@ def check_declarations(work: Work) -> None:
             _check_nulls(work, source)
             if source.change == "changelog":
                 _check_weights(work, source)
+        for one in work.inputs.plan.run.relies_on:
+            _check_foreign_key(work, one)
 
 
 def _relied(work: Work) -> dict[str, tuple[str, ...]]:
@@ -90,6 +96,66 @@ def _nulls(
         for c in columns
     ]
     return [int(value) for value in rows.selectExpr(*counts).collect()[0]]
+
+
+def _check_foreign_key(work: Work, relied: ReliedForeignKey) -> None:
+    """Look up the keys of the parents that have come since the base run among the children that it
+    has read. Only children are read whose key is within the bounds of those that have come, so
+    where keys ascend the engine reads of most files no more than what their footers say."""
+    key, inputs, engine = relied.key, work.inputs, work.engine
+    child, parent = inputs.manifest.source(relied.source), inputs.manifest.source(key.parent)
+    for source in (child, parent):
+        if source.change == "changelog" or source.withdrawn:
+            raise ContractError(
+                f"the plan relies on a foreign key of {relied.source}, but {source.name} takes "
+                "rows back",
+                hint="Plan the run again.",
+            )
+    if relied.source not in inputs.base_pins:
+        return
+    came = inputs.files(SourceInput(view=parent.name, source=parent.name, version="delta"))
+    keys = read_files(engine, parent, came).selectExpr(*map(quoted, key.parent_columns))
+    within = _within_bounds(keys, key, {c.name: c.type for c in child.columns})
+    if within is None:
+        return
+    there = read_files(engine, child, inputs.base_pins[child.name].files).where(within)
+    pairs = zip(key.columns, key.parent_columns, strict=True)
+    same = " AND ".join(f"a.{quoted(mine)} = g.{quoted(theirs)}" for mine, theirs in pairs)
+    texts = ", ".join(f"CAST(a.{quoted(name)} AS STRING)" for name in key.columns)
+    engine.bind_view(_ALL, there)
+    with engine.computed_first(_DELTA, keys):
+        found = engine.session.sql(
+            f"SELECT count(*) AS early, min(concat_ws(', ', {texts})) AS example "
+            f"FROM {quoted(_ALL)} a LEFT SEMI JOIN {quoted(_DELTA)} g ON {same}"
+        ).collect()[0]
+    if found["early"]:
+        raise DeclarationError(
+            f"source {child.name}: {found['early']} rows name by ({', '.join(key.columns)}) rows "
+            f"of {parent.name} ({', '.join(key.parent_columns)}) that have come after them, such "
+            f"as {found['example']}, but the report declares that these come with them or before",
+            hint=f"Deliver rows of {parent.name} no later than what names them, or take the "
+            "foreign key out of the report; then clear the day.",
+        )
+
+
+_PLAIN = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "DATE")
+"""Types whose values can be written into a text as they are printed."""
+
+
+def _within_bounds(keys: Frame, key: ForeignKey, types: Mapping[str, str]) -> str | None:
+    """Return a condition that holds for all children that one of the keys may be meant by, and lets
+    the engine skip others; None if there is no key."""
+    first = quoted(key.parent_columns[0])
+    least, most = keys.selectExpr(
+        f"CAST(min({first}) AS STRING) AS least", f"CAST(max({first}) AS STRING) AS most"
+    ).collect()[0]
+    if least is None:
+        return None
+    kind = types[key.columns[0]]
+    if not kind.upper().startswith(_PLAIN):
+        return "true"
+    mine = quoted(key.columns[0])
+    return f"{mine} BETWEEN CAST('{least}' AS {kind}) AND CAST('{most}' AS {kind})"
 
 
 def _check_weights(work: Work, source: ManifestSource) -> None:

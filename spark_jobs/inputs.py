@@ -194,7 +194,11 @@ def _verify_kept(store: StoreReader, inputs: Inputs, family: str) -> None:
 def verify_sources(inputs: Inputs, *stages: Stage) -> None:
     """Prove that the pinned files of every source that these stages read, by default all stages of
     the run, are unchanged."""
-    for name in sorted({view.source for view in inputs.sources(*stages)}):
+    names = {view.source for view in inputs.sources(*stages)}
+    if not stages:  # what a run has looked up before them counts as read
+        relied = inputs.plan.run.relies_on
+        names |= {name for one in relied for name in (one.source, one.key.parent)}
+    for name in sorted(names):
         verify_pin(inputs.pins[name])
         if withdrawn := inputs.manifest.source(name).withdrawn:
             verify_pin(replace(inputs.pins[name], files=withdrawn))

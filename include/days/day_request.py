@@ -17,7 +17,7 @@ from include.reports.run_policy import RunPolicy
 from include.reports.spec import ReportSpec
 from include.sources.delivery import read_pin
 from include.sources.samples import Drawable, with_samples
-from include.sources.statistics import forecast, time_points, to_source
+from include.sources.statistics import forecast, time_points, to_source, with_overlaps
 from include.state.ledger_entry import LedgerEntry
 from include.state.records import Pin, RunCommit
 from include.state.store import StoreReader
@@ -30,7 +30,10 @@ from planner.sampling import filtered_sources
 def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
     """The sources as they are pinned at a time point, with samples."""
     spec = day.spec
-    found = tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources)
+    found = with_overlaps(
+        tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources),
+        {s.name: pins[s.name].files for s in spec.sources},
+    )
     if all(source.sample == 0 for source in spec.sources):
         return found
     filtered = filtered_sources(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -13,8 +14,8 @@ from include.reports.expectations import Expectation
 from include.reports.fields import SpecError, label, take_fields
 from include.reports.names import check_name, check_unique
 from include.reports.places import check_place
-from planner.algebra.types import parse_type
-from planner.contract.plan_v1 import ColumnSpec
+from planner.algebra.types import DataType, parse_type
+from planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 MOST_SAMPLED = 100_000
 """Rows of a sample: they are held in memory, and predicates are evaluated over them in Python."""
@@ -31,7 +32,9 @@ class SourceSpec:
     is the report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files
     below it that have the format's suffix, and whose name does not start with ``_`` or ``.``, are
     data. ``columns`` is the declared schema in Spark's types; ``key`` columns that are together
-    unique, if any. ``change``: a ``changelog``'s files have one column more, ``__w BIGINT``: how
+    unique, if any. ``foreign_keys``: columns that name a row of another source of the report,
+    which arrives with the row or before it; a run verifies those that its plan relies on.
+    ``change``: a ``changelog``'s files have one column more, ``__w BIGINT``: how
     often the row comes (positive) or is taken back (negative). A ``growing`` source must say when
     its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
     all is a day without rows. ``sample``: so many rows are read at random before a run is planned,
@@ -44,6 +47,7 @@ class SourceSpec:
     columns: tuple[ColumnSpec, ...]
     format: str = "parquet"
     key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
     change: Change = "append_only"
     arrival: Literal["growing", "static"] = "growing"
     complete_when: CompleteWhen | None = None
@@ -149,3 +153,43 @@ def _check_arrival(source: SourceSpec, what: str) -> None:
             hint="Give complete_when: MarkerFile, HourlyMarkers, AssetEvent, ExpectedCount or "
             "ClockTime.",
         )
+
+
+def check_foreign_keys(sources: Sequence[SourceSpec]) -> None:
+    """Refuse foreign keys that no data could have, or that nothing can be concluded from."""
+    by_name = {source.name: source for source in sources}
+    for source in sources:
+        for key in source.foreign_keys:
+            what = f"source {source.name}: the foreign key ({', '.join(key.columns)})"
+            parent = by_name.get(key.parent)
+            if parent is None:
+                raise SpecError(
+                    f"{what} names the source {key.parent}, which the report does not have",
+                    hint=f"Its sources are {', '.join(by_name)}.",
+                )
+            if not key.columns or len(key.columns) != len(key.parent_columns):
+                raise SpecError(
+                    f"{what} has {len(key.columns)} columns and names {len(key.parent_columns)}",
+                    hint="Give each column the one of the parent that it names, at least one.",
+                )
+            for one, other in zip(key.columns, key.parent_columns, strict=True):
+                if _type(source, one, what) != _type(parent, other, what):
+                    raise SpecError(
+                        f"{what}: {one} is not of the type of {key.parent}.{other}",
+                        hint="Declare both with the same type, or leave the foreign key out.",
+                    )
+            if taking_back := [s.name for s in (source, parent) if s.change == "changelog"]:
+                raise SpecError(
+                    f"{what}: {taking_back[0]} is a changelog, whose rows may go and come again",
+                    hint="Leave the foreign key out: it is of no use where rows are taken back.",
+                )
+
+
+def _type(source: SourceSpec, name: str, what: str) -> DataType:
+    for column in source.columns:
+        if column.name == name:
+            return parse_type(column.type)
+    raise SpecError(
+        f"{what}: source {source.name} has no column {name}",
+        hint=f"Its columns are {', '.join(column.name for column in source.columns)}.",
+    )

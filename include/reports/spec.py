@@ -33,7 +33,7 @@ from include.reports.places import check_place
 from include.reports.run_policy import RunPolicy, RunTime
 from include.reports.shadow import Shadow
 from include.reports.sizes import parse_bytes
-from include.reports.source import MOST_SAMPLED, SourceSpec
+from include.reports.source import MOST_SAMPLED, SourceSpec, check_foreign_keys
 from include.reports.start_when import (
     AfterRows,
     Every,
@@ -265,6 +265,7 @@ def _check_report(spec: ReportSpec) -> None:
     if not spec.sources:
         raise SpecError(f"report {spec.name} has no source", hint="List the tables it reads.")
     check_unique([source.name.lower() for source in spec.sources], f"report {spec.name}: source")
+    check_foreign_keys(spec.sources)
     parse_zone(spec.timezone)
     last = spec.policy.runs[-1]
     start = parse_time(last.at, "the final run")

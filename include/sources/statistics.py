@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from include.reports.spec import SourceSpec
 from include.sources.changelog import taken_back
 from include.state.ledger_entry import LedgerEntry
 from include.state.records import Pin, PinnedFile
 from planner.algebra.types import DataType, parse_type
-from planner.request import ColumnStats, Source, SourceColumn, TimePoint
+from planner.contract.plan_v1 import ForeignKey
+from planner.request import ColumnStats, Source, SourceColumn, SourceForeignKey, TimePoint
 
 _HISTORY_DAYS = 14
 """Days of history that a forecast looks back: two weeks, so that each weekday is in twice."""
 LEAST_SHARE = 0.02
 """Smallest fraction of a day that a forecast believes in: it divides what has arrived."""
+
+
+_FILES_ASKED = 50
+"""Files of a parent that are compared with all files of a child: more would say the same."""
 
 
 def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
@@ -38,6 +45,7 @@ def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
         rows=round(rows / share),
         bytes=round(pin.bytes / share),
         keys=(source.key,) if source.key else (),
+        foreign_keys=tuple(SourceForeignKey(key=key) for key in source.foreign_keys),
         stats=tuple((c.name, column_stats(pin.files, c.name, c.type)) for c in columns)
         if pin.rows
         else (),
@@ -74,6 +82,70 @@ def column_stats(files: Sequence[PinnedFile], name: str, kind: DataType) -> Colu
         distinct=float(distinct),
         # A dictionary makes a text look small in the file; in memory it is whole.
         width=max(raw, float(kind.width)) if varies and distinct else raw if varies else 0.0,
+    )
+
+
+def with_overlaps(
+    sources: Sequence[Source], files: Mapping[str, Sequence[PinnedFile]]
+) -> tuple[Source, ...]:
+    """The sources with the overlaps of their foreign keys, by the bounds in the footers."""
+    by_name = {source.name: source for source in sources}
+    return tuple(
+        replace(
+            source,
+            foreign_keys=tuple(
+                replace(one, overlap=_overlap(source, by_name[one.key.parent], one.key, files))
+                for one in source.foreign_keys
+            ),
+        )
+        for source in sources
+    )
+
+
+def _overlap(
+    child: Source, parent: Source, key: ForeignKey, files: Mapping[str, Sequence[PinnedFile]]
+) -> float:
+    """The share of the child's rows that lie in files whose bounds meet those of a file of the
+    parent, in the mean over some of the parent's files, by their rows."""
+    mine = _rows_with_bounds(files[child.name], child, key.columns)
+    theirs = _rows_with_bounds(files[parent.name], parent, key.parent_columns)
+    asked = theirs[:: max(1, len(theirs) // _FILES_ASKED)]
+    pairs = sum(n for n, _ in mine) * sum(n for n, _ in asked)
+    met = sum(n * m for n, one in mine for m, other in asked if _meet(one, other))
+    return met / pairs if pairs else 1.0
+
+
+_Bounds = list[tuple[Any, Any] | None]
+
+
+def _rows_with_bounds(
+    files: Sequence[PinnedFile], source: Source, names: Sequence[str]
+) -> list[tuple[int, _Bounds]]:
+    return [(file.rows, _bounds(file, source, names)) for file in files if file.rows]
+
+
+def _bounds(file: PinnedFile, source: Source, names: Sequence[str]) -> _Bounds:
+    """The least and the greatest value of columns in a file, each in the order of its type; None
+    where the footer has none."""
+    kinds = {column.name: column.type for column in source.columns}
+    known = {column.name.lower(): column for column in file.columns}
+    found: _Bounds = []
+    for name in names:
+        footer = known.get(name.lower())
+        if footer is None or footer.minimum is None or footer.maximum is None:
+            found.append(None)
+        elif kinds[name].is_numeric:
+            found.append((float(footer.minimum), float(footer.maximum)))
+        else:
+            found.append((footer.minimum, footer.maximum))
+    return found
+
+
+def _meet(one: _Bounds, other: _Bounds) -> bool:
+    """Whether rows with these bounds may have equal values in all columns."""
+    return all(
+        a is None or b is None or (a[0] <= b[1] and b[0] <= a[1])
+        for a, b in zip(one, other, strict=True)
     )
 
 

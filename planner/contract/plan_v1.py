@@ -57,6 +57,27 @@ class ColumnSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKey:
+    """What a source declares of its ``columns``: a row names a row of ``parent`` by them, which has
+    the same values in ``parent_columns``, in order, and arrives with it or before it. A row with
+    NULL in one of them names none."""
+
+    columns: tuple[str, ...]
+    parent: str
+    parent_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliedForeignKey:
+    """A foreign key of ``source`` that a run depends on: before it computes anything, it looks up
+    the keys of the parents that have come since its base run, and fails if a row of ``source`` that
+    was there before names one of them."""
+
+    source: str
+    key: ForeignKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable:
     """A source as the query sees it. ``changing`` is false for a source that is whole at run 1.
 
@@ -191,6 +212,7 @@ class Run:
     A run that is not ``opened`` has no stages and is skipped; what it would have read is in the
     delivery of the next one. Costs are integers, in millionths of a CPU second.
     ``early_result``: this run is not the final one, but gives the result over what has arrived.
+    ``relies_on``: the foreign keys without which its stages might be wrong.
     """
 
     index: int
@@ -202,6 +224,7 @@ class Run:
     arrived: float = 1.0
     committed: bool = False
     early_result: bool = False
+    relies_on: tuple[ReliedForeignKey, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

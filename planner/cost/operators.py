@@ -130,6 +130,16 @@ def joined(left: Size, right: Size, output: float, *, broadcast: bool, prices: P
     return prices.join_start + matched
 
 
+def lookup(keys: Size, among: Size, prices: Prices) -> float:
+    """Read keys and look them up in the rows that they may occur in, which are read, too. Keys that
+    are too many to be sent to every task are shuffled, and so are the rows."""
+    cost = read(keys, prices) + read(among, prices)
+    broadcast = keys.bytes < prices.counted_bytes
+    if not broadcast:
+        cost += exchange(keys, prices) + exchange(among, prices)
+    return cost + joined(among, keys, 0.0, broadcast=broadcast, prices=prices)
+
+
 def hash_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:
     """Which input of a partitioned join is better hashed than sorted: the smaller one, if it is
     small for sure and the kind of join lets Spark build from it."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from planner.algebra.describe import Words, words_of
 from planner.algebra.relational import Relation
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies, all_chains
 from planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
@@ -23,6 +24,7 @@ from planner.materialize.opening import RunOpening, Seed
 from planner.request import PlanRequest
 from planner.rules.exploration import Explored, Scope, explore
 from planner.rules.explore.catalog import EXPLORE, LastTwoRuns
+from planner.rules.incremental import foreign_key
 from planner.rules.methods.catalog import AUTO, SINGLE
 from planner.rules.methods.method import Method
 from planner.temporal.group_sizes import GroupSizes, estimator
@@ -86,6 +88,18 @@ def retracting_sources(request: PlanRequest) -> frozenset[str]:
 def declared_keys(request: PlanRequest) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return the keys that authors declare, by source, for the sources that have any."""
     return {source.name: source.keys for source in request.sources if source.keys}
+
+
+def foreign_keys(request: PlanRequest) -> tuple[ReliedForeignKey, ...]:
+    """Return the declared foreign keys between sources that only grow. Where a source takes rows
+    back, a row may go whose key is named, and come again: nothing is known of what comes then."""
+    only_grow = growing_sources(request) - retracting_sources(request)
+    return tuple(
+        ReliedForeignKey(source=source.name, key=one.key)
+        for source in request.sources
+        for one in source.foreign_keys
+        if {source.name, one.key.parent} <= only_grow
+    )
 
 
 Relied = frozenset[tuple[str, str]]
@@ -185,7 +199,8 @@ class _MethodSearch:
         ids: ColumnIds,
         relied: Relied,
     ) -> None:
-        off = frozenset(request.settings.rules_off)
+        off, named = frozenset(request.settings.rules_off), foreign_keys(request)
+        off |= frozenset() if named else {foreign_key.RULE.name}  # it would be tried for nothing
         self._method = method
         self._ids = ids.fork()
         batch = request.method == "batch" and request.settings.own_batch != "always"
@@ -197,6 +212,7 @@ class _MethodSearch:
             _last_two_runs(request),
             request.settings.explore,
             declared_keys(request),
+            named,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         words = words_of(relation)

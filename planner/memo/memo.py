@@ -31,6 +31,7 @@ from enum import StrEnum
 from planner.algebra.relational import Project, Relation, Version
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.memo.reference import Reference, StepLeaf
 from planner.props import repeatable
 from planner.props.repeatable import Repeats
@@ -132,7 +133,8 @@ class Memo:
     """Groups, expressions and TVRs of one query, deduplicated.
 
     ``changing`` names the sources that grow, ``retracting`` those of them whose deliveries take
-    rows back. ``keys`` has the keys that authors declare, by source; the memo does not check them.
+    rows back. ``keys`` (by source) and ``foreign_keys`` are what authors declare; the memo does not
+    check them.
     """
 
     def __init__(
@@ -140,10 +142,12 @@ class Memo:
         changing: frozenset[str],
         retracting: frozenset[str] = frozenset(),
         keys: Mapping[str, tuple[tuple[str, ...], ...]] | None = None,
+        foreign_keys: tuple[ReliedForeignKey, ...] = (),
     ) -> None:
         self.changing = changing
         self.retracting = retracting
         self.keys = keys or {}
+        self.foreign_keys = foreign_keys
         self.groups: list[Group] = []
         self.expressions: list[Expression] = []
         self.tvrs: list[Tvr] = []

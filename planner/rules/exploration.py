@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.algebra.relational import Relation
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.memo.memo import GroupId, Memo
 from planner.request import Settings
 from planner.rules.explore.catalog import ExploreRule, LastTwoRuns, TreeRule
@@ -22,7 +23,8 @@ class Scope:
     ``growing`` are the names of the sources that grow, ``retracting`` those of them whose
     deliveries take rows back. ``last_two_runs`` are the estimates by which join orders are chosen;
     without them no other orders are tried. ``budget`` limits rule applications plus the expressions
-    that they add. ``keys`` are the keys that authors declare, by source.
+    that they add. ``keys`` are the keys that authors declare, by source, and ``foreign_keys`` those
+    foreign keys of which runs can verify what rules rely on.
     """
 
     growing: frozenset[str]
@@ -30,6 +32,7 @@ class Scope:
     last_two_runs: LastTwoRuns | None = None
     budget: int = Settings().explore
     keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    foreign_keys: tuple[ReliedForeignKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def explore(
     """Build the memo of a query: add the forms that ``rewrites`` give, then apply ``rules`` to a
     fixpoint or until the budget is spent. The memo describes one generic step of the day, so its
     size does not depend on the number of runs."""
-    memo = Memo(scope.growing, scope.retracting, scope.keys)
+    memo = Memo(scope.growing, scope.retracting, scope.keys, scope.foreign_keys)
     root = memo.add(relation)
     search = RuleEngine(memo, rules, ids, scope.budget)
     _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)

@@ -41,6 +41,7 @@ from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies
 from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows, Stamped
+from planner.memo.relying import Relying
 from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
@@ -240,6 +241,8 @@ class StageBuilder:
         below = [(r.group, r.key, r.before) for r in entry.alternative.requirements]
         inputs = [self._relation(at, self._chosen.entry(self._index, at)) for at in below]
         node = entry.expression.node
+        if isinstance(node, Relying):
+            return inputs[0]
         first = self._small_side(node, inputs, below)
         if first is not None:
             rows = self._size(below[first]).rows if is_known(inputs[first]) else 0

@@ -35,6 +35,7 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places, walk
 from planner.algebra.types import Column, ColumnId, DataType
+from planner.memo.relying import Relying
 from planner.request import ColumnStats, Source
 from planner.stats.determined import Determined
 from planner.stats.joins import join_estimate
@@ -176,8 +177,8 @@ def _of_repeat(node: Repeat, below: Below, _: Estimator) -> Estimate:
     return Estimate(rows=below[0].rows, columns=rest)
 
 
-@estimate_of.register(Sort)
-def _of_sort(_: Sort, below: Below, __: Estimator) -> Estimate:
+@estimate_of.register(Sort, Relying)
+def _of_the_same_rows(_: Sort | Relying, below: Below, __: Estimator) -> Estimate:
     return below[0]
 
 

@@ -22,12 +22,14 @@ from planner.algebra.relational import (
     UnionAll,
     Window,
 )
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
 from planner.exact.sums import ExactSums
 from planner.memo.memo import Expression, GroupId
 from planner.memo.reference import BorrowedRows, Reference, Stamped
+from planner.memo.relying import Relying
 from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
 from planner.temporal.counted_sides import counted_side
 from planner.temporal.group_sizes import GroupSizes
@@ -47,7 +49,7 @@ from planner.temporal.space import (
     window_key,
 )
 
-_HANDS_ON = (Join, Filter, Project, UnionAll)
+_HANDS_ON = (Join, Filter, Project, UnionAll, Relying)
 """Operators that can preserve an input's distribution: what they require of their inputs depends on
 the distribution that is wanted of them."""
 
@@ -218,7 +220,7 @@ class AlternativeEnumerator:
             return aggregated(node, requirements, sizes, output, own, self.prices)
         if isinstance(node, Window) and (together := window_key(node)):
             return [PhysicalAlternative(own, (requirements[0]._replace(key=together),), together)]
-        if isinstance(node, Filter | Project) and key:
+        if isinstance(node, Filter | Project | Relying) and key:
             below = key_below(node, key)
             if below is not None:
                 return [
@@ -261,6 +263,22 @@ class AlternativeEnumerator:
             cost += operators.group(size.rows, size.rows, self.prices)
         return round(cost)
 
+    def _own(self, node: Relation, sizes: tuple[Size, ...], output: Size, span: Span) -> float:
+        if isinstance(node, Relying):
+            return sum(self._lookup(one, span) for one in node.on)
+        return operators.plain(node, sizes, output, self.prices)
+
+    def _lookup(self, one: ReliedForeignKey, span: Span) -> float:
+        """Return what it costs to verify a foreign key: the keys of the parents that come are
+        looked up among the children that were there."""
+        if not span.base:
+            return 0.0  # no children were there
+        sizes, key = self._group_sizes, one.key
+        there = sizes.of_source(one.source, key.columns, 0, span.base)
+        read = Size(there.rows * sizes.overlap(one), there.width)
+        came = sizes.of_source(key.parent, key.parent_columns, span.base, span.run)
+        return operators.lookup(came, read, self.prices)
+
     def _in_common(self, expression: Expression, before: bool, span: Span) -> Plain:
         requirements = self._required.get((expression.id, before))
         if requirements is None:
@@ -275,7 +293,7 @@ class AlternativeEnumerator:
                 for requirement in requirements
             )
             node = self._as_computed(expression.node, sizes[0].rows if sizes else 0.0, output.rows)
-            own = round(operators.plain(node, sizes, output, self.prices))
+            own = round(self._own(node, sizes, output, span))
             group_sizes = self._plain[known] = sizes, output, own
         return Plain(requirements, *group_sizes)
 

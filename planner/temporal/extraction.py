@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.memo.memo import GroupId
 from planner.memo.reference import BorrowedRows
+from planner.memo.relying import Relying
 from planner.temporal.alternatives import forced_penalty
 from planner.temporal.solution import (
     ChainCost,
@@ -40,7 +42,8 @@ class ExtractedPlan:
     ``keeps`` says whether any run reads what an earlier run or another report stored. ``worked``
     holds the groups that are computed, with the index of the run. ``appended`` holds the partitions
     that are read as a delta although their chain starts in that run; it is empty in a plan that
-    :func:`extract_plan` returns.
+    :func:`extract_plan` returns. ``relied`` holds the foreign keys that a run depends on, with its
+    index.
     """
 
     solution: Solution
@@ -55,6 +58,7 @@ class ExtractedPlan:
     keeps: bool = False
     worked: set[tuple[int, GroupId]] = field(default_factory=set)
     appended: set[Partition] = field(default_factory=set)
+    relied: set[tuple[int, ReliedForeignKey]] = field(default_factory=set)
 
     @property
     def used(self) -> frozenset[Partition]:
@@ -207,6 +211,8 @@ class _Walk:
             if entry.alternative is not None and entry.alternative.penalized:
                 chosen.penalized += count
             chosen.keeps = chosen.keeps or _is_borrowed(entry)
+            if entry.expression is not None and isinstance(entry.expression.node, Relying):
+                chosen.relied |= {(index, one) for one in entry.expression.node.on}
         places, partitions = inputs_of(entry, place, index)
         delta = entry.how is How.READ and self._space.memo.group(place[0]).step
         for kept, until in partitions:

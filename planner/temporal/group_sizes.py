@@ -8,10 +8,11 @@ to. All expressions of a group give the same rows; its size is estimated from th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
+from planner.contract.plan_v1 import ReliedForeignKey
 from planner.cost.operators import Size
 from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
 from planner.memo.reference import Reference, Stamped, StepLeaf
@@ -84,6 +85,23 @@ class GroupSizes:
         if as_of.is_instant:
             return self._snapshot(leader, as_of.run).sample
         return self._step(leader, as_of.base, as_of.run).sample
+
+    def of_source(self, name: str, columns: Sequence[str], base: int, run: int) -> Size:
+        """Return the size of these columns of the rows of a source that come between two runs."""
+        source = self._sources[name]
+        before, after = (self._fractions[at - 1](name) if at else 0.0 for at in (base, run))
+        known = dict(source.stats)
+        width = sum(
+            (known[c.name].width if c.name in known else 0.0) or float(c.type.width)
+            for c in source.columns
+            if c.name in columns
+        )
+        return Size(source.rows * (after - before), width)
+
+    def overlap(self, one: ReliedForeignKey) -> float:
+        """Return the share of the children among which the keys of parents have to be looked up."""
+        known = {given.key: given.overlap for given in self._sources[one.source].foreign_keys}
+        return known[one.key]
 
     def taken_back(self, tvr: Tvr, base: int, run: int) -> float:
         """Estimate how many rows that a TVR had as of ``base`` are retracted by its delta to

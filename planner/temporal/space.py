@@ -21,6 +21,7 @@ from planner.algebra.scalar import Ref
 from planner.algebra.types import Column, ColumnId, DataType
 from planner.memo.memo import Expression, GroupId, Memo, Tvr, View
 from planner.memo.reference import Stamped
+from planner.memo.relying import Relying
 
 Key = tuple[ColumnId, ...]
 """The columns by whose hash rows are distributed, in order; empty if any distribution will do."""
@@ -208,7 +209,7 @@ class Space:
             for key in keys:
                 for given, placed in zip(inputs, branch_keys(node, key), strict=True):
                     yield self.memo.leader(given.group), placed
-        elif isinstance(node, Filter | Project):
+        elif isinstance(node, Filter | Project | Relying):
             for key in keys:
                 below = key_below(node, key)
                 if below:
@@ -239,8 +240,8 @@ def branch_keys(union: UnionAll, key: Key) -> tuple[Key, ...]:
 
 
 def key_below(node: Relation, key: Key) -> Key | None:
-    """Translate a key of a filter's or projection's output into one of its input. Returns None if
-    the projection computes a key column rather than passing it through."""
+    """Translate a key of the output of an operator that hands rows on into one of its input.
+    Returns None if a projection computes a key column rather than passing it through."""
     if not isinstance(node, Project):
         return key
     names = {column.id: value for column, value in node.items}

@@ -40,7 +40,7 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from planner.contract.plan_v1 import ColumnSpec
+from planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 __all__ = [
     "AfterRows",
@@ -54,6 +54,7 @@ __all__ = [
     "Every",
     "Expectation",
     "ExpectedCount",
+    "ForeignKey",
     "HourlyMarkers",
     "Hours",
     "MarkerFile",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scripts.mutations.mutation import Mutation
 
+_FOREIGN = "tests/spark/test_foreign_keys.py"
 _DECLARED = "tests/spark/test_declarations.py"
 DECLARATIONS = (
     Mutation(
@@ -18,6 +19,34 @@ DECLARATIONS = (
     Mutation(
         "declarations: what the base run has not checked counts as checked",
         "spark_jobs/declarations.py", "known >= set(columns)", "True", suite=(_DECLARED,),
+    ),
+    Mutation(
+        "foreign keys: no run looks them up", "spark_jobs/declarations.py",
+        "            _check_foreign_key(work, one)\n", "            pass\n", suite=(_FOREIGN,),
+    ),
+    Mutation(
+        "foreign keys: no run says what it relies on", "planner/api.py",
+        "relies_on=_relied_on(candidate.extracted, index),", "", suite=(_FOREIGN,),
+    ),
+    Mutation(
+        "foreign keys: children that come count as those that were there",
+        "planner/rules/incremental/foreign_key.py",
+        "for one in _of(were, key.source, Version.OLD)",
+        "for one in (row for row in were if row.source == key.source)",
+        suite=("tests/plans/incremental", "-k", "foreign"),
+    ),
+    Mutation(
+        "foreign keys: whatever comes on the parent's side counts as parents that come",
+        "planner/rules/incremental/foreign_key.py",
+        "for other in _of(come, key.key.parent, Version.DELTA)",
+        "for other in (row for row in come if row.source == key.key.parent)",
+        suite=("tests/plans/incremental", "-k", "foreign"),
+    ),
+    Mutation(
+        "foreign keys: one column of several is enough",
+        "planner/rules/incremental/foreign_key.py",
+        "    return all(\n        any((a, b)", "    return any(\n        any((a, b)",
+        suite=("tests/plans/incremental", "-k", "foreign"),
     ),
     Mutation(
         "declarations: a changelog may take back what never came", "spark_jobs/declarations.py",

@@ -14,6 +14,7 @@ from typing import Any
 from planner.algebra.relational import Relation, Scan, Version
 from planner.memo.memo import Expression, GroupId, Memo, Tvr, View
 from planner.memo.reference import Reference, Stamped
+from planner.memo.relying import Relying
 from planner.stages.build import in_run
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import Row, row_key
@@ -100,6 +101,8 @@ class Values:
                 return evaluate(node, Inputs({node.source: data}))
             rows = data.old + (data.delta if run == RUN else [])
             return evaluate(node, Inputs({node.source: SourceData(data.columns, rows)}))
+        if isinstance(node, Relying):
+            return self.of(node.inputs[0].group, run)
         given = {}
         for below in node.inputs:
             assert isinstance(below, Reference)

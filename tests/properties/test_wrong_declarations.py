@@ -6,6 +6,7 @@ and written to ``regressions/wrong``.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tests.properties.cases import (
 from tests.properties.chunks import REGRESSIONS, starts
 from tests.properties.data import COLUMNS
 from tests.properties.engines import SailEngine
+from tests.properties.execute import RefusedError
 from tests.properties.sessions import sail_session
 from tests.properties.shrink import shrink
 from tests.properties.wrong_declarations import (
@@ -33,13 +35,16 @@ from tests.properties.wrong_declarations import (
     METHODS,
     REFUSED,
     Lies,
+    WrongDay,
     ends,
+    foreign_case,
     lies_from_json,
     lies_to_json,
     wrong_case,
 )
 
 CASES, FAST, CHUNK = 2000, 100, 50
+FOREIGN = 16
 KEPT = REGRESSIONS / "wrong"
 
 
@@ -88,6 +93,32 @@ def test_a_wrong_declaration_changes_no_result_in_silence(sail, tmp_path: Path, 
     loud = CHUNK - found[EQUAL] - found[REFUSED]
     assert found[EQUAL] >= 0.2 * CHUNK, found
     assert loud >= 0.2 * CHUNK, found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_foreign_key_is_right_or_the_day_says_so(sail, tmp_path: Path, holds: bool):
+    """Where it holds, every day equals batch; where not, a day that rests on it fails."""
+    found: Counter[str] = Counter()
+    for seed in range(FOREIGN):
+        case, lies, method = foreign_case(seed, holds=holds)
+        folder = tmp_path / str(seed)
+        day = WrongDay(case, lies, method, folder, sail, SailEngine(sail_session()))
+        try:
+            end = day.check()
+        except RefusedError:
+            end = REFUSED
+        except Exception as error:
+            raise AssertionError(f"seed {seed}, {method}: {case.query.sql}") from error
+        shutil.rmtree(folder, ignore_errors=True)
+        found[end] += 1
+        found["relied"] += day.relied > 0
+    assert found["relied"] >= FOREIGN // 3, found
+    if holds:
+        assert not found["declaration"], found
+        assert found[EQUAL] >= FOREIGN // 2, found
+    else:
+        assert found["declaration"] >= FOREIGN // 6, found
 
 
 @pytest.mark.parametrize(

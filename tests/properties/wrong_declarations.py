@@ -27,14 +27,15 @@ from include.sources.statistics import to_source
 from include.state.records import Pin
 from planner.algebra.types import parse_type
 from planner.contract import ColumnSpec
+from planner.contract.plan_v1 import ForeignKey
 from planner.errors import ForerunError, MethodError
 from planner.request import ColumnStats, Method, Settings, Source, TimePoint
 from spark_jobs.engine import Engine
 from spark_jobs.executor import execute
 from tests.oracles.bags import DifferenceError, compare_bags
 from tests.oracles.values import NotInterpretedError, Row
-from tests.properties.cases import Case, TableCase
-from tests.properties.data import without_nan
+from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
+from tests.properties.data import COLUMNS, random_tables, without_nan
 from tests.properties.engines import InterpreterEngine, SailEngine, arrow_type
 from tests.properties.execute import RefusedError, check_rows
 from tests.properties.generate import changelog_case, random_case
@@ -66,6 +67,60 @@ class Lies:
     types: tuple[tuple[str, str, str], ...] = ()
     tampered: tuple[tuple[str, int, str], ...] = ()
     phantom: tuple[tuple[str, int], ...] = ()
+    foreign_keys: tuple[tuple[str, str], ...] = ()
+    """(Child, parent): ``k`` of the one names ``k`` of the other."""
+
+
+OTHER_WAYS = (
+    "InnerJoinDelta", "HigherOrderDelta", "UnmatchedRowsOfInnerJoin", "OuterJoinDeltaByKey",
+    "OuterJoinDeltaTouchedRows", "OuterJoinViewDelta", "SemiJoinDeltaByKey",
+    "SemiJoinDeltaTouchedRows", "PartnersOfDomain", "UnmatchedRowsOfAntiJoin",
+    "UnmatchedRowsOfSemiJoin",
+)  # fmt: skip
+"""Rules for the deltas of joins that rest on no foreign key."""
+
+
+_PARENT = JoinClause("JOIN", "t0 b", ("a.k = b.k",))
+_LEFT_PARENT = JoinClause("LEFT JOIN", "t0 b", ("a.k = b.k", "b.n > 0"))
+_BETWEEN = JoinClause("JOIN", "t1 c", ("a.k = c.k",))
+_ALIAS = JoinClause("JOIN", "t1 c", ("a.n = c.n",))
+_CHILD = JoinClause("JOIN", "t1 b", ("a.k = b.k", "a.n <> b.n"))
+FOREIGN_QUERIES = (
+    Select(("a.k", "a.n", "b.g"), "t1 a", (_PARENT,)),
+    Select(("a.k", "a.n", "b.g"), "t0 a", (_CHILD,)),
+    Select(("a.g", "count(*)", "sum(b.n)"), "t1 a", (_PARENT,), group=("a.g",)),
+    Select(("a.g", "count(*)", "sum(b.n)"), "t1 a", (_LEFT_PARENT,), group=("a.g",)),
+    Select(("a.k", "a.g"), "t1 a", where=("NOT EXISTS (SELECT 1 FROM t0 b WHERE b.k = a.k)",)),
+    Select(("a.k", "a.g"), "t1 a", where=("EXISTS (SELECT 1 FROM t0 b WHERE b.k = a.k)",)),
+    Select(("a.k", "b.n", "c.n"), "t2 a", (_BETWEEN, _PARENT)),
+    Select(("a.k", "b.n", "c.k"), "t1 a", (_ALIAS, _PARENT)),
+)
+"""Joins of children with their parents: those of ``t2`` are ``t1`` and ``t0``, that of ``t1`` is
+``t0``."""
+
+
+def foreign_case(seed: int, *, holds: bool) -> tuple[Case, Lies, Method]:
+    """A day whose joins are along foreign keys, with no other way to their deltas. If it ``holds``,
+    keys ascend from delivery to delivery; rows of ``t2`` may name older ones."""
+    rng = random.Random(f"foreign-{seed}")
+    tables = {}
+    for name, table in random_tables(rng, 3, 3).items():
+        rows = [row for delivery in without_nan(table).deliveries for row in delivery]
+        deliveries = []
+        for run in range(3):
+            ages = [run if name < "t2" else rng.randint(0, run) for _ in rows[run::3]]
+            pairs = zip(ages if holds else [0] * len(ages), rows[run::3], strict=True)
+            deliveries.append(tuple(_of_age(row, age) for age, row in pairs))
+        tables[name] = TableCase(COLUMNS, True, tuple(deliveries))
+    query = QueryCase((rng.choice(FOREIGN_QUERIES),))
+    case = Case(f"foreign-{seed}", tables, query, 3, early=True, off=OTHER_WAYS)
+    keys = (("t1", "t0"), ("t2", "t0"), ("t2", "t1"))
+    return case, Lies(foreign_keys=keys), rng.choice(("progressive", "im1"))
+
+
+def _of_age(row: Row, age: int) -> Row:
+    """The row with a key that only rows of this age have; NULL is no key."""
+    return row if row[0] is None else (int(str(row[0])) + 10 * age, *row[1:])
 
 
 def wrong_case(seed: int) -> tuple[Case, Lies, Method]:
@@ -138,6 +193,8 @@ class WrongDay:
     engine: Engine
     plain: SailEngine
     contents: dict[str, dict[str, tuple[Row, ...]]] = field(default_factory=dict)
+    relied: int = 0
+    """How many foreign keys the runs that were started relied on."""
 
     def check(self) -> str:
         """Run the day; ``equal``, or the code of the error that it ends with. Raises an
@@ -168,6 +225,7 @@ class WrongDay:
             buckets=2,
             tries=2,
             compare=0,
+            rules_off=self.case.off,
         )
         with mock.patch.object(day_request, "to_source", _pretended):
             prepared = days.prepare_run(
@@ -176,6 +234,7 @@ class WrongDay:
             )  # fmt: skip
         if prepared.skip_reason or prepared.result is None:
             return []
+        self.relied += len(prepared.result.plan.run.relies_on)
         stored = StoredPlan.read(prepared.plan_uri)
         commit = execute(self.engine, stored, f"a{run}")
         return rows_of(stored.store, commit.result) if commit.result else []
@@ -243,6 +302,11 @@ class WrongDay:
                 for n, type_ in table.columns
             ),
             key=self.lies.keys.get(name, ()),
+            foreign_keys=tuple(
+                ForeignKey(columns=("k",), parent=parent, parent_columns=("k",))
+                for child, parent in self.lies.foreign_keys
+                if child == name
+            ),
             change="changelog" if table.withdrawn else "append_only",
             arrival="growing" if growing else "static",
             complete_when=ClockTime() if growing else None,
@@ -339,5 +403,8 @@ def lies_from_json(text: str) -> tuple[Lies, Method]:
     raw = json.loads(text)
     method = raw.pop("method")
     dicts = {k: {n: tuple(c) for n, c in raw.pop(k).items()} for k in ("not_null", "keys")}
-    lists = {k: tuple(map(tuple, raw.pop(k))) for k in ("types", "tampered", "phantom")}
+    lists = {
+        k: tuple(map(tuple, raw.pop(k, ())))
+        for k in ("types", "tampered", "phantom", "foreign_keys")
+    }
     return Lies(**dicts, **lists, footers=raw["footers"], static=tuple(raw["static"])), method

@@ -59,6 +59,7 @@ class Place:
     delivered: dict[str, list[Row]] = field(default_factory=dict)
     changes: dict[str, dict[str, object]] = field(default_factory=dict)
     arrived: tuple[float, ...] = (0.9, 1.0)
+    settings: Settings = field(default_factory=lambda: Settings(buckets=2, prices=OPEN))
 
     @property
     def uri(self) -> str:
@@ -109,7 +110,7 @@ class Place:
         with mock.patch.object(day_request, "to_source", _pretended):
             return days.prepare_run(
                 Day(open_store(self.uri), self.spec(at.report, sql), at), run,
-                now=NOW, points=points, settings=Settings(buckets=2, prices=OPEN), **more,
+                now=NOW, points=points, settings=self.settings, **more,
             )  # fmt: skip
 
     def do(self, prepared: days.PreparedRun, attempt: str = "a1") -> RunCommit:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from planner.errors import RequestError
 from planner.rules.explore.catalog import EXPLORE, LOCAL
+from planner.rules.incremental import foreign_key
 from planner.rules.incremental.memo_rules import TVR_GENERATING
 from planner.rules.methods import (
     continuous_view,
@@ -28,7 +29,7 @@ from planner.search.rule import MemoRule
 IM1 = Method(
     "im1",
     "IM-1: deltas of every operator from versions of its inputs, merged into what is kept",
-    (*TVR_GENERATING, *LOCAL, *DOMAIN, *UNMATCHED, only_partner.RULE),
+    (*TVR_GENERATING, *LOCAL, *DOMAIN, *UNMATCHED, only_partner.RULE, foreign_key.RULE),
     always,
     "Tempura 4.1; delta queries as in Griffin and Libkin, SIGMOD 1995",
 )

@@ -29,6 +29,7 @@ from planner.algebra.scalar import conjuncts, is_deterministic
 from planner.errors import Reason
 from planner.memo.memo import Role
 from planner.rules.explore.catalog import LOCAL
+from planner.rules.incremental import foreign_key
 from planner.rules.incremental.memo_rules import add_delta, without
 from planner.rules.methods import pre_aggregation
 from planner.rules.methods.domain import DOMAIN
@@ -132,7 +133,7 @@ def _grows(join: Join, growing: frozenset[str]) -> bool:
 METHOD = Method(
     "hov",
     "HOV: what an update of one relation is joined with, as views that are maintained likewise",
-    (*without("InnerJoinDelta"), *LOCAL, DELTA, pre_aggregation.RULE, *DOMAIN),
+    (*without("InnerJoinDelta"), *LOCAL, DELTA, pre_aggregation.RULE, *DOMAIN, foreign_key.RULE),
     _why_not,
     _SOURCE,
 )

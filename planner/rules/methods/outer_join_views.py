@@ -53,6 +53,7 @@ from planner.memo.memo import Memo, Role, Tvr, View
 from planner.memo.reference import Reference
 from planner.props.repeatable import Repeats
 from planner.rules.explore.catalog import LOCAL
+from planner.rules.incremental import foreign_key
 from planner.rules.incremental.join import weighted_join
 from planner.rules.incremental.memo_rules import add_delta, without
 from planner.rules.methods import join_block
@@ -388,7 +389,10 @@ def _why_not(relation: Relation, growing: frozenset[str]) -> WhyNot | None:
 METHOD = Method(
     "ojv",
     "OJV: outer joins by what each relation's update changes directly and indirectly",
-    (*without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"), *LOCAL, *OJV, *DOMAIN),
+    (
+        *without("OuterJoinDeltaByKey", "OuterJoinDeltaTouchedRows"),
+        *(*LOCAL, *OJV, *DOMAIN, foreign_key.RULE),
+    ),
     _why_not,
     _SOURCE,
 )

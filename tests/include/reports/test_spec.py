@@ -22,11 +22,12 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from planner.contract.plan_v1 import ColumnSpec
+from planner.contract.plan_v1 import ColumnSpec, ForeignKey
 from planner.errors import ForerunError
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = date(2026, 3, 1)
+ITEM = tuple(c for c in sales_source("/d").columns if c.name == "item")
 
 
 def test_json_round_trip_keeps_every_kind_of_value():
@@ -86,6 +87,23 @@ def test_a_report_does_not_wait_for_itself():
     assert sales_report(name="other", sources=(source,)).name == "other"
     with pytest.raises(SpecError, match="waits for the report itself"):
         sales_report(name="sales", sources=(source,))
+
+
+def _naming(change="append_only", **changes):
+    """A report whose sales name items."""
+    text = ColumnSpec(name="name", type="INT")
+    items = sales_source("/i", name="items", columns=(*ITEM, text), change=change)
+    key = {"columns": ("item",), "parent": "items", "parent_columns": ("item",), **changes}
+    return sales_report(sources=(sales_source("/d", foreign_keys=(ForeignKey(**key),)), items))
+
+
+def test_foreign_keys_are_part_of_a_report():
+    spec = _naming()
+    assert decode_report(encode_report(spec)) == spec
+    assert spec.sources[0].foreign_keys[0].parent == "items"
+    raw = json.loads(encode_report(spec))
+    del raw["sources"][0]["foreign_keys"]
+    assert decode_report(json.dumps(raw)).sources[0].foreign_keys == ()
 
 
 def _changelog(*columns):
@@ -166,6 +184,12 @@ def test_which_early_runs_publish(policy, early):
         (lambda: sales_source("/d", columns=(ColumnSpec(name="a", type="WIBBLE"),)), "WIBBLE"),
         (lambda: sales_source("/d", columns=(ColumnSpec(name="a", type="DECIMAL(50,2)"),)), "50"),
         (lambda: sales_source("/d", key=("nope",)), "nope"),
+        (lambda: _naming(parent="nowhere"), "which the report does not have"),
+        (lambda: _naming(columns=("item", "shop")), "has 2 columns and names 1"),
+        (lambda: _naming(columns=(), parent_columns=()), "has 0 columns"),
+        (lambda: _naming(columns=("nope",)), "has no column nope"),
+        (lambda: _naming(parent_columns=("name",)), "not of the type of items.name"),
+        (lambda: _naming(change="changelog"), "items is a changelog"),
         (lambda: sales_source("/d", complete_when=None), "nothing says"),
         (lambda: sales_source("/d", complete_when=ExpectedCount()), "files or rows"),
         (lambda: sales_source("/d", complete_when=MarkerFile(name="a/b")), "not a file name"),

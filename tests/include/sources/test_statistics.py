@@ -8,11 +8,19 @@ from dataclasses import replace
 import pytest
 
 from include.reports.spec import ClockTime, SourceSpec
-from include.sources.statistics import column_stats, forecast, time_points, to_source
+from include.sources.statistics import (
+    column_stats,
+    forecast,
+    time_points,
+    to_source,
+    with_overlaps,
+)
 from include.state.ledger_entry import LedgerEntry
 from include.state.records import ColumnFooter, Pin, PinnedFile
 from planner.algebra.types import BIGINT, STRING
 from planner.contract import ColumnSpec
+from planner.contract.plan_v1 import ForeignKey
+from planner.request import Source, SourceColumn, SourceForeignKey
 
 SPEC = SourceSpec(
     name="orders", path="/x", key=("k",), complete_when=ClockTime(),
@@ -117,3 +125,40 @@ def test_time_points_never_go_back():
     assert [p.fraction("orders") for p in points] == [0.6, 0.6, 1.0]
     assert [p.arrived for p in points] == [0.6, 0.6, 1.0]
     assert points[0].weight == 0.25
+
+
+def bounded(rows: int, *bounds: tuple[str, str] | None) -> PinnedFile:
+    columns = tuple(
+        ColumnFooter(
+            name=f"k{i}", type="BIGINT", **dict(zip(("minimum", "maximum"), b or (), strict=False))
+        )
+        for i, b in enumerate(bounds)
+    )
+    return PinnedFile(uri="f", size=1, identity="1", rows=rows, columns=columns)
+
+
+def overlap(children: list[PinnedFile], parents: list[PinnedFile], names: tuple[str, ...]) -> float:
+    key = ForeignKey(columns=names, parent="p", parent_columns=names)
+    columns = tuple(SourceColumn(name=name, type=BIGINT) for name in ("k0", "k1"))
+    declared = (SourceForeignKey(key=key),)
+    sources = (
+        Source(name="c", columns=columns, foreign_keys=declared), Source(name="p", columns=columns)
+    )  # fmt: skip
+    (child, _) = with_overlaps(sources, {"c": children, "p": parents})
+    return child.foreign_keys[0].overlap
+
+
+def test_keys_that_ascend_overlap_little_and_others_wholly():
+    slices = [bounded(10, (str(i * 9), str(i * 9 + 8))) for i in range(12)]
+    assert overlap(slices, slices, ("k0",)) == pytest.approx(1 / 12)
+    anywhere = [bounded(10, ("0", "99")) for _ in range(4)]
+    assert overlap(anywhere, slices, ("k0",)) == 1.0
+    assert overlap([*anywhere, *slices], slices, ("k0",)) == pytest.approx((4 + 1) / 16)
+
+
+def test_what_footers_do_not_say_may_overlap():
+    slices = [bounded(10, (str(i), str(i)), None) for i in range(4)]
+    assert overlap([bounded(10, None, None)], slices, ("k0",)) == 1.0
+    assert overlap([], slices, ("k0",)) == overlap(slices, [], ("k0",)) == 1.0
+    assert overlap(slices, slices, ("k1",)) == 1.0
+    assert overlap(slices, slices, ("k0", "k1")) == 0.25, "one column tells rows apart"

@@ -29,6 +29,7 @@ from planner.props.dependencies import Facts, dependencies_of
 from planner.props.keys import NO_KEYS, keys, keys_of_leaf, keys_of_node
 from planner.props.lineage import lineage
 from planner.props.nullability import not_null, not_null_of
+from planner.props.source_rows import source_rows_of
 from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
 from planner.rules.incremental.memo_rules import memo_rule
 from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
@@ -209,6 +210,7 @@ DOORS: dict[str, Callable[[], object]] = {
     "renaming": lambda: rebuilt(STRANGE, (SCAN,), {}, {}),
     "SQL": lambda: to_sql(STRANGE),
     "lineage": lambda: lineage(STRANGE),
+    "source rows": lambda: source_rows_of(STRANGE, ((),)),
     "keys of leaves": lambda: keys_of_leaf(STRANGE, {}, {}),
 }
 

@@ -17,9 +17,18 @@ from planner.algebra.relational import Version
 from planner.algebra.types import parse_type
 from planner.api import PlanResult, plan
 from planner.contract import FamilyInput, Stage
+from planner.contract.plan_v1 import ForeignKey
 from planner.errors import Reason
 from planner.memo.memo import Memo, Tvr, View
-from planner.request import Method, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from planner.request import (
+    Method,
+    PlanRequest,
+    Settings,
+    Source,
+    SourceColumn,
+    SourceForeignKey,
+    TimePoint,
+)
 from planner.rules.incremental.memo_rules import reason
 from planner.rules.methods.catalog import AUTO
 from tests.datadriven import Block, run_file
@@ -34,7 +43,13 @@ POINTS = (
 
 
 def table(
-    name: str, columns: str, *, changing: bool, rows: int, key: tuple[str, ...] = ()
+    name: str,
+    columns: str,
+    *,
+    changing: bool,
+    rows: int,
+    key: tuple[str, ...] = (),
+    foreign_keys: tuple[ForeignKey, ...] = (),
 ) -> Source:
     parsed = tuple(part.split(" ", 1) for part in columns.split(", "))
     return Source(
@@ -43,6 +58,7 @@ def table(
         changing=changing,
         rows=rows,
         keys=(key,) if key else (),
+        foreign_keys=tuple(SourceForeignKey(key=key) for key in foreign_keys),
     )
 
 
@@ -51,6 +67,26 @@ SOURCES = (
     table("returns", "id bigint, cost decimal(12,2), n int", changing=True, rows=10**6),
     table("names", "g string, label string", changing=False, rows=100),
     table("buyers", "buyer bigint, town string", changing=True, rows=10**6, key=("buyer",)),
+    table("orders", "o bigint, shop bigint, day date", changing=True, rows=10**6),
+    table(
+        "lines",
+        "l bigint, at bigint, price bigint",
+        changing=True,
+        rows=10**7,
+        foreign_keys=(
+            ForeignKey(columns=("l",), parent="orders", parent_columns=("o",)),
+            ForeignKey(columns=("l", "at"), parent="orders", parent_columns=("o", "shop")),
+        ),
+    ),
+    table(
+        "parcels",
+        "l bigint, at bigint, kg bigint",
+        changing=True,
+        rows=10**7,
+        foreign_keys=(
+            ForeignKey(columns=("l", "at"), parent="orders", parent_columns=("o", "shop")),
+        ),
+    ),
 )
 
 
