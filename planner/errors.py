@@ -110,8 +110,7 @@ class MethodError(ForerunError):
 
 
 class NotLifted(StrEnum):
-    """Why a query is not computed for many days at once. Explain and previews show the code,
-    docs/operations.md the text."""
+    """Why a query is not computed for many days at once; docs/operations.md has the texts."""
 
     NOTHING_DAILY = "no-daily-source"
     VARIES = "not-deterministic"
@@ -123,8 +122,6 @@ class NotLifted(StrEnum):
     OVERLAP = "days-share-files"
     NAME = "column-name-in-use"
     HINTED = "hinted"
-    ENGINE = "engine"
-    SPECIAL = "day-is-special"
     COST = "dearer-than-days-alone"
 
 

@@ -67,6 +67,35 @@ def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> Run
     )
 
 
+def lifted_metrics(
+    work: Work, result: ArtifactPartition, meter: Meter, *, days: int, wall_s: float, cpu_s: float
+) -> RunMetrics:
+    """The figures of a run that one query has done with those of other days: its part of what the
+    query took, in equal parts, and the rows of its own files."""
+    (stage,) = work.inputs.plan.run.stages
+    rows, _, size = _bound(work, stage, {})
+    own = StageMetrics(
+        stage=stage.id,
+        rows=result.rows,
+        bytes=result.bytes,
+        executor_cpu_s=round(cpu_s, 6),
+        wall_s=round(wall_s, 3),
+        source_rows_read=rows,
+        bytes_read=size,
+    )
+    return RunMetrics(
+        stages=(own,),
+        executor_cpu_s=own.executor_cpu_s,
+        process_cpu_s=round(meter.cpu_s, 3) if work.engine.reports_cpu else 0.0,
+        runs_in_application=meter.shared_by,
+        days_in_query=days,
+        engine=work.engine.name,
+        wall_s=round(wall_s + meter.wall_s, 3),
+        source_rows_read=rows,
+        bytes_read=size,
+    )
+
+
 def _bound(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> tuple[int, int, int]:
     """Rows of sources, rows of artifacts and bytes behind the names that a stage reads."""
     source_rows = state_rows = size = 0

@@ -46,8 +46,8 @@ class _LikeAirflow(SparkRunner):
     """What an application took is what its runs say that they used, as of those that Airflow has
     submitted: nobody measures these from outside."""
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
-        super().run(plan_uris, name, tiny=tiny)
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
+        super().run(plan_uris, name, tiny=tiny, lifted=lifted)
         return Used()
 
 

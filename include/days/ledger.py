@@ -79,6 +79,7 @@ def entry_of(day: Day, commit: RunCommit) -> LedgerEntry:
         committed_at=commit.committed_at,
         stages=_stages(planned.run, commit.metrics),
         runs_in_application=commit.metrics.runs_in_application,
+        days_in_query=commit.metrics.days_in_query,
         engine=commit.metrics.engine,
         kept=()
         if manifest.base_generation  # what a repair adds to a family is no size of a day
@@ -87,7 +88,10 @@ def entry_of(day: Day, commit: RunCommit) -> LedgerEntry:
 
 
 def _stages(run: Run, metrics: RunMetrics) -> tuple[StageEntry, ...]:
-    """The stages of a run with what they took; none of a retry, whose process did a part only."""
+    """The stages of a run with what they took; none of a retry, whose process did a part only, nor
+    where one query did several days, which is not the stage that was planned."""
+    if metrics.days_in_query > 1:
+        return ()
     work = {stage.id: stage.work for stage in run.stages}
     if any(stage.reused for stage in metrics.stages) or not all(work.values()):
         return ()

@@ -40,7 +40,8 @@ from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
 
 OPERATORS = (
-    "Values", "Filter", "Project", "Aggregate", "UnionAll", "SetOperation", "Sort", "Limit", "Window",
+    "Values", "Filter", "Project", "Aggregate", "UnionAll", "SetOperation", "Sort", "Limit",
+    "Window",
 )  # fmt: skip
 RELATIONS, QUERIES, MOST_DAYS = 1200, 200, 3
 
