@@ -216,9 +216,10 @@ def test_what_is_committed_before_a_kill_stays(
         done.append(arguments)
         return commit(*arguments)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(lifted, "commit_run", killed)
-        days.run(begun)
+        with pytest.raises(KeyboardInterrupt):
+            days.run(begun)
     assert shared_by(begun) == [4, 0, 0, 0]
     again = days.begin(4)
     assert [bool(prepared.skip_reason) for _, prepared in again.runs] == [True, False, False, False]
