@@ -227,7 +227,8 @@ def _refuse_lost(first: OneDay, folder: str, reported: int | None) -> None:
     if reported is None:
         return
     store = first.work.store
-    keys = [file.key for file in store.list(folder) if not is_hidden(file.key[len(folder) + 1 :])]
+    # The folders of days begin with an underscore, and are no hidden ones.
+    keys = [file.key for file in store.list(folder) if not is_hidden(file.key.rpartition("/")[2])]
     rows = count_rows(store, keys)
     if rows != reported:
         raise ArtifactError(

@@ -38,12 +38,14 @@ def read_history(
     """The ``newest`` entries of a report, oldest first; with ``run`` only those of that run.
 
     One that cannot be read (of another version of Forerun, say) is passed over: the ledger makes
-    forecasts better, and a report must not stand still for want of one.
+    forecasts better, and a report must not stand still for want of one. So is one whose day was
+    computed with others by one query: its part of that says nothing of what a run takes.
     """
     listed = (file.key for file in store.list(history_folder(report)))
     wanted = (key for key in listed if run is None or history_order(key)[2] == run)
     keys = sorted(wanted, key=history_order)[-newest:]
-    return tuple(entry for key in keys if (entry := _read(store, key)) is not None)
+    found = (entry for key in keys if (entry := _read(store, key)) is not None)
+    return tuple(entry for entry in found if entry.days_in_query == 1)
 
 
 def _read(store: StoreReader, key: str) -> LedgerEntry | None:

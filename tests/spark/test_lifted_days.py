@@ -13,6 +13,7 @@ import pytest
 
 from include.days.backfill import BegunDays, begin_days, find_backfill
 from include.days.handle import Day
+from include.days.ledger import read_history
 from include.days.prepare import publish_result
 from include.days.publishing import NotPublishedError, published_folder
 from include.machine.cpu_meter import Meter
@@ -135,9 +136,9 @@ def test_each_day_has_its_rows_in_their_order(days: Range) -> None:
     days.deliver(2)
     days.deliver(3, (9, 1), (3, 4), (1, 2))
     begun = days.begin(4)
-    days.run(begun)
+    said = days.run(begun)
     # A day without rows has its own run, which writes the file that says what its columns are.
-    assert shared_by(begun) == [4, 4, 1, 4]
+    assert shared_by(begun) == [4, 4, 1, 4], said
     found = [days.rows(day) for day, _ in begun.runs]
     assert [[row[:2] for row in rows] for rows in found] == [
         [("three", 20), ("one", 10), ("two", 7)],
@@ -146,6 +147,9 @@ def test_each_day_has_its_rows_in_their_order(days: Range) -> None:
         [("three", 4), ("one", 2)],
     ]
     assert found[3][0][2] == 25.0
+    # What a part of a query took says nothing of what a run takes.
+    known = read_history(open_store(days.store_uri), "totals")
+    assert [entry.day for entry in known] == [begun.runs[2][0].at.day]
     left = open_store(days.store_uri).list(begun.runs[0][0].at.artifacts)
     assert not [file.key for file in left if "/lifted/" in file.key]
 
@@ -155,8 +159,8 @@ def test_a_total_has_a_row_on_a_day_without_rows(days: Range) -> None:
     days.deliver(0, (1, 5), (2, 7))
     days.deliver(1)
     begun = days.begin(2)
-    days.run(begun)
-    assert shared_by(begun) == [2, 2]
+    said = days.run(begun)
+    assert shared_by(begun) == [2, 2], said
     assert [days.rows(day) for day, _ in begun.runs] == [[(2, 12)], [(0, None)]]
 
 
@@ -166,8 +170,8 @@ def test_a_folder_with_other_files_is_read_file_by_file(days: Range) -> None:
     days.deliver(1, (1, 6))
     (days.folder / "sales" / FIRST.isoformat() / "notes.txt").write_text("no Parquet")
     begun = days.begin(2)
-    days.run(begun)
-    assert shared_by(begun) == [2, 2]
+    said = days.run(begun)
+    assert shared_by(begun) == [2, 2], said
     assert [days.rows(day) for day, _ in begun.runs] == [[(1, 5)], [(1, 6)]]
 
 
@@ -178,7 +182,7 @@ def test_an_error_in_one_day_costs_no_other_day_anything(days: Range) -> None:
     begun = days.begin(3)
     said = days.run(begun)
     assert any("one query for all failed" in line for line in said)
-    assert shared_by(begun) == [1, 0, 1]
+    assert shared_by(begun) == [1, 0, 1], said
     assert [row[:2] for row in days.rows(begun.runs[2][0])] == [("two", 8)]
 
 
@@ -236,8 +240,8 @@ def test_expectations_that_fail_hold_back_their_day_alone(days: Range) -> None:
     days.deliver(0, (1, 5))
     days.deliver(1, (1, 60))
     begun = days.begin(2)
-    days.run(begun)
-    assert shared_by(begun) == [2, 2]
+    said = days.run(begun)
+    assert shared_by(begun) == [2, 2], said
     assert days.rows(begun.runs[0][0]) == [(1, 5)]
     with pytest.raises(NotPublishedError, match="did not hold"):
         days.rows(begun.runs[1][0])
