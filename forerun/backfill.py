@@ -37,6 +37,9 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
     together: Annotated[
         int, typer.Option("--together", min=1, help="At most so many days share an application.")
     ] = 31,
+    lift: Annotated[
+        bool, typer.Option("--lift/--no-lift", help="One query may compute several days.")
+    ] = True,
     spec: Annotated[
         Path | None,
         typer.Option("--spec", metavar="FILE", help="The report as JSON, if the store lacks it."),
@@ -62,6 +65,7 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
         now=utc_now(),
         together=together,
         settings=settings,
+        at_once=lift,
     )
     if not as_json:
         console.say("\n".join(_lines(found)))
