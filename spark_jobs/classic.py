@@ -127,12 +127,13 @@ class ClassicEngine:
             return
         table, written = quoted(f"forerun_days_{view}"), format_of(form)
         options = ", ".join(f"{_text(k)} {_text(v)}" for k, v in written.engine_options.items())
-        folder = (self._scratch / view).as_uri()  # nothing is ever in it
+        place = self._scratch / "days" / view  # nothing is ever in it
+        place.mkdir(parents=True, exist_ok=True)
         self.session.sql(f"DROP TABLE IF EXISTS {table}")
         self.session.sql(
             f"CREATE TABLE {table} ({ddl(columns)}, {quoted(DAY_COLUMN)} INT) "
             f"USING {written.engine_format} {f'OPTIONS ({options}) ' if options else ''}"
-            f"PARTITIONED BY ({quoted(DAY_COLUMN)}) LOCATION {_text(folder)}"
+            f"PARTITIONED BY ({quoted(DAY_COLUMN)}) LOCATION {_text(place.as_uri())}"
         )
         parts = " ".join(
             f"PARTITION ({quoted(DAY_COLUMN)}={day.number}) LOCATION {_text(day.folder)}"

@@ -41,7 +41,7 @@ from spark_jobs.engine import DayFiles, Engine, describe_schema
 from spark_jobs.executor import Progress
 from spark_jobs.failures import explained
 from spark_jobs.inputs import Inputs, load_inputs, read_files
-from spark_jobs.metrics import lifted_metrics
+from spark_jobs.metrics import QueryShare, lifted_metrics
 from spark_jobs.stages import described, publishable, small_sides
 from spark_jobs.work import Work
 
@@ -64,12 +64,11 @@ class OneDay:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the query has written, below ``folder`` by day. Each of its ``days`` took ``wall_s``
-    seconds of the clock and ``cpu_s`` of executors of it."""
+    """What the query has written, below ``folder`` by day, and what it took in seconds: of the
+    clock, and of CPU of executors."""
 
     folder: str
     columns: tuple[ColumnSpec, ...]
-    days: int
     wall_s: float
     cpu_s: float
 
@@ -96,12 +95,17 @@ def run_lifted(
         why = error.message if isinstance(error, ForerunError) else traceback.format_exc()
         progress(f"each day is done by itself, since one query for all failed: {why}")
         return {}
-    each_s = before_s / len(plans) + (meter.cpu_s - before_s) / len(days)
+    share = QueryShare(
+        days=len(days),
+        runs_in_application=len(plans),
+        process_cpu_s=before_s / len(plans) + (meter.cpu_s - before_s) / len(days),
+        executor_cpu_s=written.cpu_s / len(days),
+        wall_s=written.wall_s / len(days),
+    )
     done: dict[str, RunCommit] = {}
     for day in days:
-        own = Meter(before_s=each_s, shared_by=len(plans))
         try:
-            commit = _commit(day, written, own, progress)
+            commit = _commit(day, written, share, progress)
         except ForerunError as error:
             progress(f"{day.inputs.at.day} is done by itself: {error.message}")
         else:
@@ -185,9 +189,8 @@ def _write(engine: Engine, query: LiftedQuery, days: Sequence[OneDay]) -> Writte
                     hint="Nothing that was read from it counts.",
                 )
     _refuse_lost(first, folder, rows)
-    count, wall_s = len(days), time.monotonic() - started
-    cpu_s = engine.used().stage(label).cpu_s
-    return Written(folder, columns, count, wall_s / count, cpu_s / count)
+    wall_s = time.monotonic() - started
+    return Written(folder, columns, wall_s, engine.used().stage(label).cpu_s)
 
 
 def _shared_pins(query: LiftedQuery, days: Sequence[OneDay]) -> dict[str, Pin]:
@@ -237,7 +240,7 @@ def _refuse_lost(first: OneDay, folder: str, reported: int | None) -> None:
         )
 
 
-def _commit(day: OneDay, written: Written, meter: Meter, progress: Progress) -> RunCommit:
+def _commit(day: OneDay, written: Written, share: QueryShare, progress: Progress) -> RunCommit:
     """Give the day the files with its rows, check them, and commit its run."""
     work, stored = day.work, day.stored
     result = _result(day, written)
@@ -253,9 +256,7 @@ def _commit(day: OneDay, written: Written, meter: Meter, progress: Progress) -> 
         committed_at=work.clock().isoformat(timespec="seconds"),
         result=result,
         checks=tuple(checks),
-        metrics=lifted_metrics(
-            work, result, meter, days=written.days, wall_s=written.wall_s, cpu_s=written.cpu_s
-        ),
+        metrics=lifted_metrics(work, result, share),
     )
     return commit_run(work.store, work.inputs.at, commit)
 
