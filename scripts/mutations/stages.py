@@ -21,6 +21,23 @@ STAGES = (
         "            pass\n        slot",
     ),
     Mutation(
+        "lifting: partners may be of another day", "planner/lifting/operators.py",
+        "condition = conjunction((*conjuncts(condition), same))",
+        "condition = conjunction(conjuncts(condition))",
+    ),
+    Mutation(
+        "lifting: a window goes over all days", "planner/lifting/operators.py",
+        "replace(call, partition=(*call.partition, by))", "replace(call, partition=call.partition)",
+    ),
+    Mutation(
+        "lifting: no value over no rows", "planner/lifting/operators.py",
+        "    if text is None:", "    if text is None or call:",
+    ),
+    Mutation(
+        "lifted days: a file that comes while a folder is read counts", "spark_jobs/lifted.py",
+        "if exact and not _exact_folder(pin):", "if exact and not exact:",
+    ),
+    Mutation(
         "executor: a delivery is all that is pinned", "spark_jobs/inputs.py",
         "return delivery(pin, base)", "return pin.files",
     ),
