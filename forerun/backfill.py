@@ -36,7 +36,10 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
     yes: Annotated[bool, typer.Option("--yes", help="Compute and publish without asking.")] = False,
     together: Annotated[
         int, typer.Option("--together", min=1, help="At most so many days share an application.")
-    ] = 7,
+    ] = 31,
+    lift: Annotated[
+        bool, typer.Option("--lift/--no-lift", help="One query may compute several days.")
+    ] = True,
     spec: Annotated[
         Path | None,
         typer.Option("--spec", metavar="FILE", help="The report as JSON, if the store lacks it."),
@@ -62,6 +65,7 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
         now=utc_now(),
         together=together,
         settings=settings,
+        at_once=lift,
     )
     if not as_json:
         console.say("\n".join(_lines(found)))
@@ -100,6 +104,11 @@ def _lines(found: Backfill) -> Iterator[str]:
     if not days:
         yield "nothing to do"
         return
+    for application in found.applications:
+        if application.at_once:
+            yield f"{len(application.at_once)} days by one query"
+        elif application.why_not:
+            yield f"each day by itself: {application.why_not}"
     yield (
         f"{days} days to do in {len(found.applications)} applications: {found.cost / MICRO:,.1f} "
         f"CPU s by estimate, {found.apart / MICRO:,.1f} with one for each day"
@@ -118,7 +127,11 @@ def _as_json(found: Backfill, done: tuple[DoneDay, ...] = ()) -> dict[str, objec
             }
             for day in found.days
         ],
-        "applications": [[day.date.isoformat() for day in days] for days in found.applications],
+        "applications": [[day.date.isoformat() for day in a.days] for a in found.applications],
+        "at_once": [
+            {"days": sorted(day.isoformat() for day in a.at_once), "why_not": a.why_not}
+            for a in found.applications
+        ],
         "estimated_cpu_s": found.cost / MICRO,
         "apart_estimated_cpu_s": found.apart / MICRO,
         "done": [

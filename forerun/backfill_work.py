@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from forerun.running import Runner, open_runner, scratch_folder
 from forerun.telling import tell_planned, telling_how_runs_end, told_publication
-from include.days.backfill import Backfill, BackfillDay, begin_day
+from include.days.backfill import Application, Backfill, begin_days
 from include.days.handle import Day
 from include.days.prepare import PreparedRun, publish_result
 from include.machine.jvm import home_folder
@@ -40,8 +40,8 @@ def compute_all(
     fails holds up no other; asked for again, the range goes on with what is left."""
     logs = scratch_folder(home_folder() / "backfills", found.spec.name)
     with open_runner(engine, logs, master) as runner:
-        for days in found.applications:
-            for one in _together(store_uri, found, days, runner, settings, logs):
+        for application in found.applications:
+            for one in _together(store_uri, found, application, runner, settings, logs):
                 say(f"{one.date}  {one.error or f'published, version {one.version}'}")
                 yield one
 
@@ -49,32 +49,31 @@ def compute_all(
 def _together(
     store_uri: str,
     found: Backfill,
-    days: Sequence[BackfillDay],
+    application: Application,
     runner: Runner,
     settings: Settings,
     logs: Path,
 ) -> Iterator[DoneDay]:
     """The days of one application."""
-    begun: list[tuple[Day, PreparedRun]] = []
-    for each in days:
-        try:
-            now = utc_now()
-            begun.append(begin_day(store_uri, found.spec, each, now=now, settings=settings))
-            tell_planned(*begun[-1])
-        except ForerunError as error:
-            yield DoneDay(date=each.date, error=error.message)
-    wanted = [prepared for _, prepared in begun if not prepared.skip_reason]
+    begun = begin_days(store_uri, found.spec, application, now=utc_now(), settings=settings)
+    for day, prepared in begun.runs:
+        tell_planned(day, prepared)
+    for day_of, error in begun.failed:
+        yield DoneDay(date=day_of, error=error.message)
+    wanted = [prepared for _, prepared in begun.runs if not prepared.skip_reason]
     failed = ""
     if wanted:
+        days = application.days
         name = f"{days[0].date}-{days[-1].date}"
         runs: list[tuple[Day, int, Part]]
-        runs = [(day, one.run, "final") for day, one in begun if not one.skip_reason]
+        runs = [(day, one.run, "final") for day, one in begun.runs if not one.skip_reason]
+        tiny = all(prepared.tiny for prepared in wanted)
         try:
             with telling_how_runs_end(lambda: runs):
-                runner.run([p.plan_uri for p in wanted], name, tiny=all(p.tiny for p in wanted))
+                runner.run([p.plan_uri for p in wanted], name, tiny=tiny, lifted=begun.query)
         except ForerunError as error:  # of several runs each is committed by itself
             failed = error.message
-    for day, prepared in begun:
+    for day, prepared in begun.runs:
         yield _published(day, prepared, failed, logs)
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES, EngineSpec, own_engine
-from include.machine.cpu_meter import run_measured
+from include.machine.cpu_meter import Meter, run_measured
 from include.machine.job_archive import job_archive
 from include.machine.jvm import driver_environment, require_java, spark_submit, submit_options
 from include.state.opening import split_uri
+from include.state.records import RunCommit
 from planner.errors import ForerunError
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ class Used:
 
 class Runner(Protocol):
     """Executes the runs of stored plans in one application and returns when all are committed.
-    ``name`` is for its log. Raises :class:`RunFailedError` if one of them is not."""
+    ``name`` is for its log; ``lifted`` is the URI of a query that does several of them at once,
+    empty for none. Raises :class:`RunFailedError` if one of them is not committed."""
 
     @property
     def engine(self) -> EngineSpec: ...
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used: ...
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used: ...
 
 
 class SparkRunner:
@@ -67,17 +69,18 @@ class SparkRunner:
         self._memory = memory
         self._archive = job_archive(logs)
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
         options = dict(submit_options(split_uri(plan_uris[0])[0], tiny, master=self._master))
         command = [str(spark_submit()), "--master", self._master]
         command += ["--driver-memory", self._memory]
         for key, value in (options | self._conf).items():
             command += ["--conf", f"{key}={value}"]
-        attempt = f"t1-{uuid.uuid4().hex[:8]}"
         command += ["--py-files", str(self._archive)]
-        command += [str(JOB), "--attempt", attempt, "--engine", self.engine.name]
+        command += [str(JOB), "--attempt", _attempt(), "--engine", self.engine.name]
         for uri in plan_uris:
             command += ["--plan", uri]
+        if lifted:
+            command += ["--lifted", lifted]
         log = self._logs / f"{name}.log"
         with log.open("wb") as output:
             done = run_measured(command, driver_environment(), stdout=output, stderr=output)
@@ -101,14 +104,30 @@ class InProcessRunner:
         self.engine = engine
         self._started = started
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:  # noqa: ARG002
+    def run(
+        self,
+        plan_uris: Sequence[str],
+        name: str,  # noqa: ARG002 - nothing is logged
+        *,
+        tiny: bool,  # noqa: ARG002 - there is no JVM
+        lifted: str = "",
+    ) -> Used:
+        from spark_jobs.application import read_lifted
         from spark_jobs.executor import GivenUpError, execute
+        from spark_jobs.lifted import run_lifted
 
-        for uri in plan_uris:
-            stored = StoredPlan.read(uri)
-            with suppress(GivenUpError):  # the store says so
-                execute(self._started, stored, f"t1-{uuid.uuid4().hex[:8]}", progress=_quiet)
+        plans, done = [StoredPlan.read(uri) for uri in plan_uris], dict[str, RunCommit]()
+        if lifted and (query := read_lifted(lifted, _quiet)):
+            done = run_lifted(self._started, query, plans, _attempt(), _quiet, Meter())
+        for stored in plans:
+            if stored.key not in done:
+                with suppress(GivenUpError):  # the store says so
+                    execute(self._started, stored, _attempt(), progress=_quiet)
         return Used()
+
+
+def _attempt() -> str:
+    return f"t1-{uuid.uuid4().hex[:8]}"
 
 
 def _quiet(_line: str) -> None:

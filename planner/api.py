@@ -30,6 +30,7 @@ from planner.cost.work import itemized
 from planner.errors import MethodError, Reason
 from planner.exact.sums import ExactSums
 from planner.gc_pause import seldom_collecting
+from planner.lifting.query import lifted_query, lifted_request
 from planner.materialize import portfolio
 from planner.materialize.candidate import Candidate
 from planner.materialize.itemized import itemized_candidate
@@ -122,6 +123,9 @@ def _read(request: PlanRequest) -> Reading:
         parameters=request.parameters,
     )
     ids = ColumnIds(query.last_id)
+    if request.days is not None:
+        query = lifted_query(query, request.days, request.sources, ids)
+        request = lifted_request(request, request.days)
     request = _with_contained_keys(request, query)
     if query.hinted and request.settings.own_batch == "cost":
         # Who writes hints knows of the data what no estimate does, and stages of our own have none.

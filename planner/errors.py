@@ -109,6 +109,32 @@ class MethodError(ForerunError):
     code = "method-does-not-apply"
 
 
+class NotLifted(StrEnum):
+    """Why a query is not computed for many days at once; docs/operations.md has the texts."""
+
+    NOTHING_DAILY = "no-daily-source"
+    VARIES = "not-deterministic"
+    CHOOSES = "order-of-rows"
+    EMPTY = "value-over-no-rows"
+    STATE = "reads-state"
+    PARAMETER = "parameter-of-the-day"
+    CHANGELOG = "source-takes-rows-back"
+    OVERLAP = "days-share-files"
+    NAME = "column-name-in-use"
+    HINTED = "hinted"
+    COST = "dearer-than-days-alone"
+
+
+class LiftError(ForerunError):
+    """A query cannot be computed for many days at once."""
+
+    code = "not-lifted"
+
+    def __init__(self, reason: NotLifted, message: str) -> None:
+        super().__init__(message, hint="Each day is computed by itself.")
+        self.reason = reason
+
+
 class UnknownFunctionError(ForerunError):
     """A plan has an aggregate function that the planner's table does not have."""
 

@@ -184,6 +184,15 @@ class Problem:
     objective: str = "weighted-sum"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Days:
+    """Days that a query is planned for at once: how many, and the names of the sources that have
+    other rows on each of them."""
+
+    count: int
+    daily: tuple[str, ...]
+
+
 PDW = Problem()
 
 
@@ -211,7 +220,9 @@ class PlanRequest:
     sets of early runs that are compared by cost, where many times are candidates
     (:mod:`planner.schedule.choose`); None for all. ``batch_because``: why
     ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
-    look at it.
+    look at it. ``days``: the query is planned for all of these days at once, in stages of our own;
+    the sources are then as they are over all days, and the result has the number of the day as its
+    last column (:mod:`planner.lifting`).
     """
 
     report: str
@@ -230,3 +241,4 @@ class PlanRequest:
     may_open: tuple[int, ...] | None = None
     open_sets: tuple[tuple[int, ...], ...] | None = None
     batch_because: str = ""
+    days: Days | None = None

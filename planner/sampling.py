@@ -40,7 +40,9 @@ def filtered_sources(
         Source(name=s.name, columns=s.columns, changing=s.changing, change=s.change, keys=s.keys)
         for s in sources
     )
-    return _filtered(sql, declared, tuple(allowed_functions), tuple(parameters))
+    # Without a colon the text has no parameter, and what is known of one day holds for all.
+    used = tuple(parameters) if ":" in sql else ()
+    return _filtered(sql, declared, tuple(allowed_functions), used)
 
 
 @lru_cache(maxsize=128)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from include.days.stored_plan import StoredPlan
 from include.machine.cpu_meter import Meter
 from include.state.layout import generation_of
-from include.state.opening import split_uri
+from include.state.opening import open_store, split_uri
 from include.state.records import RunCommit
+from planner.contract.lifted_v1 import LiftedQuery, decode_lifted
 from planner.errors import ForerunError
 from spark_jobs.engine import Engine
 from spark_jobs.executor import Progress, execute
 from spark_jobs.failures import explained
+from spark_jobs.lifted import run_lifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +47,37 @@ def read_plans(uris: Sequence[str]) -> tuple[list[StoredPlan], list[Outcome]]:
     return plans, failed
 
 
+def read_lifted(uri: str, progress: Progress) -> LiftedQuery | None:
+    """Read the query that does several of the runs at once. Without it they are done one by one, so
+    that one that cannot be read only costs time."""
+    root, key = split_uri(uri)
+    try:
+        return decode_lifted(open_store(root).get(key))
+    except ForerunError as error:
+        progress(f"each day is done by itself: {error.message}")
+        return None
+
+
 def run_all(
     engine: Engine,
     plans: Sequence[StoredPlan],
     attempt: str,
     progress: Progress,
     meter: Meter,
+    lifted: LiftedQuery | None = None,
 ) -> list[Outcome]:
-    """Do the run of every plan, one after the other, and say what became of each. ``meter`` is that
-    of the application. The only run of an application raises what a bug raises; among several, a
-    bug that one meets is an outcome, too."""
+    """Do the run of every plan, one after the other, and say what became of each; those that the
+    ``lifted`` query is of by that, as far as it goes. ``meter`` is that of the application. The
+    only run of an application raises what a bug raises; among several, a bug that one meets is an
+    outcome, too."""
     if len(plans) == 1:
         return [_outcome(engine, plans[0], attempt, progress, meter)]
     started_s = meter.cpu_s / max(1, len(plans))
+    done = run_lifted(engine, lifted, plans, attempt, progress, meter) if lifted else {}
     return [
-        _whatever_happens(
+        Outcome(stored.plan.report, done[stored.key])
+        if stored.key in done
+        else _whatever_happens(
             engine,
             stored,
             attempt,

@@ -22,13 +22,15 @@ from include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
 from include.machine.settings import forbidden_functions
 from include.sources.formats import format_of
 from planner.contract import ColumnSpec, Family
-from planner.contract.plan_v1 import RUN_COLUMN
+from planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
 from spark_jobs.engine import (
     SESSION_REQUIRED,
+    DayFiles,
     EngineError,
     Frame,
     Partition,
     Session,
+    days_one_by_one,
     ddl,
     no_rows,
     quoted,
@@ -114,6 +116,33 @@ class ClassicEngine:
 
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(quoted(name))
+
+    def bind_days(
+        self, view: str, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
+    ) -> None:
+        """One table with a partition for each day, at the day's own folder: one scan, in which the
+        day costs nothing. Where a folder holds more than the files of its day, a scan for each."""
+        if not all(day.folder for day in days if day.files):
+            self.bind_view(view, days_one_by_one(self, days, columns, form))
+            return
+        table, written = quoted(f"forerun_days_{view}"), format_of(form)
+        options = ", ".join(f"{_text(k)} {_text(v)}" for k, v in written.engine_options.items())
+        place = self._scratch / "days" / view  # nothing is ever in it
+        place.mkdir(parents=True, exist_ok=True)
+        self.session.sql(f"DROP TABLE IF EXISTS {table}")
+        self.session.sql(
+            f"CREATE TABLE {table} ({ddl(columns)}, {quoted(DAY_COLUMN)} INT) "
+            f"USING {written.engine_format} {f'OPTIONS ({options}) ' if options else ''}"
+            f"PARTITIONED BY ({quoted(DAY_COLUMN)}) LOCATION {_text(place.as_uri())}"
+        )
+        parts = " ".join(
+            f"PARTITION ({quoted(DAY_COLUMN)}={day.number}) LOCATION {_text(day.folder)}"
+            for day in days
+            if day.files
+        )
+        if parts:
+            self.session.sql(f"ALTER TABLE {table} ADD {parts}")
+        self.bind_view(view, self.session.table(table))
 
     def open_family(self, family: Family, folder: str) -> None:
         columns = f"{ddl(family.columns)}, {quoted(RUN_COLUMN)} INT"
@@ -202,10 +231,11 @@ class ClassicEngine:
         folder: str,
         *,
         ordered: bool,  # noqa: ARG002
+        by: str = "",
     ) -> int | None:
         # Spark numbers the files of a sorted frame in order, so nothing is to do for `ordered`.
         with self._counted() as rows_written:
-            frame.write.mode("overwrite").parquet(folder)
+            frame.write.mode("overwrite").partitionBy(*filter(None, (by,))).parquet(folder)
         return rows_written()
 
     @contextmanager

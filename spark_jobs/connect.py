@@ -19,10 +19,12 @@ from include.sources.formats import format_of
 from planner.contract import ColumnSpec, Family
 from planner.contract.plan_v1 import RUN_COLUMN
 from spark_jobs.engine import (
+    DayFiles,
     EngineError,
     Frame,
     Partition,
     Session,
+    days_one_by_one,
     no_rows,
     quoted,
     schema_of,
@@ -82,6 +84,11 @@ class ConnectEngine:
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(name)
 
+    def bind_days(
+        self, view: str, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
+    ) -> None:
+        self.bind_view(view, days_one_by_one(self, days, columns, form))
+
     def open_family(self, family: Family, folder: str) -> None:  # noqa: ARG002 - no table here
         self._partitions[family.id] = []
         self._bind(family)
@@ -139,11 +146,12 @@ class ConnectEngine:
         frame.write.mode("overwrite").parquet(_encoded(folder))
         return None  # Sail answers a write with nothing, and refuses to observe one
 
-    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> int | None:
+    def write_result(self, frame: Frame, folder: str, *, ordered: bool, by: str = "") -> int | None:
         # Sail spreads rows over files before it writes, also after ORDER BY and coalesce(1): only a
         # limit at the top keeps them together and in order.
         rows = frame.limit(_ALL_ROWS) if ordered else frame
-        rows.write.mode("overwrite").parquet(_encoded(folder))
+        columns = filter(None, (by,))
+        rows.write.mode("overwrite").partitionBy(*columns).parquet(_encoded(folder))
         return None
 
     @contextmanager

@@ -76,8 +76,9 @@ class EndpointEngine(ConnectEngine):
         folder: str,
         *,
         ordered: bool,  # noqa: ARG002 - Spark numbers the files of a sorted frame in order
+        by: str = "",
     ) -> int | None:
-        frame.write.mode("overwrite").parquet(folder)
+        frame.write.mode("overwrite").partitionBy(*filter(None, (by,))).parquet(folder)
         return None
 
     def used(self) -> ApplicationUse:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from include.engines import EngineSpec
 from include.machine.eventlog import ApplicationUse
 from planner.contract import ColumnSpec, Family
-from planner.contract.plan_v1 import RUN_COLUMN
+from planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
 from planner.errors import ForerunError
 
 # The types of pyspark's two kinds of session have no common base; both are opaque here.
@@ -51,6 +51,16 @@ class Partition:
     files: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayFiles:
+    """The files of a source on a day, as URIs that the engine reads, and the number of the day.
+    ``folder``: the folder that holds these files and no other, empty if there is none."""
+
+    number: int
+    files: tuple[str, ...]
+    folder: str = ""
+
+
 class Engine(Protocol):
     """A session with the few operations that differ between engines."""
 
@@ -82,6 +92,13 @@ class Engine(Protocol):
 
     def bind_view(self, name: str, frame: Frame) -> None:
         """Make a frame readable in SQL under a name that may need quotes."""
+        ...
+
+    def bind_days(
+        self, view: str, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
+    ) -> None:
+        """Make the rows of exactly these files readable in SQL, with the number of their day as a
+        column more (``__day``)."""
         ...
 
     def open_family(self, family: Family, folder: str) -> None:
@@ -124,9 +141,10 @@ class Engine(Protocol):
         """
         ...
 
-    def write_result(self, frame: Frame, folder: str, *, ordered: bool) -> int | None:
-        """Write the report; ``ordered``: rows in the order of file names, then of rows. Returns
-        the same as :meth:`write_artifact`."""
+    def write_result(self, frame: Frame, folder: str, *, ordered: bool, by: str = "") -> int | None:
+        """Write the report; ``ordered``: rows in the order of file names, then of rows. ``by``: the
+        last column, whose every value gets a folder ``<by>=<value>`` of its own; an order begins
+        with it. Returns the same as :meth:`write_artifact`."""
         ...
 
     def working_on(self, stage: str) -> AbstractContextManager[None]:
@@ -197,3 +215,19 @@ def describe_schema(frame: Frame) -> tuple[ColumnSpec, ...]:
         ColumnSpec(name=field.name, type=field.dataType.simpleString(), nullable=field.nullable)
         for field in frame.schema.fields
     )
+
+
+def days_one_by_one(
+    engine: Engine, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
+) -> Frame:
+    """The rows of each day's files with the number of the day, read day by day."""
+    bound: Frame | None = None
+    for day in days:
+        if day.files:
+            rows = engine.read(day.files, columns, form)
+            rows = rows.selectExpr("*", f"{day.number} AS {quoted(DAY_COLUMN)}")
+            bound = rows if bound is None else bound.union(rows)
+    if bound is None:
+        day_column = ColumnSpec(name=DAY_COLUMN, type="int")
+        return no_rows(engine.session, (*columns, day_column))
+    return bound

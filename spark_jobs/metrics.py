@@ -4,6 +4,7 @@ else from the files that were bound."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from include.machine.cpu_meter import Meter
 from include.state.records import ArtifactPartition, RunMetrics, StageMetrics, StageRecord
@@ -64,6 +65,45 @@ def run_metrics(work: Work, records: Sequence[StageRecord], meter: Meter) -> Run
         source_rows_read=sum(s.source_rows_read for s in stages),
         state_rows_read=sum(s.state_rows_read for s in stages),
         bytes_read=sum(s.bytes_read for s in stages),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryShare:
+    """An equal part, for each of ``days``, of what one query for all of them took in seconds, with
+    a part of the start of an application that ``runs_in_application`` share."""
+
+    days: int
+    runs_in_application: int
+    process_cpu_s: float
+    executor_cpu_s: float
+    wall_s: float
+
+
+def lifted_metrics(work: Work, result: ArtifactPartition, share: QueryShare) -> RunMetrics:
+    """The figures of a run that one query has done with those of other days: its part of what the
+    query took, and the rows of its own files."""
+    (stage,) = work.inputs.plan.run.stages
+    rows, _, size = _bound(work, stage, {})
+    own = StageMetrics(
+        stage=stage.id,
+        rows=result.rows,
+        bytes=result.bytes,
+        executor_cpu_s=round(share.executor_cpu_s, 6),
+        wall_s=round(share.wall_s, 3),
+        source_rows_read=rows,
+        bytes_read=size,
+    )
+    return RunMetrics(
+        stages=(own,),
+        executor_cpu_s=own.executor_cpu_s,
+        process_cpu_s=round(share.process_cpu_s, 3) if work.engine.reports_cpu else 0.0,
+        runs_in_application=share.runs_in_application,
+        days_in_query=share.days,
+        engine=work.engine.name,
+        wall_s=own.wall_s,
+        source_rows_read=rows,
+        bytes_read=size,
     )
 
 

@@ -19,7 +19,7 @@ from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES
 from include.machine.cpu_meter import Meter
 from planner.errors import ContractError, ForerunError
-from spark_jobs.application import Outcome, read_plans, run_all
+from spark_jobs.application import Outcome, read_lifted, read_plans, run_all
 from spark_jobs.engine import Engine, start_engine
 from spark_jobs.executor import GivenUpError, Progress
 from spark_jobs.failures import StageError, explained
@@ -62,7 +62,8 @@ def run(options: argparse.Namespace, progress: Progress, meter: Meter) -> list[O
     with explained(f"starting {options.engine}"):
         engine = _start(options, plans)
     try:
-        return [*run_all(engine, plans, options.attempt, progress, meter), *failed]
+        lifted = read_lifted(options.lifted, progress) if options.lifted else None
+        return [*run_all(engine, plans, options.attempt, progress, meter, lifted), *failed]
     finally:
         _stop(engine, progress)
 
@@ -111,6 +112,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--plan", required=True, action="append", help="URI of the stored plan of a run; repeatable"
+    )
+    parser.add_argument(
+        "--lifted", help="URI of a query that does the runs of several of the plans at once"
     )
     parser.add_argument("--run", type=int, help="which run of the day a single plan must be of")
     parser.add_argument("--attempt", required=True, help="token that no other attempt has")

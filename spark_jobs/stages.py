@@ -32,7 +32,7 @@ from planner.contract import (
 from planner.contract.digest import digest_of
 from planner.contract.parameters import value_of
 from planner.errors import ContractError
-from spark_jobs.engine import Frame, describe_schema, quoted, schema_of
+from spark_jobs.engine import Engine, Frame, describe_schema, quoted, schema_of
 from spark_jobs.failures import explained
 from spark_jobs.inputs import check_family, verify_stage_read
 from spark_jobs.metrics import stage_metrics
@@ -100,7 +100,7 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
     what = f"stage {stage.id} ({stage.title})"
     with work.engine.working_on(work.label(stage.id)), explained(what):
         output = stage.output
-        with work.engine.running(stage.sql), _small_sides(work, stage):
+        with work.engine.running(stage.sql), small_sides(work.engine, stage):
             if isinstance(output, ArtifactOutput):
                 partition = _save(work, stage, work.inputs.plan.family(output.family))
             else:
@@ -116,12 +116,12 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
 
 
 @contextmanager
-def _small_sides(work: Work, stage: Stage) -> Iterator[None]:
+def small_sides(engine: Engine, stage: Stage) -> Iterator[None]:
     """While in it, the views of a stage's small sides can be read."""
     with ExitStack() as held:
         for side in stage.small_sides:
-            rows = work.engine.session.sql(side.sql)
-            held.enter_context(work.engine.computed_first(side.view, rows, side.rows))
+            rows = engine.session.sql(side.sql)
+            held.enter_context(engine.computed_first(side.view, rows, side.rows))
         yield
 
 
@@ -138,18 +138,26 @@ def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
         _check_schema(work, stage, frame, family)
         folder = _folder(work, family.id)
         rows = work.engine.write_artifact(frame, family, work.store.uri(folder))
-    partition = _described(work, family.id, folder, family.columns, family, rows)
+    partition = described(work, family.id, folder, family.columns, family, rows)
     check_family(partition, family, buckets=work.engine.has_buckets)
     return partition
 
 
 def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPartition:
+    frame = publishable(_frame(work, stage), stage.id, output)
+    folder = _folder(work, RESULT_FAMILY)
+    with work.engine.shuffling_into(_partitions(work, stage)):
+        rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
+    return described(work, RESULT_FAMILY, folder, describe_schema(frame), None, rows)
+
+
+def publishable(frame: Frame, stage: str, output: ResultOutput) -> Frame:
+    """The rows of a result as they are written: under its names, in types that Parquet has."""
     from pyspark.sql.types import NullType
 
-    frame = _frame(work, stage)
     if len(frame.columns) != len(output.columns):
         raise ContractError(
-            f"stage {stage.id} gives {len(frame.columns)} columns, the report has "
+            f"stage {stage} gives {len(frame.columns)} columns, the report has "
             f"{len(output.columns)}",
             hint="Plan the run again.",
         )
@@ -161,11 +169,7 @@ def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPart
         for field in frame.schema.fields
         if isinstance(field.dataType, NullType)
     }
-    frame = frame.withColumns(casts) if casts else frame
-    folder = _folder(work, RESULT_FAMILY)
-    with work.engine.shuffling_into(_partitions(work, stage)):
-        rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
-    return _described(work, RESULT_FAMILY, folder, describe_schema(frame), None, rows)
+    return frame.withColumns(casts) if casts else frame
 
 
 def _partitions(work: Work, stage: Stage) -> int:
@@ -199,7 +203,7 @@ def _folder(work: Work, family: str) -> str:
     return work.inputs.at.artifact(family, work.inputs.plan.run.index, work.attempt)
 
 
-def _described(
+def described(
     work: Work,
     name: str,
     folder: str,

@@ -53,8 +53,8 @@ class _LikeAirflow(SparkRunner):
     def __init__(self, logs: Path) -> None:
         super().__init__(logs, MASTER, memory=_HEAP)
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
-        super().run(plan_uris, name, tiny=tiny)
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
+        super().run(plan_uris, name, tiny=tiny, lifted=lifted)
         return Used()
 
 

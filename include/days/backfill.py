@@ -3,11 +3,14 @@
 A day that is published and whose sources are as it has read them is left alone; one that was
 corrected is repaired (:mod:`include.days.repair`). What was never published goes on in the
 generation that somebody has begun, with all that its runs have kept, or in a new one. Several days
-share an application, whose start is paid once; each is committed and published by itself.
+share an application, whose start is paid once, and one query where that is right
+(:mod:`include.days.lifted_days`); each is committed and published by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal
@@ -15,11 +18,14 @@ from typing import Literal
 from include.days.day_request import settings_of
 from include.days.generations import generations
 from include.days.handle import Day
+from include.days.lifted_days import lift_days, store_lifted
 from include.days.prepare import (
+    AskedRun,
     PreparedRun,
+    ask_for_run,
     imagine_generation,
     open_generation,
-    prepare_run,
+    planned,
 )
 from include.days.repair import Repair, begin_repair, find_repair
 from include.days.results import read_pointer
@@ -28,8 +34,9 @@ from include.sources.completeness import find_missing
 from include.state.opening import open_store
 from include.state.pointers import Pointer
 from include.state.scratch_store import ScratchStore
+from planner.api import plan
 from planner.contract.digest import digest_of
-from planner.errors import ForerunError, RequestError
+from planner.errors import ForerunError, LiftError, RequestError
 from planner.request import Settings
 
 Standing = Literal["published", "corrected", "missing", "blocked"]
@@ -55,21 +62,26 @@ class BackfillDay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Days that share an application, oldest first. ``at_once``: those of them that one query
+    computes, for ``query_cost`` without the start; ``why_not`` says why there is none."""
+
+    days: tuple[BackfillDay, ...]
+    at_once: frozenset[date] = frozenset()
+    query_cost: int = 0
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
     """A range, looked at. ``start``: what starting an application costs, in the same unit as the
     days; ``together``: at most so many days share one."""
 
     spec: ReportSpec
     days: tuple[BackfillDay, ...]
+    applications: tuple[Application, ...]
     start: int
     together: int
-
-    @property
-    def applications(self) -> tuple[tuple[BackfillDay, ...], ...]:
-        """The days to do, oldest first, as they share applications."""
-        wanted = [day for day in self.days if day.is_to_do]
-        cuts = range(0, len(wanted), self.together)
-        return tuple(tuple(wanted[at : at + self.together]) for at in cuts)
 
     @property
     def apart(self) -> int:
@@ -78,8 +90,24 @@ class Backfill:
 
     @property
     def cost(self) -> int:
-        """What it costs as it is done: of days that share an application, the start once."""
-        return self.apart - sum(self.start * (len(days) - 1) for days in self.applications)
+        """What it costs as it is done: of days that share an application the start once, and of
+        those that one query computes the query."""
+        return sum(self.start + self._work(application) for application in self.applications)
+
+    def _work(self, application: Application) -> int:
+        alone = (day for day in application.days if day.date not in application.at_once)
+        return application.query_cost + sum(day.cost - self.start for day in alone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BegunDays:
+    """Days of an application whose runs are planned, and those that cannot be begun, each with the
+    reason. ``query``: the URI of the query that computes several of them at once, empty for none.
+    """
+
+    runs: tuple[tuple[Day, PreparedRun], ...]
+    failed: tuple[tuple[date, ForerunError], ...]
+    query: str
 
 
 def find_backfill(
@@ -91,8 +119,10 @@ def find_backfill(
     now: datetime,
     together: int,
     settings: Settings | None = None,
+    at_once: bool = True,
 ) -> Backfill:
     """Look at every day from ``first`` to ``last`` and plan what is to be done. It changes nothing.
+    ``at_once``: one query may compute several days.
 
     Raises :class:`planner.errors.RequestError` for a range that has no days, or too many.
     """
@@ -103,17 +133,117 @@ def find_backfill(
         )
     settings = settings or Settings()
     dates = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    days = tuple(_looked_at(store_uri, spec, day, now, settings) for day in dates)
+    looked = [_looked_at(store_uri, spec, day, now, settings) for day in dates]
     any_day = imagine_generation(store_uri, spec, first, now=now)
     start = round(settings_of(any_day, settings).prices.run_start)
-    return Backfill(spec=spec, days=days, start=start, together=together)
+    wanted = [one for one in looked if isinstance(one, AskedRun) or one.is_to_do]
+    parts = [wanted[at : at + together] for at in range(0, len(wanted), together)]
+    applications, priced = [], dict[date, BackfillDay]()
+    for part in parts:
+        application, priced_part = _priced(part, start, at_once=at_once)
+        priced |= {day.date: day for day in priced_part}
+        if application.days:
+            applications.append(application)
+    return Backfill(
+        spec=spec,
+        days=tuple(one if isinstance(one, BackfillDay) else priced[one.day.date] for one in looked),
+        applications=tuple(applications),
+        start=start,
+        together=together,
+    )
 
 
-def begin_day(
-    store_uri: str, spec: ReportSpec, found: BackfillDay, *, now: datetime, settings: Settings
-) -> tuple[Day, PreparedRun]:
-    """Open what a day is computed in, and plan its run. Repeated, it goes on with what the first
-    try has decided. Raises what opening, pinning and planning raise."""
+def _priced(
+    days: Sequence[BackfillDay | AskedRun], start: int, *, at_once: bool
+) -> tuple[Application, tuple[BackfillDay, ...]]:
+    """The days with their prices, and the application of those that can be done: by one query where
+    that is right and cheaper, else each by its own plan."""
+    alike = [day for day in days if isinstance(day, AskedRun) and not day.request.committed]
+    why_not, costs, query_cost = "", dict[date, int](), 0
+    if at_once and len(alike) > 1:
+        try:
+            found = lift_days(alike)
+        except LiftError as error:
+            why_not = f"{error.reason}: {error.message}"
+        else:
+            query_cost = found.cost - start
+            costs = {a.day.date: c for a, c in zip(alike, found.alone, strict=True)}
+    priced = tuple(
+        day if isinstance(day, BackfillDay) else _missing(day, costs.get(day.day.date))
+        for day in days
+    )
+    application = Application(
+        days=tuple(day for day in priced if day.is_to_do),
+        at_once=frozenset(costs),
+        query_cost=query_cost,
+        why_not=why_not,
+    )
+    return application, priced
+
+
+def _missing(asked: AskedRun, cost: int | None) -> BackfillDay:
+    """A day that is to be computed, at this cost or, if it is not known, by a plan of its own."""
+    if cost is not None:
+        return BackfillDay(
+            date=asked.day.date, standing="missing", what="to compute anew", cost=cost
+        )
+    try:
+        made = plan(asked.request).plan
+    except ForerunError as error:
+        return BackfillDay(date=asked.day.date, standing="blocked", what=error.message)
+    base = made.run.base if made.method == "incremental" else 0
+    generation = asked.day.at.generation
+    how = f"from the state of run {base} of generation {generation}" if base else "anew"
+    return BackfillDay(
+        date=asked.day.date,
+        standing="missing",
+        what=f"to compute {how}",
+        cost=made.run.estimated_cost,
+    )
+
+
+def begin_days(
+    store_uri: str, spec: ReportSpec, application: Application, *, now: datetime, settings: Settings
+) -> BegunDays:
+    """Open what the days of an application are computed in, and plan their runs. Repeated, it goes
+    on with what the first try has decided. A day that cannot be begun holds up no other."""
+    failed: list[tuple[date, ForerunError]] = []
+    begun: list[tuple[Day, PreparedRun | AskedRun]] = []
+    for one in application.days:
+        try:
+            begun.append(_asked(store_uri, spec, one, now, settings))
+        except ForerunError as error:
+            failed.append((one.date, error))
+    query, prepared = "", dict[date, PreparedRun]()
+    alike = [
+        asked
+        for _, asked in begun
+        if isinstance(asked, AskedRun)
+        and asked.day.date in application.at_once
+        and not asked.request.committed
+    ]
+    if len(alike) > 1:
+        with suppress(LiftError):  # the sources are others by now: each day has its own plan
+            runs, query = store_lifted(lift_days(alike))
+            prepared = {a.day.date: run for a, run in zip(alike, runs, strict=True)}
+    done: list[tuple[Day, PreparedRun]] = []
+    for day, run in begun:
+        if isinstance(run, PreparedRun):
+            done.append((day, run))
+        elif day.date in prepared:
+            done.append((day, prepared[day.date]))
+        else:
+            try:
+                done.append((day, planned(run)))
+            except ForerunError as error:
+                failed.append((day.date, error))
+    return BegunDays(runs=tuple(done), failed=tuple(failed), query=query)
+
+
+def _asked(
+    store_uri: str, spec: ReportSpec, found: BackfillDay, now: datetime, settings: Settings
+) -> tuple[Day, PreparedRun | AskedRun]:
+    """Open what a day is computed in and pin its sources; a repair is planned, too."""
     if found.repair is not None:
         store = open_store(store_uri)
         repair = find_repair(store, spec, found.date, now=now, settings=settings)
@@ -123,13 +253,14 @@ def begin_day(
     day = begun or open_generation(
         store_uri, spec, found.date, trigger=f"backfill-{digest_of(spec.digest)[:16]}", now=now
     )
-    return day, prepare_run(day, spec.runs, now=now, settings=settings)
+    return day, ask_for_run(day, spec.runs, now=now, settings=settings)
 
 
 def _looked_at(
     store_uri: str, spec: ReportSpec, day: date, now: datetime, settings: Settings
-) -> BackfillDay:
-    """One day of the range. What cannot be told of it is said in its row, and holds up no other."""
+) -> BackfillDay | AskedRun:
+    """One day of the range; if it is to be computed, what planning it asks. What cannot be told of
+    it is said in its row, and holds up no other."""
     try:
         published = read_pointer(open_store(store_uri), spec.name, day)
         if published is not None and not published.early:
@@ -139,15 +270,12 @@ def _looked_at(
             return BackfillDay(date=day, standing="blocked", what=f"not complete: {what}")
         begun = _begun(store_uri, spec, day)
         handle = begun.imagined() if begun else imagine_generation(store_uri, spec, day, now=now)
-        result = prepare_run(handle, spec.runs, now=now, settings=settings).result
+        asked = ask_for_run(handle, spec.runs, now=now, settings=settings)
     except ForerunError as error:
         return BackfillDay(date=day, standing="blocked", what=error.message)
-    if result is None:
-        return BackfillDay(date=day, standing="missing", what="computed: to be published")
-    base = result.plan.run.base if result.plan.method == "incremental" else 0
-    how = f"from the state of run {base} of generation {handle.at.generation}" if base else "anew"
-    cost = result.plan.run.estimated_cost
-    return BackfillDay(date=day, standing="missing", what=f"to compute {how}", cost=cost)
+    if isinstance(asked, AskedRun):
+        return asked
+    return BackfillDay(date=day, standing="missing", what="computed: to be published")
 
 
 def _published(

@@ -38,12 +38,14 @@ def read_history(
     """The ``newest`` entries of a report, oldest first; with ``run`` only those of that run.
 
     One that cannot be read (of another version of Forerun, say) is passed over: the ledger makes
-    forecasts better, and a report must not stand still for want of one.
+    forecasts better, and a report must not stand still for want of one. So is one whose day was
+    computed with others by one query: its part of that says nothing of what a run takes.
     """
     listed = (file.key for file in store.list(history_folder(report)))
     wanted = (key for key in listed if run is None or history_order(key)[2] == run)
     keys = sorted(wanted, key=history_order)[-newest:]
-    return tuple(entry for key in keys if (entry := _read(store, key)) is not None)
+    found = (entry for key in keys if (entry := _read(store, key)) is not None)
+    return tuple(entry for entry in found if entry.days_in_query == 1)
 
 
 def _read(store: StoreReader, key: str) -> LedgerEntry | None:
@@ -79,6 +81,7 @@ def entry_of(day: Day, commit: RunCommit) -> LedgerEntry:
         committed_at=commit.committed_at,
         stages=_stages(planned.run, commit.metrics),
         runs_in_application=commit.metrics.runs_in_application,
+        days_in_query=commit.metrics.days_in_query,
         engine=commit.metrics.engine,
         kept=()
         if manifest.base_generation  # what a repair adds to a family is no size of a day
@@ -87,7 +90,10 @@ def entry_of(day: Day, commit: RunCommit) -> LedgerEntry:
 
 
 def _stages(run: Run, metrics: RunMetrics) -> tuple[StageEntry, ...]:
-    """The stages of a run with what they took; none of a retry, whose process did a part only."""
+    """The stages of a run with what they took; none of a retry, whose process did a part only, nor
+    where one query did several days, which is not the stage that was planned."""
+    if metrics.days_in_query > 1:
+        return ()
     work = {stage.id: stage.work for stage in run.stages}
     if any(stage.reused for stage in metrics.stages) or not all(work.values()):
         return ()

@@ -58,7 +58,7 @@ from include.state.records import (
 from include.state.scratch_store import ScratchStore
 from include.state.store import Store
 from planner.api import PlanResult, plan
-from planner.contract import encode_plan
+from planner.contract import Plan, encode_plan
 from planner.cost.constants import MICRO
 from planner.errors import RequestError
 from planner.request import (
@@ -197,8 +197,11 @@ def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
     :class:`include.state.fence.GenerationClosedError` for a generation that clean-up has closed.
     """
     asked = ask_for_run(day, run, **asking)
-    if isinstance(asked, PreparedRun):
-        return asked
+    return asked if isinstance(asked, PreparedRun) else planned(asked)
+
+
+def planned(asked: AskedRun) -> PreparedRun:
+    """Plan a run that is pinned, and store the plan."""
     started = time.perf_counter()
     result = plan(asked.request)
     return store_plan(asked, result, planning_s=time.perf_counter() - started)
@@ -206,10 +209,11 @@ def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRun:
-    """A run that is pinned and still to be planned: its planning request. ``tiny`` is that of
-    :class:`PreparedRun`."""
+    """A run that is pinned and still to be planned: its pins by source, and its planning request.
+    ``tiny`` is that of :class:`PreparedRun`."""
 
     day: Day
+    pins: Mapping[str, Pin]
     request: PlanRequest
     tiny: bool
 
@@ -269,15 +273,20 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
     )
     request = replace(request, batch_because=_why_batch(day, request, history, pins, holds))
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
-    return AskedRun(day=day, request=request, tiny=tiny)
+    return AskedRun(day=day, pins=pins, request=request, tiny=tiny)
 
 
 def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> PreparedRun:
     """Store a plan under a key of its own: two planners of one run do not meet."""
+    chosen = with_state_left(asked.request, result, asked.day.spec.policy.expected_repairs)
+    return replace(stored(asked, chosen), result=result, planning_s=planning_s)
+
+
+def stored(asked: AskedRun, chosen: Plan) -> PreparedRun:
+    """Store a plan that was made for a run."""
     day, run = asked.day, asked.request.current
     day.refuse_closed()  # a chain that clean-up was taking apart would have looked shorter
     key = day.at.plan(run, uuid.uuid4().hex[:12])
-    chosen = with_state_left(asked.request, result, day.spec.policy.expected_repairs)
     day.store.put(key, encode_plan(chosen))
     idle = not chosen.run.opened or not chosen.run.stages
     return PreparedRun(
@@ -287,8 +296,6 @@ def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> Pre
         plan_uri=f"{day.store.root}/{key}",
         skip_reason="the plan gives this run nothing to do" if idle else "",
         tiny=asked.tiny,
-        result=result,
-        planning_s=planning_s,
     )
 
 

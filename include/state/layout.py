@@ -9,6 +9,7 @@
     reports/<report>/<day>/<generation>/schedule/<n>.json
     reports/<report>/<day>/<generation>/manifests/run-<i>.json
     reports/<report>/<day>/<generation>/plans/run-<i>-<attempt>.json
+    reports/<report>/<day>/<generation>/plans/lifted-<token>.json
     reports/<report>/<day>/<generation>/artifacts/<family>/<i>-<attempt>/
     reports/<report>/<day>/<generation>/stages/run-<i>/<stage>.json
     reports/<report>/<day>/<generation>/checks/run-<i>-<attempt>/
@@ -150,6 +151,10 @@ class Generation:
 
     def plan(self, run: int, attempt: str) -> str:
         return f"{self.plans}/run-{run}-{part(attempt, 'attempt')}.json"
+
+    def lifted(self, token: str) -> str:
+        """The query that computes this day, as the first one, and others at once."""
+        return f"{self.plans}/lifted-{part(token, 'attempt')}.json"
 
     @property
     def plans(self) -> str:

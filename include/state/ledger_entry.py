@@ -22,7 +22,8 @@ class LedgerEntry:
     estimated at. Costs are millionths of a CPU second. ``arrived`` is rows by source, ``kept`` rows
     that the run has written, by the fingerprint of their family. ``method`` and ``batch_because``
     are those of its plan; entries of older versions say neither. ``stages`` are those that this
-    attempt executed with a plan that states their work, or none."""
+    attempt executed with a plan that states their work, or none. ``days_in_query``: how
+    many days one query has computed at once, of which this run has stated an equal part."""
 
     report: str
     day: str
@@ -42,4 +43,5 @@ class LedgerEntry:
     batch_because: str = later("")
     stages: tuple[StageEntry, ...] = later(())
     runs_in_application: int = later(1)
+    days_in_query: int = later(1)
     engine: str = later("")

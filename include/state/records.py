@@ -250,8 +250,9 @@ class RunMetrics:
     """What one run took. ``process_cpu_s`` is the CPU of the whole process tree, 0 where it could
     not be measured; the stages count executors only. ``other_executor_cpu_s`` is what no stage did:
     expectations, schema reads. ``runs_in_application``: by how many runs the process was shared,
-    for which each states its own CPU and a part of the start. ``engine`` is the name of the engine
-    that ran it; records of older versions do not say it."""
+    for which each states its own CPU and a part of the start. ``days_in_query``: how many days one
+    query has computed at once; each then states an equal part of it. ``engine`` is the name of the
+    engine that ran it; records of older versions do not say it."""
 
     stages: tuple[StageMetrics, ...] = ()
     executor_cpu_s: float = 0.0
@@ -262,6 +263,7 @@ class RunMetrics:
     state_rows_read: int = 0
     bytes_read: int = 0
     runs_in_application: int = later(1)
+    days_in_query: int = later(1)
     engine: str = later("")
 
 

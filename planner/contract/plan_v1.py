@@ -25,6 +25,9 @@ PlanMethod = Literal["incremental", "batch", "own-batch"]
 """What a plan does, see :class:`Plan`."""
 RUN_COLUMN = "__run"
 WEIGHT_COLUMN = "__w"
+DAY_COLUMN = "__day"
+"""The number of the day, in what is computed for many days at once and in the sources that differ
+by day."""
 LATER = "later"
 """Key in the metadata of a dataclass field: stored documents may lack the field."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 _STAGES = "planner/stages/build.py"
+_LIFTED = ("tests/properties/test_lifting.py", "-k", "relations or interpreter")
 STAGES = (
     Mutation(
         "stages: what earlier runs kept is not added", _STAGES,
@@ -19,6 +20,22 @@ STAGES = (
         "families: the bucket count chosen anew in each run", "planner/materialize/artifacts.py",
         "            return self._stored[digest]\n        slot",
         "            pass\n        slot",
+    ),
+    Mutation(
+        "lifting: partners may be of another day", "planner/lifting/operators.py",
+        "condition = conjunction((*conjuncts(condition), same))",
+        "condition = conjunction(conjuncts(condition))",
+        suite=_LIFTED,
+    ),
+    Mutation(
+        "lifting: a window goes over all days", "planner/lifting/operators.py",
+        "replace(call, partition=(*call.partition, by))", "replace(call, partition=call.partition)",
+        suite=_LIFTED,
+    ),
+    Mutation(
+        "lifting: no value over no rows", "planner/lifting/operators.py",
+        "    if text is None:", "    if text is None or call:",
+        suite=_LIFTED,
     ),
     Mutation(
         "executor: a delivery is all that is pinned", "spark_jobs/inputs.py",

@@ -13,10 +13,12 @@ import pytest
 from forerun.cli import run
 from forerun.running import Runner, open_runner
 from include.days.backfill import find_backfill
+from include.days.generations import latest_generation
 from include.days.handle import Day
 from include.days.prepare import open_generation, prepare_run, publish_result, read_pointer
 from include.days.publishing import published_folder
 from include.reports.spec import ReportSpec, encode_report
+from include.state.commits import read_commit
 from include.state.rows import read_rows
 from planner.errors import RequestError
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase, table
@@ -106,6 +108,26 @@ def test_a_range_is_priced_and_computed(days: Range, tmp_path: Path, capsys):
     assert read_pointer(days.case.store, "totals", BEGUN).generation == 1  # where it was begun
     assert run([*command, "--yes"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "nothing to do"
+
+
+def test_missing_days_are_computed_by_one_query(days: Range, tmp_path: Path, capsys):
+    days.deliver(EMPTY, "1", (6, 6), (6, 1))
+    command = ["backfill", "totals", MISSING.isoformat(), EMPTY.isoformat()]
+    command += ["--store", days.case.store_uri, "--engine", "sail"]
+    command += ["--spec", str(tmp_path / "spec.json")]
+    assert run([*command, "--preview"]) == 0
+    assert "2 days by one query" in capsys.readouterr().out
+    assert run([*command, "--preview", "--no-lift", "--json"]) == 0
+    each = json.loads(capsys.readouterr().out)
+    assert each["at_once"] == [{"days": [], "why_not": ""}]
+    assert run([*command, "--yes", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["at_once"] == [{"days": [MISSING.isoformat(), EMPTY.isoformat()], "why_not": ""}]
+    assert record["estimated_cpu_s"] < each["estimated_cpu_s"]
+    assert (days.totals(MISSING), days.totals(EMPTY)) == ({5: 5}, {6: 7})
+    opened = [latest_generation(days.case.store, "totals", day) for day in (MISSING, EMPTY)]
+    commits = [read_commit(days.case.store, at, RUNS) for at in opened]
+    assert [commit.metrics.days_in_query for commit in commits] == [2, 2]
 
 
 def test_a_day_that_fails_holds_up_no_other(days: Range, tmp_path: Path, capsys):

@@ -72,7 +72,7 @@ class Losing:
         self._runner = runner
         self.engine = runner.engine
 
-    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool) -> Used:
+    def run(self, plan_uris: Sequence[str], name: str, *, tiny: bool, lifted: str = "") -> Used:
         root, key = split_uri(plan_uris[0])
         store = open_store(root)
         plan = decode_plan(store.get(key))

@@ -59,8 +59,9 @@ IMPURE_CALLS = {"open", "input", "print", "eval", "exec", "now", "today", "utcno
 ROOMS = {
     "planner": (
         "version", "errors", "nesting", "algebra", "contract", "cost", "request", "props", "memo",
-        "tvr", "exact", "stats", "search", "rules", "sql", "sampling", "gc_pause", "temporal",
-        "materialize", "checks", "stages", "result", "api", "report_group", "schedule", "explain",
+        "tvr", "exact", "stats", "search", "rules", "sql", "lifting", "sampling", "gc_pause",
+        "temporal", "materialize", "checks", "stages", "result", "api", "report_group", "schedule",
+        "explain",
     ),
     "include": (
         "reports", "machine", "state", "sources", "days", "oncall", "telemetry", "verify",

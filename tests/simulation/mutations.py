@@ -158,7 +158,7 @@ MUTATIONS = (
          "    if not store.put_if_absent(key, winner := encode(commit)): raise CommitError('')"),
     ),
     _one(
-        "a commit is of the files that are listed", stages._described,
+        "a commit is of the files that are listed", stages.described,
         ("    if reported is not None and rows != reported:", "    if False:"),
     ),
     Mutation("a run does not look after what it has written itself", (

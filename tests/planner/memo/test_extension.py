@@ -22,6 +22,7 @@ from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK
 from planner.errors import UnknownOperatorError
+from planner.lifting.operators import lift
 from planner.materialize import portfolio
 from planner.memo.memo import Memo
 from planner.props import repeatable
@@ -212,6 +213,7 @@ DOORS: dict[str, Callable[[], object]] = {
     "lineage": lambda: lineage(STRANGE),
     "source rows": lambda: source_rows_of(STRANGE, ((),)),
     "keys of leaves": lambda: keys_of_leaf(STRANGE, {}, {}),
+    "lifting": lambda: lift(STRANGE, ["sales"], 2, ColumnIds(100)),
 }
 
 

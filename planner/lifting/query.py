@@ -1,0 +1,57 @@
+"""The query of a request for many days, and its sources with the day as a column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.algebra.types import INT
+from planner.contract.plan_v1 import DAY_COLUMN
+from planner.errors import LiftError, NotLifted
+from planner.lifting.operators import lift
+from planner.request import ColumnStats, Days, PlanRequest, Source, SourceColumn
+from planner.sql.frontend import Query
+from planner.tvr.signed import ColumnIds
+
+
+def lifted_request(request: PlanRequest, days: Days) -> PlanRequest:
+    """Return the request with the day as a column of its daily sources, to be planned in stages of
+    our own whatever they cost: the user's text knows no days.
+
+    No declaration is relied on: a key of a day is none of all days, and NULLs that one day must not
+    have would fail them all.
+    """
+    return replace(
+        request,
+        sources=tuple(_with_day(source, days) for source in request.sources),
+        method="batch",
+        settings=replace(request.settings, own_batch="always"),
+    )
+
+
+def _with_day(source: Source, days: Days) -> Source:
+    columns = tuple(replace(column, nullable=True) for column in source.columns)
+    source = replace(source, columns=columns, keys=())
+    if source.name not in days.daily:
+        return source
+    last = str(days.count - 1)
+    known = ColumnStats(minimum="0", maximum=last, distinct=float(days.count))
+    return replace(
+        source,
+        columns=(*columns, SourceColumn(name=DAY_COLUMN, type=INT)),
+        stats=(*source.stats, (DAY_COLUMN, known)) if source.stats else (),
+    )
+
+
+def lifted_query(query: Query, days: Days, sources: tuple[Source, ...], ids: ColumnIds) -> Query:
+    """Return the query for all days, with the day as its last column.
+
+    ``sources`` are those of one day. Raises :class:`planner.errors.LiftError` for a query that
+    cannot be lifted.
+    """
+    if query.hinted:
+        raise LiftError(NotLifted.HINTED, "the query tells Spark by hints how to run one day")
+    columns = (column.name for source in sources for column in source.columns)
+    if DAY_COLUMN in {name.lower() for name in (*query.names, *columns)}:
+        raise LiftError(NotLifted.NAME, f"a column is called {DAY_COLUMN} already")
+    relation = lift(query.relation, days.daily, days.count, ids)
+    return replace(query, relation=relation, names=(*query.names, DAY_COLUMN))
