@@ -40,6 +40,10 @@ METHODS = (
         'return Call("coalesce", (self.column(_ROWS), ZERO), BIGINT)',
     ),
     Mutation(
+        "grouped partners: in a full join partners without a key are none", _PARTNERS,
+        "joined[0] if found.join.kind is JoinKind.LEFT else None", "joined[0]",
+    ),
+    Mutation(
         "grouped partners: branches are not told apart", _PARTNERS,
         "(*of_right, otherwise)", "of_right",
     ),
