@@ -35,6 +35,11 @@ METHODS = (
         "keys = block.needed(side, wanted)", "keys = block.needed(side, ())",
     ),
     Mutation(
+        "reduced partners: those that no row looks for",
+        "planner/rules/explore/reduced_partners.py",
+        "Join(JoinKind.SEMI, node.right", "Join(JoinKind.ANTI, node.right",
+    ),
+    Mutation(
         "grouped partners: rows without a partner left out", _PARTNERS,
         'return Call("coalesce", (self.column(_ROWS), ONE), BIGINT)',
         'return Call("coalesce", (self.column(_ROWS), ZERO), BIGINT)',

@@ -7,10 +7,11 @@ import random
 
 import pytest
 
-from planner.algebra.relational import Aggregate, AggregateCall, Join, JoinKind, Relation
-from planner.algebra.scalar import Call, Literal, Ref, equals
+from planner.algebra.relational import Aggregate, AggregateCall, Filter, Join, JoinKind, Relation
+from planner.algebra.scalar import Call, Literal, Ref, conjunction, equals
 from planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
 from planner.rules.explore.grouped_partners import group_partners
+from planner.rules.explore.reduced_partners import reduce_partners
 from planner.rules.methods.catalog import SINGLE
 from planner.rules.methods.method import Method
 from planner.tvr.signed import ColumnIds
@@ -41,6 +42,30 @@ def _calls(one: History, other: History) -> tuple[tuple[Column, AggregateCall], 
         (Column(ColumnId(6001), "total", BIGINT), AggregateCall("sum", (total,))),
         (Column(ColumnId(6002), "texts", BIGINT), AggregateCall("count", (text,))),
     )
+
+
+@pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI], ids=str)
+def test_partners_that_are_reduced_first(kind: JoinKind) -> None:
+    """Rows of both sides come and go; the conditions have more than equalities, too."""
+    (im1,) = (method for method in METHODS if method.name == "im1")
+    found = 0
+    for seed in range(CASES // 3):
+        rng = random.Random(f"reduced-{kind}-{seed}")
+        given = dense(histories(rng, 2))
+        large = Call(">", (_ref(given[0], NUMBER), Literal("0", BIGINT)), BOOLEAN)
+        parts = [equals(*(_ref(one, KEY).column for one in given))]
+        if rng.random() < 0.4:
+            numbers = tuple(_ref(one, NUMBER) for one in given)
+            parts.append(Call("<>", numbers, BOOLEAN))
+        join = Join(kind, Filter(given[0].scan, large), given[1].scan, conjunction(tuple(parts)))
+        form = reduce_partners(join)
+        assert form is not None
+        try:
+            memo = checked(join, given, im1.rules, form=form)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        found += any(tvr.has_delta and tvr.weight is not None for tvr in memo.tvrs)
+    assert found > CASES // 9
 
 
 @pytest.mark.parametrize(
