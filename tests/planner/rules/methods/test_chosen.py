@@ -120,8 +120,10 @@ def test_a_domain_that_is_dearer_is_left(number: int) -> None:
 )
 def test_uncorrelated_aggregates_are_kept_piece_by_piece(number: int, pieces: set[str]) -> None:
     """Q11, Q15 and Q22 compare with an aggregate of all rows, which has no domain: both sides are
-    kept by themselves, and compared in the last run (Distributed IVM, example 3.3)."""
-    found = tpch(number, SMALL, method="im1")
+    kept by themselves, and compared in the last run (Distributed IVM, example 3.3). With reduced
+    partners the estimate is lower if Q22's orders are not kept but read again for few customers."""
+    found = tpch(number, SMALL, method="im1", off=("ReducedPartners",))
+    assert tpch(number, SMALL, method="im1").plan.estimated_cost <= found.plan.estimated_cost
     assert found.plan.method == "incremental"
     titles = " | ".join(family.title for family in found.plan.families)
     assert all(piece in titles for piece in pieces), titles
