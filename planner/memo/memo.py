@@ -24,7 +24,7 @@ differed in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -54,6 +54,9 @@ class View(StrEnum):
     """The NEW rows of a join as a union: OLD of one input joined, plus its delta joined."""
     SINGLES = "singles"
     """A delta with one state per row, for readers that merge the states anyway."""
+    DOMAIN = "domain"
+    """Of a delta: the groups of an aggregate that the step touches, with all that is kept of them
+    merged. Outside of its domain a delta changes nothing."""
 
 
 class Role(StrEnum):
@@ -65,6 +68,10 @@ class Role(StrEnum):
     INDIRECT = "QI"
     UNAFFECTED = "QU"
     INDEPENDENT = "M"
+
+
+Edge = tuple[Version, View] | Role
+"""What leads from a TVR: a version and a view to a group, a role to other TVRs."""
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +135,12 @@ class Tvr:
         """Whether a DELTA version of the rows was found."""
         return (Version.DELTA, View.ROWS) in self.edges
 
+    def has(self, edge: Edge) -> bool:
+        """Return whether an edge leads from the TVR; of a role, for any update."""
+        if isinstance(edge, Role):
+            return any(role is edge for role, _ in self.roles)
+        return edge in self.edges
+
 
 class Memo:
     """Groups, expressions and TVRs of one query, deduplicated.
@@ -154,7 +167,7 @@ class Memo:
         self._interned: dict[Relation, ExprId] = {}
         self._references: dict[tuple[GroupId, bool], Reference] = {}
         self._new_expressions: list[ExprId] = []
-        self._new_edges: list[tuple[TvrId, Version]] = []
+        self._new_edges: list[tuple[TvrId, Edge]] = []
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -179,6 +192,15 @@ class Memo:
         """Return the TVR whose NEW version a group is; None for deltas and other parts."""
         tvr = self.group(group).tvr
         return None if tvr is None else self.tvrs[tvr]
+
+    def parts(self, tvr: Tvr, roles: Container[Role]) -> dict[GroupId, Role]:
+        """Return the snapshots that have one of the roles in a TVR for any update, by group."""
+        return {
+            self.leader(self.tvrs[other].new): role
+            for (role, updated), others in tvr.roles.items()
+            if updated is None and role in roles
+            for other in others
+        }
 
     def find(self, node: Relation) -> GroupId | None:
         """Return the group that holds an operator whose inputs are references, None if no group
@@ -257,23 +279,25 @@ class Memo:
             self.equate(known, relation, origin, part=True)
             return
         tvr.edges[version, view] = self.add(relation, origin, part=True)
-        self._new_edges.append((tvr.id, version))
+        self._new_edges.append((tvr.id, (version, view)))
 
     def relate(self, tvr: Tvr, role: Role, other: TvrId, updated: TvrId | None = None) -> None:
         """Record the role of another TVR in this one, for updates of ``updated`` alone if given."""
         known = tvr.roles.get((role, updated), ())
         if other not in known:
             tvr.roles[role, updated] = (*known, other)
+            self._new_edges.append((tvr.id, role))
 
     def take_new_expressions(self) -> list[Expression]:
-        """Return the expressions that were added since the last call."""
+        """Return the expressions that were added since the last call, and those that a merge of
+        groups gave other neighbours."""
         taken, self._new_expressions = self._new_expressions, []
         return [self.expressions[number] for number in taken]
 
-    def take_new_edges(self) -> list[tuple[Tvr, Version]]:
-        """Return the versions of TVRs that were linked since the last call."""
+    def take_new_edges(self) -> list[tuple[Tvr, Edge]]:
+        """Return the edges of TVRs that were added since the last call."""
         taken, self._new_edges = self._new_edges, []
-        return [(self.tvrs[tvr], version) for tvr, version in taken]
+        return [(self.tvrs[tvr], edge) for tvr, edge in taken]
 
     # -- inside -------------------------------------------------------------------------------
 
@@ -348,6 +372,7 @@ class Memo:
             for number in gone.parents:
                 waiting.extend(self._readdress(self.expressions[number], gone.id, kept))
             kept.parents.extend(gone.parents)
+            self._new_expressions += (*kept.expressions, *kept.parents)
 
     def _merge_tvrs(self, kept: Group, gone: Group) -> Iterator[tuple[GroupId, GroupId]]:
         if kept.tvr is None or gone.tvr is None or kept.tvr == gone.tvr:
@@ -360,12 +385,13 @@ class Memo:
                 continue  # it has the weight of a delta that is not taken over
             if edge not in into.edges:
                 into.edges[edge] = group
-                self._new_edges.append((into.id, edge[0]))
+                self._new_edges.append((into.id, edge))
             elif edge[0] is Version.NEW and edge[1] is View.ROWS:
                 yield into.edges[edge], group
         for role, others in out.roles.items():
             known = into.roles.get(role, ())
             into.roles[role] = (*known, *(other for other in others if other not in known))
+            self._new_edges.append((into.id, role[0]))
 
     def _readdress(
         self, parent: Expression, gone: GroupId, kept: Group

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from planner.algebra.relational import Relation, Version
-from planner.memo.memo import Expression, Memo
+from planner.algebra.relational import Relation
+from planner.memo.memo import Edge, Expression, Memo, Role
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds
 
@@ -71,11 +71,16 @@ class RuleEngine:
         self._budget = budget
         self._observer = observer
         self._by_operator: dict[type[Relation], list[MemoRule]] = defaultdict(list)
+        self._by_edge: dict[tuple[type[Relation], Edge], list[MemoRule]] = defaultdict(list)
+        self._by_input_edge: dict[tuple[type[Relation], Edge], list[MemoRule]] = defaultdict(list)
         for rule in rules:
             self._by_operator[rule.operator].append(rule)
+            for edge in rule.edges:
+                self._by_edge[rule.operator, edge].append(rule)
+            for edge in rule.edges_of_inputs:
+                self._by_input_edge[rule.operator, edge].append(rule)
         self._waiting: list[tuple[int, int, _Pattern, MemoRule]] = []
-        self._tried: set[tuple[str, _Pattern]] = set()
-        self._count = 0
+        self._queued: set[tuple[str, _Pattern]] = set()
         self.trace = Trace()
 
     def run(self) -> Trace:
@@ -90,13 +95,10 @@ class RuleEngine:
             matched = [self._memo.expressions[number] for number in pattern]
             if any(one.dropped for one in matched):
                 continue
-            if rule.deltas and not self._has_deltas(matched[0]):
-                continue
-            if (rule.name, pattern) in self._tried:
-                continue
-            self._tried.add((rule.name, pattern))
+            below = matched[1] if rule.below is not None else None
+            roles = () if below is None else self._roles(rule, below) or ()
             first = len(self._memo.expressions)
-            found = rule.fire(Match(self._memo, matched[0], self._ids, *matched[1:]))
+            found = rule.fire(Match(self._memo, matched[0], self._ids, below, roles))
             end = len(self._memo.expressions)
             self._budget -= end - first
             self.trace.note(rule.name, matched[0].id, first, end, found=found)
@@ -106,44 +108,71 @@ class RuleEngine:
         return self.trace
 
     def _notice(self) -> None:
-        """Queue the patterns that new expressions and new deltas may have completed."""
+        """Queue the patterns that new expressions and new edges may have completed. What completed
+        a pattern stays true of it: edges are added, and merged TVRs have those of both."""
         for expression in self._memo.take_new_expressions():
-            self._queue(expression, by_edge=False)
+            self._queue(expression, self._by_operator[type(expression.node)])
             self._queue_parents(expression)
-        for tvr, version in self._memo.take_new_edges():
-            if version is Version.DELTA:
-                for number in self._memo.group(tvr.new).parents:
-                    self._queue(self._memo.expressions[number], by_edge=True)
+        for tvr, edge in self._memo.take_new_edges():
+            group = self._memo.group(tvr.new)
+            for index, numbers in (
+                (self._by_edge, group.expressions),
+                (self._by_input_edge, group.parents),
+            ):
+                for number in numbers:
+                    expression = self._memo.expressions[number]
+                    self._queue(expression, index.get((type(expression.node), edge), ()))
 
-    def _queue(self, expression: Expression, *, by_edge: bool) -> None:
-        if self._memo.tvr_of(expression.group) is None:
-            return
-        for rule in self._by_operator[type(expression.node)]:
-            if by_edge and not rule.deltas:
+    def _queue(self, expression: Expression, rules: Iterable[MemoRule]) -> None:
+        """Queue the complete patterns of the rules in which an expression is the upper operator."""
+        for rule in rules:
+            if not self._is_upper(rule, expression):
                 continue
-            if rule.below is not None:
-                for below in self._memo.alternatives(expression.inputs[0].group):
-                    if isinstance(below.node, rule.below):
-                        self._push(rule, (expression.id, below.id))
-            elif not rule.deltas or self._has_deltas(expression):
+            if rule.below is None:
                 self._push(rule, (expression.id,))
+                continue
+            for below in self._memo.alternatives(expression.inputs[0].group):
+                if self._is_below(rule, below):
+                    self._push(rule, (expression.id, below.id))
 
     def _queue_parents(self, below: Expression) -> None:
         """Queue the two-operator patterns in which a new expression is the lower operator."""
         for number in self._memo.group(below.group).parents:
             parent = self._memo.expressions[number]
-            if self._memo.tvr_of(parent.group) is None:
-                continue
             if self._memo.leader(parent.inputs[0].group) != self._memo.leader(below.group):
                 continue  # it reads the group, but not first
             for rule in self._by_operator[type(parent.node)]:
-                if rule.below is not None and isinstance(below.node, rule.below):
+                if self._is_below(rule, below) and self._is_upper(rule, parent):
                     self._push(rule, (parent.id, below.id))
 
     def _push(self, rule: MemoRule, pattern: _Pattern) -> None:
-        if (rule.name, pattern) not in self._tried:
-            self._count += 1
-            heapq.heappush(self._waiting, (rule.priority, self._count, pattern, rule))
+        if (rule.name, pattern) not in self._queued:
+            self._queued.add((rule.name, pattern))
+            place = len(self._queued)
+            heapq.heappush(self._waiting, (rule.priority, place, pattern, rule))
+
+    def _is_upper(self, rule: MemoRule, expression: Expression) -> bool:
+        """Return whether an expression has all that the pattern asks of it and its inputs."""
+        tvr = self._memo.tvr_of(expression.group)
+        if tvr is None or expression.dropped or not all(tvr.has(edge) for edge in rule.edges):
+            return False
+        return not rule.deltas or self._has_deltas(expression)
+
+    def _is_below(self, rule: MemoRule, below: Expression) -> bool:
+        """Return whether an expression has all that the pattern asks of the lower operator."""
+        if rule.below is None or not isinstance(below.node, rule.below):
+            return False
+        return not rule.parts or self._roles(rule, below) is not None
+
+    def _roles(self, rule: MemoRule, below: Expression) -> tuple[Role, ...] | None:
+        """Return the roles of the inputs of an expression in the TVR of its group, among those that
+        the pattern asks for; None if an input has none."""
+        tvr = self._memo.tvr_of(below.group)
+        if tvr is None:
+            return None
+        known = self._memo.parts(tvr, rule.parts)
+        found = tuple(known.get(self._memo.leader(given.group)) for given in below.inputs)
+        return tuple(role for role in found if role is not None) if all(found) else None
 
     def _has_deltas(self, expression: Expression) -> bool:
         for given in expression.inputs:

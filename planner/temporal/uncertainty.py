@@ -77,7 +77,7 @@ class Uncertainty:
             self._memo.leader(group): (tvr, view)
             for tvr in self._memo.tvrs
             for (version, view), group in tvr.edges.items()
-            if version is Version.DELTA
+            if version is Version.DELTA and view is not View.DOMAIN  # as its operators say
         }
 
     def of_cost(

@@ -35,9 +35,18 @@ METHODS = (
         "keys = block.needed(side, wanted)", "keys = block.needed(side, ())",
     ),
     Mutation(
+        "reduced partners: those that no row looks for",
+        "planner/rules/explore/reduced_partners.py",
+        "Join(JoinKind.SEMI, node.right", "Join(JoinKind.ANTI, node.right",
+    ),
+    Mutation(
         "grouped partners: rows without a partner left out", _PARTNERS,
         'return Call("coalesce", (self.column(_ROWS), ONE), BIGINT)',
         'return Call("coalesce", (self.column(_ROWS), ZERO), BIGINT)',
+    ),
+    Mutation(
+        "grouped partners: in a full join partners without a key are none", _PARTNERS,
+        "joined[0] if found.join.kind is JoinKind.LEFT else None", "joined[0]",
     ),
     Mutation(
         "grouped partners: branches are not told apart", _PARTNERS,

@@ -6,6 +6,7 @@ from scripts.mutations.mutation import Mutation
 
 _PROBLEMS = "tests/planner/materialize/test_problems.py"
 _MEMO = "tests/planner/memo/test_memo.py"
+_PATTERNS = "tests/planner/memo/test_patterns.py"
 PLANNER = (
     Mutation(
         "objective: runs are weighed by their prices, not by the ratios of them",
@@ -32,5 +33,19 @@ PLANNER = (
         "        return None if known is None else self.leader(self.expressions[known].group)\n\n"
         "    def reference(",
         "        return self.add(node)\n\n    def reference(", suite=(_MEMO,),
+    ),
+    Mutation(
+        "patterns: a role that is given later fires no rule", "planner/memo/memo.py",
+        "            self._new_edges.append((tvr.id, role))\n", "", suite=(_PATTERNS,),
+    ),
+    Mutation(
+        "patterns: a merge of groups completes none", "planner/memo/memo.py",
+        "            self._new_expressions += (*kept.expressions, *kept.parents)\n", "",
+        suite=(_PATTERNS,),
+    ),
+    Mutation(
+        "patterns: one input with a role is enough", "planner/search/engine.py",
+        "if role is not None) if all(found) else None", "if role is not None) or None",
+        suite=(_PATTERNS,),
     ),
 )  # fmt: skip

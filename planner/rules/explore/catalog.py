@@ -16,6 +16,7 @@ from planner.rules.explore.eager_aggregate import aggregate_eagerly
 from planner.rules.explore.grouped_partners import group_partners
 from planner.rules.explore.join_orders import add_orders
 from planner.rules.explore.magic_sets import restrict_groups
+from planner.rules.explore.reduced_partners import reduce_partners
 from planner.rules.explore.same_group import join_groups_once
 from planner.rules.methods.join_block import ORDER
 from planner.search.rule import MemoRule
@@ -56,12 +57,17 @@ def _join_groups_once(relation: Relation, _: ColumnIds, __: frozenset[str]) -> R
     return join_groups_once(relation)
 
 
+def _reduce_partners(relation: Relation, _: ColumnIds, __: frozenset[str]) -> Relation | None:
+    return reduce_partners(relation)
+
+
 ExploreRule = TreeRule | BlockRule
 EXPLORE: tuple[ExploreRule, ...] = (
     TreeRule("MagicSet", restrict_groups),
     TreeRule("EagerAggregate", _aggregate_eagerly),
     TreeRule("GroupedPartners", _group_partners),  # what reads both sides of a left join
     TreeRule("JoinGroupsOnce", _join_groups_once),  # of sums that were pushed below the joins
+    TreeRule("ReducedPartners", _reduce_partners),
     BlockRule(ORDER, add_orders),  # of every form: what was pushed below the joins is a leaf
 )
 LOCAL: tuple[MemoRule, ...] = (distinct.RULE,)

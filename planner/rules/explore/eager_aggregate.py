@@ -41,6 +41,9 @@ def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:
     return None if result is relation else result
 
 
+_KINDS = frozenset({JoinKind.INNER, JoinKind.LEFT})
+
+
 @dataclass(frozen=True, slots=True)
 class OverJoin:
     """An aggregate over a join (perhaps with a projection between), in columns of the join."""
@@ -50,15 +53,15 @@ class OverJoin:
     calls: tuple[tuple[Column, AggregateCall], ...]
 
 
-def aggregate_over_join(node: Aggregate) -> OverJoin | None:
-    """Return an aggregate over an inner or left join by equalities alone, whose calls can be merged
-    from values over parts of the rows; None if it is no such aggregate."""
+def aggregate_over_join(node: Aggregate, kinds: frozenset[JoinKind]) -> OverJoin | None:
+    """Return an aggregate over a join of one of the kinds and by equalities alone, whose calls can
+    be merged from values over parts of the rows; None if it is no such aggregate."""
     below = node.input
     names: dict[ColumnId, Scalar] = {c.id: Ref(c) for c in below.columns}
     if isinstance(below, Project):
         names = {column.id: value for column, value in below.items}
         below = below.input
-    if not isinstance(below, Join) or below.kind not in (JoinKind.INNER, JoinKind.LEFT):
+    if not isinstance(below, Join) or below.kind not in kinds:
         return None
     pairs, residual = split_condition(below)
     if not pairs or residual != TRUE:
@@ -95,7 +98,7 @@ def is_mergeable(call: AggregateCall, args: tuple[Scalar, ...]) -> bool:
 def _push(node: Relation, ids: ColumnIds) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
-    found = aggregate_over_join(node)
+    found = aggregate_over_join(node, _KINDS)
     if found is None or not found.calls:
         return None
     join = found.join

@@ -1,4 +1,4 @@
-"""Groups the partners of a left join's rows first, also where functions read rows of both sides.
+"""Groups the partners of an outer join's rows first, also where functions read rows of both sides.
 
 ::
 
@@ -6,6 +6,8 @@
     M    agg[k and g of R; n = count(*), n_i = count(p_i), s_i = sum(b_i where p_i)](R)
     e    CASE WHEN .. THEN .. END, each condition and each value of columns of one side alone
     e'   n_i * a_i for a value of L, s_i for a value of R, in the branches that the row of L is in
+
+and so for L full[k] R, where M is of either side: of R, or of L if R has one row per k.
 
 This is the view M of the paper's running example (Tempura 4.2 (3)): the returns grouped by order,
 below ``sum(CASE WHEN cost IS NULL THEN price ELSE -cost END)``. It is an aggregate of one input, so
@@ -15,18 +17,21 @@ its states are kept and merged run by run and do not depend on L's updates;
 Bags: a row of L meets the same rows of R as before, in one row of M that has how many they are, and
 how many of them are in branch i: what depends on L alone is added that often. A sum of sums over
 the disjoint branches is the sum. NULLs: a condition of R that is NULL is not true, as in CASE. A
-row of L without a partner meets no M (``k`` is NULL, which no partner has): its terms are what the
-conditions and values of R are where all columns of R are NULL. A branch without a value adds NULL,
-so a sum over nothing stays NULL. Retractions: the law holds for every version of L and R, and M is
-maintained as any aggregate is. Not for what is rounded, overflows, or may fail on rows that a
-branch or the join leaves out, nor for products with more digits than DECIMALs have.
+row of L without a partner meets no M: its terms are what the conditions and values of R are where
+all columns of R are NULL. Of a left join ``k`` tells, which is NULL then and in no partner. In a
+full join a row of M without a row of L stands for n rows of R, and its terms are read where all
+columns of L are NULL, as they are in it; rows of R whose ``k`` is NULL are in such a row, so there
+``n`` tells, which is NULL in no row of M. A branch without a value adds NULL, so a sum over nothing
+stays NULL. Retractions: the law holds for every version of L and R, and M is maintained as any
+aggregate is. Not for what is rounded, overflows, or may fail on rows that a branch or the join
+leaves out, nor for products with more digits than DECIMALs have.
 Source: Yan and Larson, VLDB 1995 (eager count and sum), with the branches of CASE told apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.algebra.aggregate_functions import function, type_of
 from planner.algebra.aggregate_record import Adds
@@ -63,11 +68,12 @@ _MOST_DIGITS = 38
 _COUNT = decimal(20, 0)
 _FIRST_KNOWN = ("coalesce", "nvl", "ifnull")
 _CHOICES = ("case", "if", *_FIRST_KNOWN)
+_KINDS = frozenset({JoinKind.LEFT, JoinKind.FULL})
 
 
 def group_partners(relation: Relation, ids: ColumnIds) -> Relation | None:
-    """Group the right side of every left join below an aggregate where that is possible; return
-    None if it is nowhere."""
+    """Group a side of every outer join below an aggregate where that is possible: the right one,
+    or the left one of a full join. Return None if it is nowhere."""
     result = rewrite(relation, lambda node: _grouped(node, ids) or node)
     return None if result is relation else result
 
@@ -85,10 +91,11 @@ class _Branch:
 
 @dataclass(slots=True)
 class _Partners:
-    """The view M while it is put together: its calls by their columns."""
+    """The view M while it is put together: its calls by their columns. ``known_by`` is a column
+    that is NULL in no partner; where there is none, the number of partners tells."""
 
     right: Relation
-    key: Column
+    known_by: Column | None
     ids: ColumnIds
     calls: dict[AggregateCall, Column] = field(default_factory=dict)
 
@@ -99,8 +106,9 @@ class _Partners:
         return Ref(self.calls[call])
 
     def is_missing(self) -> Scalar:
-        """Return whether a row of L has no partner: no partner has a key that is NULL."""
-        return Call("isnull", (Ref(self.key),), BOOLEAN)
+        """Return whether a row of L has no partner."""
+        told = self.column(_ROWS) if self.known_by is None else Ref(self.known_by)
+        return Call("isnull", (told,), BOOLEAN)
 
     def count(self, where: tuple[Scalar, ...]) -> Scalar:
         """Return how many partners satisfy conditions; a missing one counts as a row of NULLs."""
@@ -163,9 +171,19 @@ class _Partners:
 def _grouped(node: Relation, ids: ColumnIds) -> Relation | None:
     if not isinstance(node, Aggregate):
         return None
-    found = aggregate_over_join(node)
-    if found is None or not found.calls or found.join.kind is not JoinKind.LEFT:
+    found = aggregate_over_join(node, _KINDS)
+    if found is None or not found.calls:
         return None
+    result = _over_partners(node, found, ids)
+    if result is None and found.join.kind is JoinKind.FULL:
+        turned = Join(JoinKind.FULL, found.join.right, found.join.left, found.join.condition)
+        result = _over_partners(node, replace(found, join=turned), ids)
+    return result
+
+
+def _over_partners(node: Aggregate, found: OverJoin, ids: ColumnIds) -> Relation | None:
+    """Return an aggregate over an outer join of which the right side is grouped; None if that is
+    not possible."""
     right = found.join.right
     mine = {column.id for column in right.columns}
     if all(call.references().isdisjoint(mine) for _, call in found.calls):
@@ -173,7 +191,9 @@ def _grouped(node: Relation, ids: ColumnIds) -> Relation | None:
     joined = split_condition(found.join).right
     if is_key({column.id for column in joined}, keys(right, {})):
         return None
-    partners = _Partners(right, joined[0], ids)
+    # A partner has a key; in a full join the rows without one come, too.
+    known_by = joined[0] if found.join.kind is JoinKind.LEFT else None
+    partners = _Partners(right, known_by, ids)
     terms = []
     for _, call in found.calls:
         of_call = _terms(call, found.join, partners)
@@ -182,7 +202,7 @@ def _grouped(node: Relation, ids: ColumnIds) -> Relation | None:
         terms.append(of_call)
     by = tuple(dict.fromkeys((*joined, *(key for key in found.keys if key.id in mine))))
     view = Aggregate(right, by, tuple((c, call) for call, c in partners.calls.items()))
-    below = Join(JoinKind.LEFT, found.join.left, view, found.join.condition)
+    below = Join(found.join.kind, found.join.left, view, found.join.condition)
     return _merged(node, found, terms, below, ids)
 
 

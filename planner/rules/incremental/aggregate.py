@@ -50,7 +50,14 @@ from planner.algebra.scalar import (
 )
 from planner.algebra.types import BIGINT, BOOLEAN, Column
 from planner.errors import Reason
-from planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState, Versions
+from planner.rules.incremental.rule import (
+    Applies,
+    DeltaOfStates,
+    DeltaRule,
+    Input,
+    KeyedState,
+    Versions,
+)
 from planner.tvr.signed import ColumnIds, Signed, consolidate, integer
 
 _HIDDEN = state_of_parts((count_part("__n", None),), lambda columns: columns[0])
@@ -160,14 +167,14 @@ def _only_comes(node: Aggregate, signed: bool) -> bool:
     return bool(node.keys) and not node.calls and not signed
 
 
-def _came(node: Aggregate, states: Versions, ids: ColumnIds) -> Signed:
+def _came(node: Aggregate, states: Versions, ids: ColumnIds) -> DeltaOfStates:
     """Return the delta of a DISTINCT: the groups that no earlier run has written."""
     kept = states.stamped()
     first = Column(ids.next_id(), "__first", kept.run.type)
     call = AggregateCall("min", (Ref(kept.run),))
     grouped = Aggregate(kept.relation, node.keys, ((first, call),))
     now = Filter(grouped, Call("=", (Ref(first), kept.current), BOOLEAN))
-    return Signed(Project(now, tuple((key, Ref(key)) for key in node.keys)))
+    return DeltaOfStates(Signed(Project(now, tuple((key, Ref(key)) for key in node.keys))), now)
 
 
 def _keys(node: Relation) -> tuple[Column, ...]:
@@ -224,7 +231,7 @@ def _outputs(node: Aggregate, values: Sequence[Scalar]) -> tuple[tuple[Column, S
     return (*((key, Ref(key)) for key in node.keys), *finished)
 
 
-def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Signed:
+def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> DeltaOfStates:
     """Return the delta: the old values of the touched groups taken back, their new values added.
 
     A group is touched if this run wrote a state for it. One pass over the states computes both
@@ -251,20 +258,21 @@ def _delta(node: Relation, states: Versions, signed: bool, ids: ColumnIds) -> Si
     # can compute them for a pair of group and sign that the filter below drops.
     olds = tuple(ids.new(f"{column.name}_old", column) for column, _ in node.calls)
     news = tuple(ids.new(f"{column.name}_new", column) for column, _ in node.calls)
-    rows = tuple(Column(ids.next_id(), name, BIGINT) for name in ("__n_old", "__n_new"))
+    counts = tuple(Column(ids.next_id(), name, BIGINT) for name in ("__n_old", "__n_new"))
     values = (*_finish(partials, old), *_finish(partials, new), old[-1], new[-1])
-    named = tuple(zip((*olds, *news, *rows), values, strict=True))
+    named = tuple(zip((*olds, *news, *counts), values, strict=True))
     finished = Project(merged, (*((key, Ref(key)) for key in node.keys), *named))
     weight = ids.weight()
     signs = Values((weight,), ((integer(-1),), (integer(1),)))
     sides: Relation = Join(JoinKind.INNER, finished, signs, TRUE)
     taken_back = Call("<", (Ref(weight), integer(0)), BOOLEAN)
     if node.keys:
-        count = Call("case", (taken_back, Ref(rows[0]), Ref(rows[1])), BIGINT)
+        count = Call("case", (taken_back, Ref(counts[0]), Ref(counts[1])), BIGINT)
         sides = Filter(sides, Call(">", (count, integer(0)), BOOLEAN))
     pairs = zip(olds, news, strict=True)
     picked = [Call("case", (taken_back, Ref(o), Ref(n)), n.type) for o, n in pairs]
-    return Signed(Project(sides, (*_outputs(node, picked), (weight, Ref(weight)))), weight)
+    rows = Signed(Project(sides, (*_outputs(node, picked), (weight, Ref(weight)))), weight)
+    return DeltaOfStates(rows, merged if node.keys else None)
 
 
 def _affected_applies(node: Relation, inputs: tuple[Input, ...]) -> Applies | Reason:

@@ -167,7 +167,8 @@ def _add_view(
     match: Match, tvr: Tvr, name: str, view: KeyedState, given: Versions, applies: Applies
 ) -> bool:
     """Add the keyed view of an aggregate: the states of its snapshot and of its delta, the rows
-    merged from the states, and the delta of the rows from the states that this run wrote."""
+    merged from the states, and the delta of the rows from the states that this run wrote, with its
+    domain."""
     memo, node, ids = match.memo, match.expression.node, match.ids
     signed = match.memo.tvr_of(match.expression.inputs[0].group)
     if signed is None:
@@ -189,7 +190,9 @@ def _add_view(
     memo.equate(tvr.new, view.merge(node, states, retracts, rows, ids), name, part=True)
     if view.delta is not None:
         versions = GroupVersions(memo, tvr, ids, kind)
-        add_delta(match, tvr, view.delta(node, versions, retracts, ids), name)
+        delta = view.delta(node, versions, retracts, ids)
+        if add_delta(match, tvr, delta.rows, name) and delta.domain is not None:
+            memo.link(tvr, Version.DELTA, View.DOMAIN, delta.domain, name)
     return True
 
 

@@ -88,13 +88,23 @@ class StampedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class DeltaOfStates:
+    """The delta of an aggregate. ``domain`` is the relation in it that merges the stamped states of
+    all groups and then keeps those that the step touches; None for an aggregate without keys."""
+
+    rows: Signed
+    domain: Relation | None
+
+
+@dataclass(frozen=True, slots=True)
 class KeyedState:
     """The keyed view of an operator: its output is kept as states, merged and finished when read.
 
     ``keys`` gives the columns by which the states are distributed, ``columns`` those of the states,
     keys first. ``partial`` computes the states of a delta. ``merge`` computes the output from the
     states of all runs (and from the kept input, if the rule needs it). ``delta`` computes the delta
-    of the output from the stamped states; it is None if only the output can be computed.
+    of the output from the stamped states, and its domain; it is None if only the output can be
+    computed.
     ``singles`` gives a state for each row of a delta, for readers that merge at once. The boolean
     argument of these says whether any delta of the input may take rows back; a given delta may
     still be unsigned.
@@ -104,7 +114,7 @@ class KeyedState:
     columns: Callable[[Relation, bool, ColumnIds], tuple[Column, ...]]
     partial: Callable[[Relation, Signed, bool, tuple[Column, ...], ColumnIds], Relation]
     merge: Callable[[Relation, Relation, bool, Signed | None, ColumnIds], Relation]
-    delta: Callable[[Relation, Versions, bool, ColumnIds], Signed] | None
+    delta: Callable[[Relation, Versions, bool, ColumnIds], DeltaOfStates] | None
     singles: Callable[[Relation, Signed, bool, tuple[Column, ...], ColumnIds], Relation] | None = (
         None
     )

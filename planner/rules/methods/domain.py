@@ -57,9 +57,8 @@ from planner.algebra.scalar import (
     is_deterministic,
 )
 from planner.algebra.types import BOOLEAN, INT, Column
-from planner.memo.memo import GroupId, Memo, Tvr, View
+from planner.memo.memo import GroupId, Memo, View
 from planner.memo.reference import Reference, Stamped
-from planner.rules.incremental import aggregate
 from planner.rules.incremental.join import weighted_join
 from planner.rules.incremental.memo_rules import GroupVersions, add_delta
 from planner.rules.incremental.rule import THIS_RUN
@@ -69,6 +68,7 @@ from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
 
 _SOURCE = "Distributed IVM 3.2.2"
+_DOMAIN, _STATES = (Version.DELTA, View.DOMAIN), (Version.DELTA, View.STATES)
 _EXISTENCE = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT, JoinKind.SINGLE})
 
 
@@ -120,8 +120,8 @@ def _domain(rows: Relation, keys: tuple[Column, ...], delta: Relation, ids: Colu
 
 
 def _states(match: Match) -> bool:
-    """Add an alternative to the merge inside AggregateDelta that merges only the touched groups,
-    where AggregateDelta merges all kept states and then drops the groups that are not touched."""
+    """Add an alternative for the domain of an aggregate's delta that merges only the states of the
+    touched groups, where AggregateDelta merges all and then drops the groups that are not."""
     memo, node, ids = match.memo, match.expression.node, match.ids
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Aggregate) or not node.keys or tvr is None:
@@ -130,9 +130,9 @@ def _states(match: Match) -> bool:
         return False  # no operator above would use a delta: readers want all rows, if any
     if not all(_comes_again(column, call) for column, call in node.calls):
         return False
-    merged = _merged_of_all(memo, tvr)
-    change = tvr.edges.get((Version.DELTA, View.STATES))
-    if merged is None or change is None or merged.stamped.given[: len(node.keys)] != node.keys:
+    domain, change = tvr.edges[_DOMAIN], tvr.edges[_STATES]
+    merged = _merging(memo, domain)
+    if merged.stamped.given[: len(node.keys)] != node.keys:
         return False
     columns, run = merged.stamped.given, merged.stamped.run
     before = memo.reference(merged.stamped.group, before=True)
@@ -145,54 +145,38 @@ def _states(match: Match) -> bool:
         branches.append(Project(rows, (*items, (run, at))))
     both = UnionAll(tuple(branches), (*columns, run))
     grouped = merged.aggregate.with_inputs((both,))
-    memo.equate(merged.group, merged.filter.with_inputs((grouped,)), STATES.name, part=True)
+    memo.equate(domain, merged.filter.with_inputs((grouped,)), STATES.name, part=True)
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """The merged states of touched groups in AggregateDelta: ``filter(aggregate(stamped))``."""
+    """How AggregateDelta merges kept states: ``filter(aggregate(stamped))``."""
 
-    group: GroupId
     filter: Filter
     aggregate: Aggregate
     stamped: Stamped
 
 
-def _merged_of_all(memo: Memo, tvr: Tvr) -> _Merged | None:
-    """Find, below the delta of an aggregate, the expression in which AggregateDelta merges all kept
-    states and drops the untouched groups; None if there is none."""
-    delta = tvr.edges.get((Version.DELTA, View.ROWS))
-    waiting = [] if delta is None else [memo.leader(delta)]
-    seen = set(waiting)
-    while waiting:
-        group = waiting.pop()
-        for expression in memo.alternatives(group):
-            if expression.origin != aggregate.MERGED.name:
-                continue
-            found = _merged_at(memo, group, expression.node)
-            if found is not None:
-                return found
-            below = [memo.leader(i.group) for i in expression.inputs]
-            waiting += [g for g in below if g not in seen and memo.group(g).step]
-            seen.update(below)
-    return None
+def _merging(memo: Memo, domain: GroupId) -> _Merged:
+    """Return the operators by which AggregateDelta computes the domain of an aggregate's delta."""
+    touched = next(memo.alternatives(domain)).node
+    grouped = _below(memo, touched)
+    stamped = _below(memo, grouped)
+    if not (
+        isinstance(touched, Filter)
+        and isinstance(grouped, Aggregate)
+        and isinstance(stamped, Stamped)
+    ):
+        raise TypeError(f"group {domain} is no domain of an aggregate")
+    return _Merged(touched, grouped, stamped)
 
 
-def _merged_at(memo: Memo, group: GroupId, node: Relation) -> _Merged | None:
-    if not isinstance(node, Filter):
-        return None
-    grouped = _only(memo, node.input)
-    if not isinstance(grouped, Aggregate):
-        return None
-    stamped = _only(memo, grouped.input)
-    return _Merged(group, node, grouped, stamped) if isinstance(stamped, Stamped) else None
-
-
-def _only(memo: Memo, given: Relation) -> Relation | None:
-    """Return the operator of the first expression of a referenced group; None for other leaves."""
+def _below(memo: Memo, node: Relation) -> Relation:
+    """Return the operator that an operator of one input reads."""
+    (given,) = node.inputs
     if not isinstance(given, Reference):
-        return None
+        raise TypeError(f"{given} is no reference")
     return next(memo.alternatives(given.group)).node
 
 
@@ -246,7 +230,9 @@ def _groups(match: Match) -> bool:
 
 
 PARTNERS = MemoRule("PartnersOfDomain", Join, _partners, _SOURCE, deltas=True, priority=1)
-STATES = MemoRule("StatesOfDomain", Aggregate, _states, _SOURCE, deltas=True, priority=1)
+STATES = MemoRule(
+    "StatesOfDomain", Aggregate, _states, _SOURCE, frozenset({_DOMAIN, _STATES}), priority=1
+)
 GROUPS = MemoRule("GroupsOfDomain", Aggregate, _groups, _SOURCE, deltas=True, priority=1)
 DOMAIN: tuple[MemoRule, ...] = (PARTNERS, MARKS, STATES, GROUPS)
 """These rules have priority 1: they fire after the delta rules, which are better where they apply.

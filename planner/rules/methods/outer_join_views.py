@@ -268,7 +268,7 @@ def _decompose(match: Match) -> bool:
         untouched = [part.rows.relation for part in parts if not part.affected]
         if not indirect:
             continue
-        if root.kind is JoinKind.FULL and not found and (Role.POSITIVE, None) not in tvr.roles:
+        if root.kind is JoinKind.FULL and not found and not tvr.has(Role.POSITIVE):
             whole = UnionAll(
                 tuple(_in_order(r, root) for r in (direct.relation, *indirect, *untouched)),
                 root.given.columns,

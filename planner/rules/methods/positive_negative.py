@@ -23,6 +23,8 @@ skip NULL, and the count of a part without rows is 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from planner.algebra.aggregate_functions import type_of
 from planner.algebra.relational import (
     Aggregate,
@@ -96,26 +98,14 @@ def _alone(node: Join, kept: Relation, gone: Relation) -> Relation:
     return Project(rows, tuple(items))
 
 
-def _parts(match: Match) -> list[tuple[Role, Relation]] | None:
+def _parts(match: Match) -> list[tuple[Role, Relation]]:
     """Return the parts that the union below consists of, renamed to its columns, with their roles
-    in its TVR. None if one of its branches has no role there: the union is the query's own, or
-    another rule's."""
-    memo, below = match.memo, match.below
-    tvr = None if below is None else memo.tvr_of(below.group)
-    if below is None or tvr is None or not isinstance(below.node, UnionAll):
-        return None
-    roles = {
-        memo.leader(memo.tvrs[other].new): role
-        for role in (Role.POSITIVE, Role.NEGATIVE)
-        for other in tvr.roles.get((role, None), ())
-    }
-    if not roles:
-        return None
+    in its TVR."""
+    below = match.below
+    if below is None or not isinstance(below.node, UnionAll):
+        raise TypeError("the pattern of the rule has a union below")
     found: list[tuple[Role, Relation]] = []
-    for given, branch in zip(below.inputs, below.node.branches, strict=True):
-        role = roles.get(memo.leader(given.group))
-        if role is None:
-            return None
+    for role, branch in zip(match.roles, below.node.branches, strict=True):
         pairs = zip(below.node.merged, branch.columns, strict=True)
         same = branch.columns == below.node.merged
         renamed = Project(branch, tuple((new, Ref(old)) for new, old in pairs))
@@ -127,7 +117,7 @@ def _carry(match: Match) -> bool:
     """Carry parts through an operator that is linear in its first input: the operator over a part
     has the role of the part."""
     node, parts = match.expression.node, _parts(match)
-    if parts is None or not _is_linear(match, len(parts)):
+    if not _is_linear(match, len(parts)):
         return False
     carried = [(role, node.with_inputs((part, *node.inputs[1:]))) for role, part in parts]
     _add_parts(match, carried, node.columns, _CARRIED_BY[type(node)])
@@ -156,7 +146,7 @@ def _is_large(match: Match) -> bool:
 def _push_aggregate(match: Match) -> bool:
     """Aggregate each part by itself, and merge the values of the parts per group."""
     node, found = match.expression.node, _parts(match)
-    if not isinstance(node, Aggregate) or found is None or _is_large(match):
+    if not isinstance(node, Aggregate) or _is_large(match):
         return False
     if not all(is_mergeable(call, call.args) for _, call in node.calls):
         return False
@@ -175,14 +165,21 @@ def _push_aggregate(match: Match) -> bool:
     return True
 
 
+def _over_parts(
+    name: str, operator: type[Relation], fire: Callable[[Match], bool], priority: int = 0
+) -> MemoRule:
+    """Return a rule with the pattern of an operator over the sum of parts that have the roles QP
+    and QN."""
+    roles = frozenset({Role.POSITIVE, Role.NEGATIVE})
+    return MemoRule(name, operator, fire, _SOURCE, below=UnionAll, parts=roles, priority=priority)
+
+
 DECOMPOSE = MemoRule("PositiveAndNegativePart", Join, _decompose, _SOURCE)
-PROJECT = MemoRule("ProjectOfParts", Project, _carry, _SOURCE, below=UnionAll)
-FILTER = MemoRule("FilterOfParts", Filter, _carry, _SOURCE, below=UnionAll)
+PROJECT = _over_parts("ProjectOfParts", Project, _carry)
+FILTER = _over_parts("FilterOfParts", Filter, _carry)
 # These two double what is above an outer join: after all else, and only where that is not too much.
-JOIN = MemoRule("JoinOfParts", Join, _carry, _SOURCE, below=UnionAll, priority=1)
-AGGREGATE = MemoRule(
-    "AggregateOfParts", Aggregate, _push_aggregate, _SOURCE, below=UnionAll, priority=1
-)
+JOIN = _over_parts("JoinOfParts", Join, _carry, priority=1)
+AGGREGATE = _over_parts("AggregateOfParts", Aggregate, _push_aggregate, priority=1)
 _CARRIED_BY = {rule.operator: rule.name for rule in (PROJECT, FILTER, JOIN)}
 IM2: tuple[MemoRule, ...] = (DECOMPOSE, PROJECT, FILTER, JOIN, AGGREGATE)
 

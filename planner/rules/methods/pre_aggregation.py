@@ -50,6 +50,7 @@ from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds, Signed
 
 _SOURCE = "Distributed IVM 3.3; Tempura 4.2 (3), equation 5"
+_STATES = (Version.DELTA, View.STATES)
 MOST_LEAVES = 6
 """The most leaves of a block below an aggregate that the rule handles; for each of them, states
 over all the others may be a view."""
@@ -80,9 +81,9 @@ def _site(match: Match) -> _Site | None:
     tvr = memo.tvr_of(match.expression.group)
     if not isinstance(node, Aggregate) or tvr is None:
         return None
-    change = tvr.edges.get((Version.DELTA, View.STATES))
+    change = tvr.edges[_STATES]
     view = aggregate.MERGED.method
-    if change is None or not isinstance(view, KeyedState):
+    if not isinstance(view, KeyedState):
         return None
     layout = view.columns(node, False, match.ids)
     if [(c.name, c.type) for c in layout] != [(c.name, c.type) for c in memo.group(change).columns]:
@@ -281,6 +282,6 @@ def _group_of(rows: Signed) -> GroupId:
     return rows.relation.group
 
 
-RULE = MemoRule("PreAggregation", Aggregate, _fire, _SOURCE, deltas=True, priority=1)
-"""Its priority is 1, so that it fires after the rule that adds the states it gives an alternative
-for."""
+RULE = MemoRule(
+    "PreAggregation", Aggregate, _fire, _SOURCE, frozenset({_STATES}), deltas=True, priority=1
+)

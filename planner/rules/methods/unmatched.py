@@ -66,7 +66,7 @@ def _rows(match: Match, side: GroupVersions) -> Signed:
 
 def _anti(match: Match) -> bool:
     found, tvr = _partners(match, JoinKind.ANTI), match.memo.tvr_of(match.expression.group)
-    if found is None or tvr is None or (Version.NEW, View.WEIGHTED) not in tvr.edges:
+    if found is None or tvr is None:
         return False
     join, left, right = found
     alone = GroupVersions(match.memo, tvr, match.ids).old()
@@ -103,7 +103,13 @@ def _of(tvr: Tvr | None) -> Tvr:
 
 _SOURCE = "Key-aware state: a row that found its partner leaves the state; join by EXISTS, any key"
 ANTI = MemoRule(
-    "UnmatchedRowsOfAntiJoin", Join, _anti, _SOURCE, deltas=True, priority=_AFTER_OTHERS
+    "UnmatchedRowsOfAntiJoin",
+    Join,
+    _anti,
+    _SOURCE,
+    frozenset({(Version.NEW, View.WEIGHTED)}),
+    deltas=True,
+    priority=_AFTER_OTHERS,
 )
 SEMI = MemoRule(
     "UnmatchedRowsOfSemiJoin", Join, _semi, _SOURCE, deltas=True, priority=_AFTER_OTHERS

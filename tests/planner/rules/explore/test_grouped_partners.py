@@ -1,4 +1,4 @@
-"""Grouped partners against the row interpreter: what a left join's function reads of both sides."""
+"""Grouped partners against the row interpreter: functions that read both sides of an outer join."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ KEPT = (
     "count_if(n IS NULL)",
     "sum(CASE WHEN rand() < 0.5 THEN price ELSE cost END)",
 )
-FROM = "FROM l LEFT JOIN r ON l.k = r.k"
+FROM, FULL = (f"FROM l {kind} JOIN r ON l.k = r.k" for kind in ("LEFT", "FULL"))
 
 
 def rows(rng: random.Random) -> Inputs:
@@ -118,8 +118,15 @@ def agree(sql: str) -> None:
 
 @pytest.mark.parametrize("by", ["g", "h", "g, h, l.k", ""])
 @pytest.mark.parametrize("value", GROUPED)
-def test_same_rows(value: str, by: str) -> None:
-    agree(f"SELECT {value} AS v {FROM}" + (f" GROUP BY {by}" if by else ""))
+@pytest.mark.parametrize("source", [FROM, FULL], ids=["left", "full"])
+def test_same_rows(source: str, value: str, by: str) -> None:
+    agree(f"SELECT {value} AS v {source}" + (f" GROUP BY {by}" if by else ""))
+
+
+@pytest.mark.parametrize("value", [v for v in GROUPED if any(c in v for c in ("price", "(i"))])
+def test_the_left_side_of_a_full_join_is_grouped_where_the_right_one_has_a_key(value: str) -> None:
+    one = "WITH r AS (SELECT k, max(cost) cost, max(h) h, max(n) n, max(f) f FROM r GROUP BY k) "
+    agree(f"{one} SELECT g, h, {value} AS v {FULL} GROUP BY g, h")
 
 
 def test_both_sides_of_a_key_and_a_filter_of_groups() -> None:
@@ -138,10 +145,11 @@ def test_not_grouped(value: str) -> None:
     "sql",
     [
         "SELECT g, sum(coalesce(cost, price)) AS v FROM l JOIN r ON l.k = r.k GROUP BY g",
+        f"SELECT g, sum(coalesce(cost, price)) AS v {FULL} AND price > cost GROUP BY g",
         f"SELECT g, sum(coalesce(cost, price)) AS v {FROM} AND price > cost GROUP BY g",
         f"WITH r AS (SELECT k, max(h) AS h FROM r GROUP BY 1) SELECT sum(if(h > '', i, 7)) {FROM}",
     ],
-    ids=["inner", "more than equalities", "one partner at most"],
+    ids=["inner", "full by more", "more than equalities", "one partner at most"],
 )
 def test_not_below_such_joins(sql: str) -> None:
     assert plans(sql)[1] is None

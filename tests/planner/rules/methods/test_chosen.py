@@ -120,8 +120,10 @@ def test_a_domain_that_is_dearer_is_left(number: int) -> None:
 )
 def test_uncorrelated_aggregates_are_kept_piece_by_piece(number: int, pieces: set[str]) -> None:
     """Q11, Q15 and Q22 compare with an aggregate of all rows, which has no domain: both sides are
-    kept by themselves, and compared in the last run (Distributed IVM, example 3.3)."""
-    found = tpch(number, SMALL, method="im1")
+    kept by themselves, and compared in the last run (Distributed IVM, example 3.3). With reduced
+    partners the estimate is lower if Q22's orders are not kept but read again for few customers."""
+    found = tpch(number, SMALL, method="im1", off=("ReducedPartners",))
+    assert tpch(number, SMALL, method="im1").plan.estimated_cost <= found.plan.estimated_cost
     assert found.plan.method == "incremental"
     titles = " | ".join(family.title for family in found.plan.families)
     assert all(piece in titles for piece in pieces), titles
@@ -181,7 +183,7 @@ FROM sales s LEFT JOIN returns r ON s.o_id = r.o_id GROUP BY cat
 """
 
 
-def summary(method: Method, *, off: tuple[str, ...] = ()) -> PlanResult:
+def summary(method: Method, *, off: tuple[str, ...] = (), sql: str = SUMMARY) -> PlanResult:
     """The paper's running example, of ten million orders with ten returns each."""
     orders, money = 10**7, decimal(12, 2)
     columns = {
@@ -207,7 +209,7 @@ def summary(method: Method, *, off: tuple[str, ...] = ()) -> PlanResult:
     return plan(
         PlanRequest(
             report="r",
-            sql=SUMMARY,
+            sql=sql,
             sources=sources,
             points=points,
             method=method,
@@ -216,15 +218,18 @@ def summary(method: Method, *, off: tuple[str, ...] = ()) -> PlanResult:
     )
 
 
-@pytest.mark.parametrize("method", ["hov", "auto"])
-def test_returns_are_grouped_by_order_below_the_left_join(method: Method) -> None:
+@pytest.mark.parametrize(
+    ("method", "kind"), [("hov", "LEFT"), ("auto", "LEFT"), ("auto", "FULL"), ("ojv", "FULL")]
+)
+def test_returns_are_grouped_by_order_below_the_outer_join(method: Method, kind: str) -> None:
     """M of Tempura 4.2 (3): the returns of each order as states, kept run by run."""
-    found, without = summary(method), summary(method, off=("GroupedPartners",))
+    sql = SUMMARY.replace("LEFT", kind)
+    found, without = summary(method, sql=sql), summary(method, off=("GroupedPartners",), sql=sql)
     assert chosen_rules(found)["GroupedPartners"]
     assert any("states of" in family.title and "o_id" in family.title
                for family in found.plan.families)  # fmt: skip
     assert found.plan.estimated_cost < 0.8 * without.plan.estimated_cost
-    batch = summary("batch")
+    batch = summary("batch", sql=sql)
     assert found.plan.estimated_cost < 0.75 * batch.plan.estimated_cost
 
 
