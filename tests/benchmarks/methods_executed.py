@@ -165,12 +165,9 @@ class Measuring:
         """The query over the deliveries of a case, with what is known of them already."""
         over = (case.query, case.arrivals.name)
         if self._days is None or over != self._over:
-            is_first = case.query != self._over[0]
             days = Days.of(SUITE, self.scale, case.arrivals)
             self._days, self._over = QueryDays(days, case.query, runner, self._work), over
             self._done.clear()
-            if is_first:
-                self._days.warm_up()
         return self._days
 
 

@@ -84,15 +84,15 @@ def lines_of(found: Found) -> Iterator[Line]:
             yield Line(query, [(n, one / days[n].executors_s) for n in sorted(days)])
 
 
-def section(
-    found: Found, missing: Sequence[str], rows: Mapping[str, int], machine: str
-) -> list[str]:
-    """The figures as lines of the page. ``rows``: that come during a day, by query."""
+def section(found: Found, wanted: int, rows: Mapping[str, int], machine: str) -> list[str]:
+    """The figures as lines of the page. ``wanted``: how many days there should be; ``rows``: that
+    come during a day, by query."""
     if not found:
         return ["Not run yet."]
     out = [_head(found, machine), ""]
-    if missing:
-        out += [f"**Unfinished: not run are {len(missing)} days: {'; '.join(missing)}.**", ""]
+    if len(found) < wanted:
+        out += [f"**Unfinished: {len(found)} of {wanted} days were run; where a figure, a query or"]
+        out += ["a number of deliveries is missing, the day was not run.**", ""]
     out += ["### Deliveries a day", "", *_deliveries(by_deliveries(found), rows), ""]
     out += ["### Workers", "", *_workers(found), "", *_trouble(found)]
     return [*out, "All rows are in [scale.csv](scale.csv)."]

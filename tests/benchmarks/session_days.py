@@ -76,16 +76,14 @@ class QueryDays:
 
     @cached_property
     def _batch(self) -> tuple[Generation, RunAccount]:
+        """Batch, the second time that it is run: the first time, its code is compiled."""
+        self._plain.run()
         return self._plain.run()
 
     @cached_property
     def _own(self) -> tuple[RunAccount, Comparison]:
         at, account = self._plain.run_own()
         return account, self._plain.compare(at, self._batch[0])
-
-    def warm_up(self) -> None:
-        """Run the plain query once without counting it: a JVM's first work is its slowest."""
-        self._plain.run()
 
     def first_run(self, method: Method, weight: float) -> FirstRun:
         """Plan the first run of a day that has this weight then. Raises
@@ -112,17 +110,17 @@ class QueryDays:
         settings: Settings | None = None,
         compare_early: bool = True,
     ) -> DayAccount:
-        """Execute a day, its first run at this weight if one is given, beside batch and own batch;
+        """Execute a day, its first run at this weight if one is given, after batch and own batch;
         ``equal`` says whether both gave the rows of batch."""
+        plain_at, batch = self._batch
+        own, verdict = self._own
         what = self._day(method, weight, "day", problem, settings or Settings())
         rows = write_deliveries(what, self._used, _quiet)
         plain = plain_query(what, self._used, self._runner)
         at, runs = run_day(what, plain, lambda _text: None, compare_early=compare_early)
-        plain_at, batch = self._batch
         day = account_of(
             what, self._query, self._plain, at, plain_at, runs=runs, batch=batch, rows=rows
         )
-        own, verdict = self._own
         return replace(
             day,
             own_batch=own,

@@ -49,7 +49,7 @@ def test_every_delivery_gives_a_result_and_the_day_equals_batch(
     measured, case = Measuring(kept, 0.01, tmp_path / "work"), Case(TWO, 2, "q11")
     assert measured.measured(case) is None
     assert measured.missing([case]) == [case]
-    measured.one(case, small_engine, warm_up=False)
+    measured.one(case, small_engine)
     assert measured.missing([case]) == []
     found = measured.measured(case)
     assert found is not None
@@ -94,7 +94,7 @@ FOUND = [
 
 
 def test_throughput_is_rows_that_came_by_what_was_used() -> None:
-    text = "\n".join(section(FOUND, [], {"q01": 8000}, "2 cores"))
+    text = "\n".join(section(FOUND, 6, {"q01": 8000}, "2 cores"))
     # 8 thousand rows in 2, 4 and 4 CPU seconds; the day of four took 8 s of the clock
     assert "| q01 | 8,000 | 4 | 2 | 2 | 2.0 | 0.50 s | 1 |" in text
     assert "Unfinished" not in text
@@ -103,7 +103,7 @@ def test_throughput_is_rows_that_came_by_what_was_used() -> None:
 
 
 def test_scaling_is_one_core_over_two() -> None:
-    text = "\n".join(section(FOUND, [], {"q01": 8000}, "2 cores"))
+    text = "\n".join(section(FOUND, 6, {"q01": 8000}, "2 cores"))
     row = re.search(r"^\| q01 \| 8\.0 / .*", text, re.MULTILINE)
     assert row is not None
     assert row[0].endswith("| 1.50 |  |  | 0.80 |"), "12 s over 8 s, and 16 s over 20 s"
@@ -111,14 +111,14 @@ def test_scaling_is_one_core_over_two() -> None:
 
 
 def test_what_was_not_run_or_went_wrong_is_said() -> None:
-    text = "\n".join(section(FOUND[:1], ["q03, 64 deliveries on local[2]"], {"q01": 1}, "2 cores"))
-    assert "**Unfinished: not run are 1 days: q03, 64 deliveries on local[2].**" in text
+    text = "\n".join(section(FOUND[:1], 6, {"q01": 1}, "2 cores"))
+    assert "**Unfinished: 1 of 6 days were run;" in text
     assert "Not run." in text
     failed = Measured.of(TWO, 8, "q03", results.failed(HERE, AT, "q03", "no memory"))
     unequal = results.rows_of(HERE, AT, "q06", day_of(1.0, equal=False))
     trouble = [failed, Measured.of(TWO, 1, "q06", unequal)]
-    text = "\n".join(section([*FOUND, *trouble], [], {"q01": 1, "q06": 1}, "2 cores"))
+    text = "\n".join(section([*FOUND, *trouble], 8, {"q01": 1, "q06": 1}, "2 cores"))
     assert "- q03, 8 deliveries on local[2] failed: no memory" in text
     assert "- q06, 1 deliveries on local[2] is not equal: row 1 is missing" in text
     assert [row.run for row in trouble[1].rows if row.run == BATCH]
-    assert section([], [], {}, "2 cores") == ["Not run yet."]
+    assert section([], 6, {}, "2 cores") == ["Not run yet."]
