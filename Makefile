@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,8 +106,11 @@ bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: do
 bench-plan: setup ## planning time of TPC-H's and TPC-DS's queries (fetched): docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.planning
 
-bench-methods: setup ## estimated cost of all methods against each alone: docs/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.methods
+bench-methods: setup ## cost of all methods against each alone, estimated or EXECUTED=1 (SF=1): docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.$(if $(EXECUTED),methods_executed --scale $(or $(SF),1),methods)
+
+bench-scale: setup ## throughput by deliveries a day and by workers, resumable (SF=1): docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.scale --scale $(or $(SF),1)
 
 bench-tpch: setup ## TPC-H's 22 queries executed against batch, resumable (SF=10): docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.executed tpch --scale $(or $(SF),10)

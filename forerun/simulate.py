@@ -54,7 +54,7 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
     say("deliveries")
     rows = write_deliveries(what, used, advance)
     plain = plain_query(what, used, runner)
-    at, runs = _run_day(what, plain, say)
+    at, runs = run_day(what, plain, say)
     say("the plain query")
     plain_at, batch = plain.run()
     say("comparison")
@@ -140,10 +140,12 @@ def _not_covered(query: Relation, engine: EngineSpec) -> tuple[dict[str, str], .
 # -- the day -----------------------------------------------------------------------------------
 
 
-def _run_day(
-    what: Simulation, plain: PlainQuery, say: Say
+def run_day(
+    what: Simulation, plain: PlainQuery, say: Say, *, compare_early: bool = True
 ) -> tuple[Generation, tuple[RunAccount, ...]]:
-    """Every run of the day in turn, and the report's pointer; the accounts of the runs."""
+    """Every run of the day in turn, and the report's pointer; the accounts of the runs. ``plain``
+    reads where the deliveries of ``what`` appear. Early results are compared with it, unless
+    ``compare_early`` is false: that takes as many batches as there are early results."""
     runner, moments = plain.runner, plain.spec.points(plain.day)
     opened = open_day(what, plain)
     store = opened.store
@@ -169,7 +171,7 @@ def _run_day(
         if prepared.result is None:
             continue
         decided[run] = prepared.result.decided
-        if prepared.result.plan.run.early_result:
+        if compare_early and prepared.result.plan.run.early_result:
             say(f"the plain query at run {run}")
             early[run] = early_result(plain, store, at, run)
     publish_result(opened, now=moments[-1])

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forerun.accounts import DayAccount
@@ -24,6 +24,24 @@ POINTS = (
     TimePoint(weight=0.3, arrived=0.79),
     TimePoint(weight=1.0, arrived=1.0),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How the changing tables of a suite arrive: the time points of a day, and the tables whose
+    deliveries also take rows back. ``name`` tells them from other arrivals, on disk and in
+    figures."""
+
+    name: str
+    points: tuple[TimePoint, ...]
+    changelogs: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        points = " ".join(f"{p.arrived:.4g}@{p.weight:g}" for p in self.points)
+        return f"{self.name}: {points}" if self.name else points
+
+
+THREE_RUNS = Arrivals("", POINTS)
 
 
 def say(text: str) -> None:
@@ -78,14 +96,24 @@ class Days:
     suite: Suite
     folder: Path
     tables: dict[str, Table]
+    arrivals: Arrivals
     incoming: Path
 
     @staticmethod
-    def of(suite: Suite, scale: float) -> Days:
+    def of(suite: Suite, scale: float, arrivals: Arrivals = THREE_RUNS) -> Days:
         """Generate the tables and split the deliveries, each once."""
         folder = suite.generate(scale)
         tables = find_tables(folder)
-        return Days(suite, folder, tables, _split(suite, tables, folder))
+        return Days(suite, folder, tables, arrivals, _split(suite, tables, folder, arrivals))
+
+    def simulation(self, name: str, sql: str, work: Path, store: str) -> Simulation:
+        """A query's day, whose deliveries appear in ``work``."""
+        return Simulation(
+            name=name, sql=sql, tables=self.tables, changing=self.suite.changing,
+            points=self.arrivals.points, changelogs=self.arrivals.changelogs,
+            correlations=tuple(map(parse_correlation, self.suite.together)), seed=1,
+            work=work, store=store, incoming=self.incoming,
+        )  # fmt: skip
 
     def run(
         self,
@@ -104,25 +132,23 @@ class Days:
         work = self.folder.with_name(f"{self.folder.name}-{name}")
         shutil.rmtree(work, ignore_errors=True)
         (work / "logs").mkdir(parents=True)
-        what = Simulation(
-            name=name, sql=sql, tables=self.tables, changing=self.suite.changing,
-            points=POINTS, correlations=tuple(map(parse_correlation, self.suite.together)),
-            seed=1, work=work, store=store or str(work / "store"),
-            incoming=self.incoming, own_batch=own_batch, method=method,
-        )  # fmt: skip
+        what = self.simulation(name, sql, work, store or str(work / "store"))
+        what = replace(what, own_batch=own_batch, method=method)
         runner = SparkRunner(work / "logs", master, memory=memory)
         day = simulate(what, runner, say, lambda _rows: None)
         shutil.rmtree(work)
         return day
 
 
-def _split(suite: Suite, tables: dict[str, Table], folder: Path) -> Path:
+def _split(suite: Suite, tables: dict[str, Table], folder: Path, arrivals: Arrivals) -> Path:
     """The deliveries of the changing tables, split once."""
-    target = folder.with_name(f"{folder.name}-deliveries")
+    name = f"{folder.name}-deliveries"
+    target = folder.with_name(f"{name}-{arrivals.name}" if arrivals.name else name)
     if not (target / "done").exists():
         shutil.rmtree(target, ignore_errors=True)
         together = tuple(map(parse_correlation, suite.together))
-        splitter = Splitter(tables, tuple(point.arrived for point in POINTS), 1, together)
+        arrived = tuple(point.arrived for point in arrivals.points)
+        splitter = Splitter(tables, arrived, 1, together, arrivals.changelogs)
         for name in sorted(suite.changing):
             say(f"splitting {name}")
             splitter.write(name, target / name)

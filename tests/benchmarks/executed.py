@@ -23,7 +23,7 @@ from pathlib import Path
 from include.machine.jvm import home_folder
 from planner.errors import ForerunError
 from tests.benchmarks import results
-from tests.benchmarks.days import POINTS, TPCH, Days, say
+from tests.benchmarks.days import THREE_RUNS, TPCH, Arrivals, Days, say
 from tests.benchmarks.executed_section import section
 from tests.benchmarks.figures import Day, days_of, executor, process
 from tests.benchmarks.page import PAGE, ROOT, write_section
@@ -54,14 +54,20 @@ class Progress:
         return f"{text}, end expected at {datetime.fromtimestamp(now + left):%H:%M}"
 
 
-def conditions_of(suite: str, scale: float, master: str) -> Conditions:
+def conditions_of(
+    suite: str,
+    scale: float,
+    master: str,
+    arrivals: Arrivals = THREE_RUNS,
+    memory: str = MEMORY,
+) -> Conditions:
     """The conditions of what is measured now."""
     return Conditions(
         suite=suite,
         scale=f"{scale:g}",
         master=master,
-        memory=MEMORY,
-        points=" ".join(f"{p.arrived:g}@{p.weight:g}" for p in POINTS),
+        memory=memory,
+        points=str(arrivals),
         code=results.code_version(),
     )
 

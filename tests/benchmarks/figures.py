@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.cost.calibration import rank_correlation
-from tests.benchmarks.results import BATCH, FAILED, OWN, Row
+from tests.benchmarks.results import BATCH, FAILED, OWN, REFUSED, Row
 
 Measure = Callable[[Row], float]
 
@@ -64,10 +64,11 @@ class Day:
 
 
 def days_of(rows: Iterable[Row]) -> list[Day]:
-    """The days that ended, in the order of the queries' numbers."""
+    """The days that ended, in the order of the queries' numbers; the rows are of one method under
+    one set of conditions."""
     by_query: dict[str, dict[str, Row]] = {}
     for row in rows:
-        if row.run != FAILED:
+        if row.run not in (FAILED, REFUSED):
             by_query.setdefault(row.query, {})[row.run] = row
     return [
         Day(

@@ -12,7 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -22,7 +22,8 @@ from tests.benchmarks.page import ROOT
 
 BATCH, OWN = "batch", "own batch"
 """What is run beside the runs of the day: the user's own text, and stages of our own."""
-FAILED = "failed"
+FAILED, REFUSED = "failed", "refused"
+"""A day that did not end, and one whose method does not apply to the query."""
 _CODE = ("planner", "include", "forerun", "spark_jobs")
 
 
@@ -41,7 +42,8 @@ class Conditions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Conditions):
     """One run of a query's day, by its number, or :data:`BATCH` or :data:`OWN` beside it. A day
-    that did not end is one row, :data:`FAILED`, with the reason as ``error``."""
+    that did not end is one row, :data:`FAILED` or :data:`REFUSED`, with the reason as ``error``.
+    ``method`` is the one that was asked for."""
 
     at: str
     query: str
@@ -61,6 +63,7 @@ class Row(Conditions):
     bytes_kept: int = 0
     stages: int = 0
     error: str = ""
+    method: str = "auto"
 
     @property
     def conditions(self) -> Conditions:
@@ -81,7 +84,9 @@ def code_version(root: Path = ROOT) -> str:
     return digest.hexdigest()[:12]
 
 
-def rows_of(conditions: Conditions, at: str, query: str, day: DayAccount) -> list[Row]:
+def rows_of(
+    conditions: Conditions, at: str, query: str, day: DayAccount, method: str = "auto"
+) -> list[Row]:
     """The rows of a day that was executed."""
     runs: list[tuple[str, RunAccount]] = [(str(run.index), run) for run in day.runs]
     runs.append((BATCH, day.batch))
@@ -96,15 +101,17 @@ def rows_of(conditions: Conditions, at: str, query: str, day: DayAccount) -> lis
             plan_ms=round(run.plan_ms or 0.0, 1), source_rows=run.rows_read,
             state_rows=run.state_rows_read, bytes_read=run.bytes_read,
             bytes_kept=run.state_bytes, stages=len(run.stages),
-            error="" if day.equal else "; ".join(day.differences),
+            error="" if day.equal else "; ".join(day.differences), method=method,
         )
         for name, run in runs
     ]  # fmt: skip
 
 
-def failed(conditions: Conditions, at: str, query: str, error: str) -> list[Row]:
+def failed(
+    conditions: Conditions, at: str, query: str, error: str, method: str = "auto", run: str = FAILED
+) -> list[Row]:
     """The row of a day that did not end."""
-    return [Row(**asdict(conditions), at=at, query=query, run=FAILED, error=error)]
+    return [Row(**asdict(conditions), at=at, query=query, run=run, error=error, method=method)]
 
 
 class Results:
@@ -117,24 +124,26 @@ class Results:
         if not self.path.exists():
             return []
         with self.path.open(newline="", encoding="utf-8") as lines:
-            return [
-                Row(**{f.name: _READ[str(f.type)](line[f.name]) for f in fields(Row)})
-                for line in csv.DictReader(lines)
-            ]
+            return [_row(line) for line in csv.DictReader(lines)]
 
     def of(self, conditions: Conditions) -> list[Row]:
         """The rows that were measured under these conditions."""
         return [row for row in self.rows() if row.conditions == conditions]
 
-    def missing(self, conditions: Conditions, queries: Sequence[str]) -> list[str]:
-        """The queries without figures under these conditions; a day that failed has none."""
-        there = {row.query for row in self.of(conditions) if row.run != FAILED}
+    def missing(
+        self, conditions: Conditions, queries: Sequence[str], method: str = "auto"
+    ) -> list[str]:
+        """The queries without figures by this method under these conditions; a day that failed has
+        none, and one that the method refuses needs none."""
+        rows = (row for row in self.of(conditions) if row.method == method)
+        there = {row.query for row in rows if row.run != FAILED}
         return [query for query in queries if query not in there]
 
     def put(self, fresh: Sequence[Row]) -> None:
-        """Add the rows of a query, in place of those that it has under the same conditions."""
-        replaced = {(row.conditions, row.query) for row in fresh}
-        stay = [row for row in self.rows() if (row.conditions, row.query) not in replaced]
+        """Add the rows of a query's day, in place of those that it has by the same method under
+        the same conditions."""
+        replaced = set(map(_day, fresh))
+        stay = [row for row in self.rows() if _day(row) not in replaced]
         write_csv(self.path, [*stay, *fresh])
 
     def put_account(self, query: str, day: DayAccount) -> None:
@@ -151,6 +160,17 @@ class Results:
         with self.path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
+
+
+def _day(row: Row) -> tuple[Conditions, str, str]:
+    return row.conditions, row.query, row.method
+
+
+def _row(line: Mapping[str, str]) -> Row:
+    """A row as it was written; files from before there was a column for the method are of
+    ``auto``."""
+    known = [f for f in fields(Row) if f.name in line or f.name != "method"]
+    return Row(**{f.name: _READ[str(f.type)](line[f.name]) for f in known})
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:

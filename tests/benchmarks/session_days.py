@@ -1,0 +1,158 @@
+"""Days in a Spark session that is there already: what the work takes, without what starting takes.
+
+The planner is told so: its prices are those of a run that takes part in an application of others.
+Batch of a query is run once for all its days over the same arrivals, and each is compared with it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from forerun.accounts import DayAccount, RunAccount
+from forerun.plain import PlainQuery
+from forerun.running import InProcessRunner, Runner
+from forerun.simulate import account_of, plain_query, read_simulated, run_day
+from forerun.simulated_day import Simulation, arrive, open_day, write_deliveries
+from include.days.prepare import prepare_run
+from include.engines import ENGINES
+from include.machine.jvm import submit_options
+from include.state.layout import Generation
+from include.verify.equality import Comparison
+from planner.algebra.relational import sources as sources_of
+from planner.cost.prices import SPARK
+from planner.explain.sql import statements
+from planner.request import PDW, Method, Problem, Settings
+from spark_jobs.classic import start_spark
+from tests.benchmarks.days import Days
+
+IN_SESSION = replace(ENGINES["spark"], submitted=False, prices=SPARK.in_group())
+
+FirstRun = tuple[str, ...]
+"""The statements of a day's first run as it is planned; none where it has nothing to do."""
+
+
+@contextmanager
+def spark_session(
+    master: str, memory: str, conf: Iterable[tuple[str, str]] = ()
+) -> Iterator[InProcessRunner]:
+    """A runner for the block whose runs share one Spark application, this process its driver. The
+    JVM stays for the next one, so its ``memory`` is that of the first."""
+    quiet = ("spark.ui.showConsoleProgress", "false")
+    options = (*submit_options("", master=master), ("spark.driver.memory", memory), quiet, *conf)
+    engine = start_spark(master=master, name="benchmark", options=options)
+    try:
+        engine.session.sparkContext.setLogLevel("ERROR")
+        yield InProcessRunner(IN_SESSION, engine)
+    finally:
+        engine.stop()
+
+
+class QueryDays:
+    """The days of one query over the same arrivals. ``work`` is a folder of their own, emptied
+    first."""
+
+    def __init__(self, days: Days, query: str, runner: Runner, work: Path) -> None:
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        self._runner, self._work = runner, work
+        self._whole = days.simulation(
+            query, days.suite.texts()[query], work / "batch", str(work / "store")
+        )
+        self._query = read_simulated(self._whole)
+        self._used = tuple(sorted(sources_of(self._query)))
+
+    @cached_property
+    def _plain(self) -> PlainQuery:
+        """The plain query over everything."""
+        write_deliveries(self._whole, self._used, _quiet)
+        for run in range(1, len(self._whole.points) + 1):
+            arrive(self._whole, run)
+        return plain_query(self._whole, self._used, self._runner)
+
+    @cached_property
+    def _batch(self) -> tuple[Generation, RunAccount]:
+        """Batch, the second time that it is run: the first time, its code is compiled."""
+        self._plain.run()
+        return self._plain.run()
+
+    @cached_property
+    def _own(self) -> tuple[RunAccount, Comparison]:
+        at, account = self._plain.run_own()
+        return account, self._plain.compare(at, self._batch[0])
+
+    def first_run(self, method: Method, weight: float) -> FirstRun:
+        """Plan the first run of a day that has this weight then. Raises
+        :class:`planner.errors.MethodError` if the method does not apply."""
+        what = self._day(method, weight, "imagined")
+        write_deliveries(what, self._used, _quiet)
+        plain = plain_query(what, self._used, self._runner)
+        opened = open_day(what, plain)
+        arrive(what, 1)
+        prepared = prepare_run(
+            opened, 1, now=plain.spec.points(plain.day)[0], method=method, points=what.points,
+            settings=replace(what.settings, prices=self._runner.engine.prices),
+        )  # fmt: skip
+        if prepared.skip_reason or prepared.result is None:
+            return ()
+        return tuple(map(statements, prepared.result.plan.run.stages))
+
+    def day(
+        self,
+        method: Method,
+        weight: float | None = None,
+        *,
+        problem: Problem = PDW,
+        settings: Settings | None = None,
+        compare_early: bool = True,
+    ) -> DayAccount:
+        """Execute a day, its first run at this weight if one is given, after batch and own batch;
+        ``equal`` says whether both gave the rows of batch."""
+        plain_at, batch = self._batch
+        own, verdict = self._own
+        what = self._day(method, weight, "day", problem, settings or Settings())
+        rows = write_deliveries(what, self._used, _quiet)
+        plain = plain_query(what, self._used, self._runner)
+        at, runs = run_day(what, plain, lambda _text: None, compare_early=compare_early)
+        day = account_of(
+            what, self._query, self._plain, at, plain_at, runs=runs, batch=batch, rows=rows
+        )
+        return replace(
+            day,
+            own_batch=own,
+            equal=day.equal and verdict.equal,
+            differences=(*day.differences, *(f"own batch: {d}" for d in verdict.differences)),
+        )
+
+    def _day(
+        self,
+        method: Method,
+        weight: float | None,
+        kind: str,
+        problem: Problem = PDW,
+        settings: Settings = Settings(),  # noqa: B008 - a value
+    ) -> Simulation:
+        first, *rest = self._whole.points
+        if weight is not None:
+            first = replace(first, weight=weight)
+        name = f"{self._whole.name}-{method}-{first.weight:g}-{kind}"
+        shutil.rmtree(self._work / name, ignore_errors=True)
+        return replace(
+            self._whole, name=name, work=self._work / name, points=(first, *rest), method=method,
+            problem=problem, settings=settings,
+        )  # fmt: skip
+
+
+def at_weight(day: DayAccount, weight: float) -> DayAccount:
+    """The same day with another price of its first run: what it did is what it would have done, if
+    that run is planned alike for both."""
+    first, *rest = day.runs
+    return replace(day, runs=(replace(first, weight=weight), *rest))
+
+
+def _quiet(_rows: int) -> None:
+    """Nobody is told of rows that are linked."""
