@@ -199,7 +199,8 @@ class PlanRequest:
     sets of early runs that are compared by cost, where many times are candidates
     (:mod:`planner.schedule.choose`); None for all. ``batch_because``: why
     ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
-    look at it.
+    look at it. ``repairable``: the day may be repaired, so states are kept in the form from which
+    rows can be taken back, where there is one, also of sources whose rows only come.
     """
 
     report: str
@@ -218,3 +219,4 @@ class PlanRequest:
     may_open: tuple[int, ...] | None = None
     open_sets: tuple[tuple[int, ...], ...] | None = None
     batch_because: str = ""
+    repairable: bool = False

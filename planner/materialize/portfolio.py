@@ -197,6 +197,7 @@ class _MethodSearch:
             _last_two_runs(request),
             request.settings.explore,
             declared_keys(request),
+            request.repairable,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         words = words_of(relation)

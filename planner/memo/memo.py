@@ -133,6 +133,8 @@ class Memo:
 
     ``changing`` names the sources that grow, ``retracting`` those of them whose deliveries take
     rows back. ``keys`` has the keys that authors declare, by source; the memo does not check them.
+    ``repairable``: states are kept in the form from which rows can be taken back, where there is
+    one, whether deliveries do so or not.
     """
 
     def __init__(
@@ -140,7 +142,10 @@ class Memo:
         changing: frozenset[str],
         retracting: frozenset[str] = frozenset(),
         keys: Mapping[str, tuple[tuple[str, ...], ...]] | None = None,
+        *,
+        repairable: bool = False,
     ) -> None:
+        self.repairable = repairable
         self.changing = changing
         self.retracting = retracting
         self.keys = keys or {}

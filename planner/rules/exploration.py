@@ -22,7 +22,8 @@ class Scope:
     ``growing`` are the names of the sources that grow, ``retracting`` those of them whose
     deliveries take rows back. ``last_two_runs`` are the estimates by which join orders are chosen;
     without them no other orders are tried. ``budget`` limits rule applications plus the expressions
-    that they add. ``keys`` are the keys that authors declare, by source.
+    that they add. ``keys`` are the keys that authors declare, by source. ``repairable`` is that of
+    :class:`planner.request.PlanRequest`.
     """
 
     growing: frozenset[str]
@@ -30,6 +31,7 @@ class Scope:
     last_two_runs: LastTwoRuns | None = None
     budget: int = Settings().explore
     keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    repairable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def explore(
     """Build the memo of a query: add the forms that ``rewrites`` give, then apply ``rules`` to a
     fixpoint or until the budget is spent. The memo describes one generic step of the day, so its
     size does not depend on the number of runs."""
-    memo = Memo(scope.growing, scope.retracting, scope.keys)
+    memo = Memo(scope.growing, scope.retracting, scope.keys, repairable=scope.repairable)
     root = memo.add(relation)
     search = RuleEngine(memo, rules, ids, scope.budget)
     _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)
