@@ -131,6 +131,8 @@ class Settings:
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
     is planned alone to compare it with all together.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
+    ``exact_quotients``: quotients and means of DECIMALs are written so that the small engine gives
+    Spark's values, too.
     ``small_sides``: the small side of a join with a large one is computed before the stage.
     ``own_batch``: where nothing is done early, stages of our own run in place of the user's text:
     by ``auto`` where that is clearly cheaper (``cost``), by ``auto`` and ``batch`` in any case
@@ -148,6 +150,7 @@ class Settings:
     state_budget: int | None = None
     compare: int = 100_000
     exact_sums: bool = True
+    exact_quotients: bool = False
     small_sides: bool = True
     own_batch: Literal["cost", "always", "never"] = "cost"
     prices: Prices = SPARK

@@ -33,8 +33,8 @@ class ArtifactFamilies:
     another form, and is not read: sources that take rows back need more of their states.
 
     An engine without buckets reads what was kept by a key on an engine that has them as rows
-    without a distribution, in the last run of a day: what it keeps has no buckets either, so nothing
-    may come after it in the same family.
+    without a distribution, in the last run of a day: what it keeps has no buckets either, so
+    nothing may come after it in the same family.
 
     ``borrowed_chains`` maps a chain to the family of another report that holds it as of the last
     committed run.
