@@ -45,7 +45,7 @@ def repair_on(engine: EngineSpec, looked: LookedAt) -> Repair:
     Spark's, or if all of it may be too much for this process."""
     reasons = _why_not(engine, looked)
     if not reasons:
-        repair = plan_repair(looked, _settings(engine))
+        repair = plan_repair(looked, settings_on(engine))
         reasons = _why_not_planned(engine, looked, repair.best)
         if not reasons:
             return repair
@@ -82,9 +82,9 @@ def _start(engine: EngineSpec) -> float:
     return engine.prices.run_start + engine.prices.stage_start
 
 
-def _settings(engine: EngineSpec) -> Settings:
-    """Stages of our own in any case, in which quotients are exact, where the user's text gives
-    others."""
+def settings_on(engine: EngineSpec) -> Settings:
+    """How a repair is planned for an engine: where the user's text may give other values than on
+    Spark, in stages of our own in any case, in which quotients are exact."""
     if engine.why_not_exact is None:
         return Settings(prices=engine.prices)
     return Settings(

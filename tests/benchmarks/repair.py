@@ -4,8 +4,8 @@ A query is executed on Spark as a day of three runs, with early work whatever it
 run expects a repair. A file of the last delivery has a thousandth of the rows of ``lineitem``, and
 is written again when the day is published: the same rows with other quantities, discounts and
 dates. ``forerun repair``, as it is typed, then computes the day from the state that is left, on
-each engine that may, and the user's own text is run over all rows as they are now. Every figure is of a
-whole process with all that it starts, and every result is compared with that of the text.
+each engine that may, and the user's own text is run over all rows as they are now. Every figure is
+of a whole process with all that it starts, and every result is compared with that of the text.
 
     python -m tests.benchmarks.repair --scale 1 --only q01,q06
 
