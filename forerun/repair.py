@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from forerun.repair_work import RepairedVersion, compute, publish, verify_on_spark
 from forerun.shown_repair import as_json as repair_as_json
 from forerun.shown_repair import diff_lines, preview_lines
 from include.days.repair import LookedAt, look_at, plan_repair
-from include.days.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from include.engines import own_engine
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import spec_of_day

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from forerun.repair_engines import ChosenEngine
 from forerun.repair_work import RepairedVersion
-from include.days.repair_engines import ChosenEngine
 from include.sources.corrections import Correction
 from include.verify.row_diff import counts
 from planner.contract.plan_v1 import WEIGHT_COLUMN

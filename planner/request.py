@@ -48,7 +48,8 @@ class Source:
     ``changing``: it grows during the day; otherwise it is whole at run 1. ``change``: rows only
     come (``append_only``), or deliveries take rows back, too (``changelog``): then the view of a
     delivery has a column ``__w``, and a row that is updated is taken back and comes anew.
-    ``retracted``: how many rows are taken back during the day, as a share of ``rows``.
+    ``retracted``: how many rows are taken back during the day, as a share of ``rows``; where it is
+    ``proven`` that they are there, as of files that were read before, no run looks them up.
     ``keys``: sets of columns of which the author or the catalog says that they are unique.
     ``sample``: rows drawn at random, column by column; of no column or of some, all of one length.
     """
@@ -58,6 +59,7 @@ class Source:
     changing: bool = False
     change: Change = "append_only"
     retracted: float = 0.0
+    proven: bool = False
     rows: int = 1000
     bytes: int = 0
     keys: tuple[tuple[str, ...], ...] = ()

@@ -153,6 +153,7 @@ def _as_corrected(
         changing=True,
         change="changelog" if signed else "append_only",
         retracted=gone / step if signed else 0.0,
+        proven=source.change == "append_only",
     )
 
 

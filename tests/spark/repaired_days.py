@@ -14,11 +14,11 @@ from unittest import mock
 
 import pyarrow.parquet as pq
 
+from forerun.repair_engines import settings_on
 from include.days import day_request
 from include.days.handle import Day
 from include.days.prepare import publish_result
 from include.days.repair import Repair, begin_repair, find_repair
-from include.days.repair_engines import settings_on
 from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES
 from include.reports.spec import ReportSpec

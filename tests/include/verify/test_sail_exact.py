@@ -11,7 +11,7 @@ from planner.sql.frontend import read_query
 
 COLUMNS = (
     ("k", "INT"), ("n", "BIGINT"), ("m", "DECIMAL(9,2)"), ("w", "DECIMAL(38,2)"), ("x", "DOUBLE"),
-    ("s", "STRING"), ("d", "DATE"), ("at", "TIMESTAMP"),
+    ("s", "STRING"), ("d", "DATE"), ("at", "TIMESTAMP"), ("v", "DECIMAL(38,10)"),
 )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def test_what_is_listed_is_exact(sql: str):
         ("SELECT upper(s) AS u FROM t", "upper"),
         ("SELECT CAST(s AS INT) AS i FROM t", "cast of STRING"),
         ("SELECT CAST(m AS DECIMAL(9,1)) AS i FROM t", "cast of DECIMAL(9,2)"),
-        ("SELECT w * w AS p FROM t", "* of DECIMAL(38,2)"),
+        ("SELECT v * v AS p FROM t", "* of DECIMAL(38,10)"),
         ("SELECT stddev(m) AS v FROM t", "stddev"),
         ("SELECT row_number() OVER (ORDER BY k) AS r FROM t", "Window"),
         ("SELECT k FROM t EXCEPT SELECT k FROM t", "SetOperation"),
