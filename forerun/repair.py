@@ -10,7 +10,8 @@ import typer
 
 from forerun import console
 from forerun.repair_engines import ChosenEngine, cheapest_engine, repair_on
-from forerun.repair_work import RepairedVersion, compute, publish, verify_on_spark
+from forerun.repair_work import RepairedVersion, compute, publish
+from forerun.repair_work import verify as verify_by
 from forerun.shown_repair import as_json as repair_as_json
 from forerun.shown_repair import diff_lines, preview_lines
 from include.days.repair import LookedAt, look_at, plan_repair
@@ -105,7 +106,8 @@ def repair_command(  # noqa: PLR0913 - the options of the command
     if repair.is_needed and not only_looks and (yes or no_publish or _agreed("compute it?")):
         version = compute(repair, chosen.engine.name, master, console.notes().print)
         if verify:
-            verify_on_spark(version, plan_repair(looked, Settings()), master, console.notes().print)
+            on_spark = plan_repair(looked, Settings())
+            verify_by(version, on_spark, "spark", master, console.notes().print)
         if not as_json:
             console.say("\n".join(diff_lines(version)))
         if not no_publish and (yes or _agreed("publish it?")):

@@ -25,7 +25,7 @@ from planner.errors import ForerunError
 
 
 class NotVerifiedError(ForerunError):
-    """A repair gives other rows than computing the report anew on Spark."""
+    """A repair gives other rows than computing the report anew."""
 
     code = "not-verified"
 
@@ -83,13 +83,17 @@ def compute(
     )
 
 
-def verify_on_spark(
-    version: RepairedVersion, on_spark: Repair, master: str, say: Callable[[str], None]
+def verify(
+    version: RepairedVersion,
+    repair: Repair,
+    engine: str,
+    master: str,
+    say: Callable[[str], None],
 ) -> None:
-    """Compute the report anew on Spark as well, in a generation that nobody publishes, and compare.
-    ``on_spark`` is the same repair planned for Spark. Raises :class:`NotVerifiedError` if the rows
-    are not the same."""
-    anew = compute(replace(on_spark, plans=(on_spark.anew,)), "spark", master, say)
+    """Compute the report anew as well, in a generation that nobody publishes, and compare.
+    ``repair`` is the same one planned for that ``engine``. Raises :class:`NotVerifiedError` if the
+    rows are not the same."""
+    anew = compute(replace(repair, plans=(repair.anew,)), engine, master, say)
     results = [
         result_rows(one.day.store, one.commit.result)
         for one in (anew, version)
@@ -98,11 +102,11 @@ def verify_on_spark(
     if differing := row_diff(*results).num_rows:
         raise NotVerifiedError(
             f"{differing} rows of the repair of {version.day.spec.name}, {version.day.date}, are "
-            f"others than Spark computes anew, of which generation {anew.day.at.generation} is",
+            f"others than {engine} computes anew, in generation {anew.day.at.generation}",
             hint="Nothing is published. Where ORDER BY ... LIMIT leaves open which rows come last, "
             "both may be right; otherwise repair it with --anew --engine spark, and report this.",
         )
-    say("Spark computes the same anew")
+    say(f"{engine} computes the same anew")
 
 
 def publish(version: RepairedVersion) -> RepairedVersion:

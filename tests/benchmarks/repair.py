@@ -9,7 +9,8 @@ of a whole process with all that it starts, and every result is compared with th
 
     python -m tests.benchmarks.repair --scale 1 --only q01,q06
 
-Days that are published stay, and are not run again: ``FORERUN_HOME/bench/tpch-<scale>-repair``.
+It is resumable: days that are published and queries that are measured stay as they are, in
+``FORERUN_HOME/bench/tpch-<scale>-repair``. ``--again`` measures the queries of ``--only`` again.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ class _Day:
     def __init__(self, days: Days, query: str, sql: str, master: str, work: Path) -> None:
         self.query, self.work = query, work
         self.corrections = Corrections.of(days)
-        self.done = work / "published.json"
+        self.done, self.figures = work / "published.json", work / "measured.json"
         again = not self.done.exists()
         if again:
             shutil.rmtree(work, ignore_errors=True)
@@ -187,7 +188,20 @@ class _Day:
         planned = decode_plan(day.store.get(prepared.plan_key)).run
         return Took(planned.estimated_cost / MICRO, used.process_cpu_s or 0.0)
 
+    def measured(self) -> Repaired | None:
+        """What was measured before."""
+        if not self.figures.exists():
+            return None
+        read = json.loads(self.figures.read_text())
+        repairs = {
+            name: one if isinstance(one, str) else Took(**one)
+            for name, one in read["repairs"].items()
+        }
+        took = {name: Took(**read[name]) for name in ("final", "anew")}
+        return Repaired(query=self.query, repairs=repairs, equal=read["equal"], **took)
+
     def measure(self, engines: Sequence[str]) -> Repaired:
+        """Repair the day on these engines and compute it anew."""
         final = self.publish()
         plain_at, batch = self.plain.run()
         repairs: dict[str, Took | str] = {}
@@ -206,13 +220,15 @@ class _Day:
                 estimated = max(estimated, said["anew_estimated_cpu_s"])
                 equal = equal and self._is_equal(store, said, plain_at)
             shutil.rmtree(store)
-        return Repaired(
+        found = Repaired(
             query=self.query,
             final=final,
             repairs=repairs,
             anew=Took(estimated, batch.process_cpu_s or 0.0),
             equal=equal,
         )
+        self.figures.write_text(json.dumps(asdict(found)))
+        return found
 
     def _repair(self, engine: str, store: Path) -> tuple[dict, float]:
         """``forerun repair`` on an engine, computed and not published; what it says, or the error,
@@ -262,21 +278,21 @@ def section(scale: float, rows: Sequence[Repaired], engines: Sequence[str]) -> l
         "",
         f"| query | final run | {names} | batch anew | best of batch | equal |",
         f"| --- | --- | {' | '.join('---' for _ in engines)} | --- | --- | --- |",
-        *map(_line, rows),
+        *(_line(row, engines) for row in rows),
     ]
 
 
-def _line(row: Repaired) -> str:
+def _line(row: Repaired, engines: Sequence[str]) -> str:
     found = [one.process_s for one in row.repairs.values() if isinstance(one, Took)]
     share = f"{min(found) / row.anew.process_s:.2f}" if found else "none"
-    cells = (row.final, *(row.repairs[name] for name in row.repairs), row.anew)
+    cells = (row.final, *(row.repairs.get(name, "") for name in engines), row.anew)
     equal = "yes" if row.equal else "NO"
     return f"| {row.query} | {' | '.join(map(_cell, cells))} | {share} | {equal} |"
 
 
 def _cell(took: Took | str) -> str:
     if isinstance(took, str):
-        return "refused"
+        return "refused" if took else "not measured"
     return f"{took.process_s:.1f} ({took.estimated_s:.1f})"
 
 
@@ -286,20 +302,25 @@ def main() -> int:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--only", default="", help="queries, such as q01,q06; default: all")
     parser.add_argument("--engines", default=",".join(ENGINES_TRIED))
+    parser.add_argument("--again", action="store_true", help="measure once more")
     parser.add_argument("--days", action="store_true", help="only run and publish the days")
     given = parser.parse_args()
     days, texts = Days.of(TPCH, given.scale), TPCH.texts()
+    engines, asked = given.engines.split(","), given.only.split(",") if given.only else list(texts)
     rows: list[Repaired] = []
-    for query in given.only.split(",") if given.only else texts:
+    for query in texts:
         place = days.folder.with_name(f"{days.folder.name}-repair") / query
+        if query not in asked and not (place / "measured.json").exists():
+            continue
         day = _Day(days, query, texts[query], given.master, place)
         if given.days:
             say(f"{query}: {day.publish()}")
             continue
-        rows.append(day.measure(given.engines.split(",")))
-        say(_line(rows[-1]))
+        known = None if given.again and query in asked else day.measured()
+        rows.append(known or day.measure(engines))
+        say(_line(rows[-1], engines))
     if rows:
-        write_section("bench-repair", section(given.scale, rows, given.engines.split(",")))
+        write_section("bench-repair", section(given.scale, rows, engines))
     return 0 if all(row.equal for row in rows) else 1
 
 
