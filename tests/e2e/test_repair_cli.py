@@ -15,9 +15,12 @@ from forerun.repair_work import NotVerifiedError, compute, verify
 from forerun.running import open_runner
 from include.days.prepare import publish_result, read_pointer
 from include.days.repair import Repair, begin_repair, find_repair, look_at, plan_repair
+from include.engines import ENGINES
 from include.reports.spec import encode_report
 from include.state.fence import GenerationClosedError, close_through
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
+
+ON_SAIL = replace(EARLY, prices=ENGINES["sail"].prices)
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def test_what_is_not_known_to_be_exact_is_refused(case: DayCase, tmp_path: Path,
 def test_a_result_that_is_not_confirmed_is_not_published(case: DayCase, tmp_path: Path):
     """The file of the result is another one than the run has written."""
     looked = look_at(case.store, case.spec, DAY, now=NOW)
-    repair = plan_repair(looked, EARLY)
+    repair = plan_repair(looked, ON_SAIL)
     delta = replace(repair, plans=tuple(one for one in repair.plans if one.is_delta))
     said: list[str] = []
     version = compute(delta, "sail", "local[1]", said.append)
@@ -144,7 +147,7 @@ def test_state_that_clean_up_closes_meanwhile_does_not_count(case: DayCase, tmp_
     next repair does without."""
 
     def look() -> Repair:
-        return find_repair(case.store, case.spec, DAY, now=NOW, settings=EARLY)
+        return find_repair(case.store, case.spec, DAY, now=NOW, settings=ON_SAIL)
 
     repair = look()
     delta = next(one for one in repair.plans if one.is_delta)

@@ -23,6 +23,7 @@ from include.days.stored_plan import StoredPlan
 from include.engines import ENGINES
 from include.reports.spec import ReportSpec
 from include.state.opening import open_store
+from planner.cost.prices import SPARK
 from planner.request import Settings
 from spark_jobs.engine import Engine
 from spark_jobs.executor import execute
@@ -75,7 +76,10 @@ class RepairedDay(StoredDay):
         expected = self._expected_now()
         store, spec = open_store(store_uri), self._spec(self.case.runs)
         settings = Settings(
-            temporal="early" if self.forced else "cost", buckets=2, **effort(self.case)
+            temporal="early" if self.forced else "cost",
+            buckets=2,
+            prices=replace(SPARK, buckets=self.engine.has_buckets),
+            **effort(self.case),
         )
         if self.repaired_by is not None:
             known = ENGINES[self.repaired_by.name]
