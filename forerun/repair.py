@@ -11,7 +11,7 @@ import typer
 from forerun import console
 from forerun.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from forerun.repair_work import RepairedVersion, compute, publish
-from forerun.repair_work import verify as verify_by
+from forerun.repair_work import verify as compute_and_compare
 from forerun.shown_repair import as_json as repair_as_json
 from forerun.shown_repair import diff_lines, preview_lines
 from include.days.repair import LookedAt, look_at, plan_repair
@@ -32,6 +32,21 @@ Copies = Annotated[
         metavar="FOLDER",
         help="Where files lie that were replaced or taken away, under whatever name. May be given "
         "several times.",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="spark; sail, which starts in a second and is refused where its result might not be "
+        "Spark's; or auto: the cheaper of those that are not refused.",
+    ),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify", help="Also compute the report anew on Spark, and publish only what is equal."
     ),
 ]
 SpecFile = Annotated[
@@ -61,22 +76,8 @@ def repair_command(  # noqa: PLR0913 - the options of the command
         bool, typer.Option("--anew", help="Compute the report anew, whatever state is left.")
     ] = False,
     spec: SpecFile = None,
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="spark; sail, which starts in a second and is refused where its result might not "
-            "be Spark's; or auto: the cheaper of those that are not refused.",
-        ),
-    ] = "spark",
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Also compute the report anew on Spark, and publish only what is equal.",
-        ),
-    ] = False,
+    engine: Engine = "spark",
+    verify: Verify = False,
     master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> int:
@@ -106,8 +107,7 @@ def repair_command(  # noqa: PLR0913 - the options of the command
     if repair.is_needed and not only_looks and (yes or no_publish or _agreed("compute it?")):
         version = compute(repair, chosen.engine.name, master, console.notes().print)
         if verify:
-            on_spark = plan_repair(looked, Settings())
-            verify_by(version, on_spark, "spark", master, console.notes().print)
+            _verify(version, looked, master)
         if not as_json:
             console.say("\n".join(diff_lines(version)))
         if not no_publish and (yes or _agreed("publish it?")):
@@ -122,6 +122,12 @@ def _on_engine(name: str, looked: LookedAt) -> ChosenEngine:
         return cheapest_engine(looked)
     engine = own_engine(name)
     return ChosenEngine(engine=engine, repair=repair_on(engine, looked))
+
+
+def _verify(version: RepairedVersion, looked: LookedAt, master: str) -> None:
+    """Have Spark confirm a repair before anybody is shown it."""
+    on_spark = plan_repair(looked, Settings())
+    compute_and_compare(version, on_spark, "spark", master, console.notes().print)
 
 
 def _say_end(chosen: ChosenEngine, version: RepairedVersion | None, *, as_json: bool) -> None:

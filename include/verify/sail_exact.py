@@ -137,8 +137,8 @@ def _fits(value: Scalar, narrowing: Narrowing, rows: int) -> bool:
     """Whether the sum of so many values is a number of its type."""
     type_ = value.type
     if type_.name == "DECIMAL":
-        return 10 ** _digits(value, narrowing) * rows < 10**38
-    return type_.name in _DIGITS and 10 ** _digits(value, narrowing) * rows < 2**63
+        return bool(10 ** _digits(value, narrowing) * rows < 10**38)
+    return type_.name in _DIGITS and bool(10 ** _digits(value, narrowing) * rows < 2**63)
 
 
 def _digits(value: Scalar, narrowing: Narrowing) -> int:
