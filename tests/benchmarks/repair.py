@@ -283,6 +283,8 @@ def section(scale: float, rows: Sequence[Repaired], engines: Sequence[str]) -> l
         f"| query | final run | {names} | batch anew | best of batch | equal |",
         f"| --- | --- | {' | '.join('---' for _ in engines)} | --- | --- | --- |",
         *(_line(row, engines) for row in rows),
+        "",
+        "Queries that are not in the table were not run.",
     ]
 
 
