@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from forerun.repair_work import RepairedVersion, compute, publish
+from forerun.repair_work import verify as compute_and_compare
 from forerun.shown_repair import as_json as repair_as_json
 from forerun.shown_repair import diff_lines, preview_lines
-from include.days.repair import Repair, find_repair
+from include.days.repair import LookedAt, look_at, plan_repair
 from include.engines import own_engine
 from include.machine.wall_clock import utc_now
 from include.oncall.catalogue import spec_of_day
@@ -22,6 +24,7 @@ from include.state.opening import open_store
 from include.state.scratch_store import ScratchStore
 from planner.request import Settings
 
+AUTO = "auto"
 Copies = Annotated[
     list[str] | None,
     typer.Option(
@@ -29,6 +32,21 @@ Copies = Annotated[
         metavar="FOLDER",
         help="Where files lie that were replaced or taken away, under whatever name. May be given "
         "several times.",
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="spark; sail, which starts in a second and is refused where its result might not be "
+        "Spark's; or auto: the cheaper of those that are not refused.",
+    ),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify", help="Also compute the report anew on Spark, and publish only what is equal."
     ),
 ]
 SpecFile = Annotated[
@@ -58,9 +76,8 @@ def repair_command(  # noqa: PLR0913 - the options of the command
         bool, typer.Option("--anew", help="Compute the report anew, whatever state is left.")
     ] = False,
     spec: SpecFile = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="NAME", help="spark or sail.")] = (
-        "spark"
-    ),
+    engine: Engine = "spark",
+    verify: Verify = False,
     master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> int:
@@ -74,31 +91,48 @@ def repair_command(  # noqa: PLR0913 - the options of the command
     opened, at_day = open_store(store), parse_day(day)
     on_terminal = sys.stdin.isatty() and not as_json
     only_looks = preview or not (yes or no_publish or on_terminal)
-    repair = find_repair(
+    looked = look_at(
         ScratchStore(opened) if only_looks else opened,
         decode_report(spec.read_bytes()) if spec else spec_of_day(opened, report, at_day),
         at_day,
         now=utc_now(),
         copies=tuple(copies or ()),
         anew=anew,
-        settings=Settings(prices=own_engine(engine).prices),
     )
+    chosen = _on_engine(engine, looked)
+    repair = chosen.repair
     if not as_json:
-        console.say("\n".join(preview_lines(repair)))
+        console.say("\n".join(preview_lines(chosen)))
     version = None
     if repair.is_needed and not only_looks and (yes or no_publish or _agreed("compute it?")):
-        version = compute(repair, engine, master, console.notes().print)
+        version = compute(repair, chosen.engine.name, master, console.notes().print)
+        if verify:
+            _verify(version, looked, master)
         if not as_json:
             console.say("\n".join(diff_lines(version)))
         if not no_publish and (yes or _agreed("publish it?")):
             version = publish(version)
-    _say_end(repair, version, as_json=as_json)
+    _say_end(chosen, version, as_json=as_json)
     return 0
 
 
-def _say_end(repair: Repair, version: RepairedVersion | None, *, as_json: bool) -> None:
+def _on_engine(name: str, looked: LookedAt) -> ChosenEngine:
+    """The repair as it is planned for the engine of that name, or for the cheapest."""
+    if name == AUTO:
+        return cheapest_engine(looked)
+    engine = own_engine(name)
+    return ChosenEngine(engine=engine, repair=repair_on(engine, looked))
+
+
+def _verify(version: RepairedVersion, looked: LookedAt, master: str) -> None:
+    """Have Spark confirm a repair before anybody is shown it."""
+    on_spark = plan_repair(looked, Settings())
+    compute_and_compare(version, on_spark, "spark", master, console.notes().print)
+
+
+def _say_end(chosen: ChosenEngine, version: RepairedVersion | None, *, as_json: bool) -> None:
     if as_json:
-        console.say_json(repair_as_json(repair, version))
+        console.say_json(repair_as_json(chosen, version))
     elif version is not None:
         console.say(_published(version))
 

@@ -18,8 +18,16 @@ from include.sources.corrections import find_corrections
 from include.state.opening import open_store
 from include.state.pointers import Pointer
 from include.state.records import RunCommit
+from include.state.rows import result_rows
 from include.verify.repair_diff import write_diff
+from include.verify.row_diff import row_diff
 from planner.errors import ForerunError
+
+
+class NotVerifiedError(ForerunError):
+    """A repair gives other rows than computing the report anew."""
+
+    code = "not-verified"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +81,32 @@ def compute(
         diff_uri=day.store.uri(day.at.diff(commit.run, commit.attempt)),
         process_cpu_s=used.process_cpu_s if used is not None else None,
     )
+
+
+def verify(
+    version: RepairedVersion,
+    repair: Repair,
+    engine: str,
+    master: str,
+    say: Callable[[str], None],
+) -> None:
+    """Compute the report anew as well, in a generation that nobody publishes, and compare.
+    ``repair`` is the same one planned for that ``engine``. Raises :class:`NotVerifiedError` if the
+    rows are not the same."""
+    anew = compute(replace(repair, plans=(repair.anew,)), engine, master, say)
+    results = [
+        result_rows(one.day.store, one.commit.result)
+        for one in (anew, version)
+        if one.commit.result is not None
+    ]
+    if differing := row_diff(*results).num_rows:
+        raise NotVerifiedError(
+            f"{differing} rows of the repair of {version.day.spec.name}, {version.day.date}, are "
+            f"others than {engine} computes anew, in generation {anew.day.at.generation}",
+            hint="Nothing is published. Where ORDER BY ... LIMIT leaves open which rows come last, "
+            "both may be right; otherwise repair it with --anew --engine spark, and report this.",
+        )
+    say(f"{engine} computes the same anew")
 
 
 def publish(version: RepairedVersion) -> RepairedVersion:

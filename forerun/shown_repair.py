@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from forerun.repair_engines import ChosenEngine
 from forerun.repair_work import RepairedVersion
-from include.days.repair import Repair
 from include.sources.corrections import Correction
 from include.verify.row_diff import counts
 from planner.contract.plan_v1 import WEIGHT_COLUMN
@@ -17,8 +17,9 @@ _MOST_ROWS = 20
 _MOST_WIDE = 40
 
 
-def preview_lines(repair: Repair) -> Iterator[str]:
-    """What changed, and what repairing it takes."""
+def preview_lines(chosen: ChosenEngine) -> Iterator[str]:
+    """What changed, and what repairing it takes on the engine that computes it."""
+    repair = chosen.repair
     there = repair.published
     yield f"{there.report} of {there.day}, version {there.version}, published {there.published_at}"
     if repair.corrections is None:
@@ -32,12 +33,14 @@ def preview_lines(repair: Repair) -> Iterator[str]:
             yield f"  {one.kind:<9} {one.source}: {one.uri}, {_rows(one)}"
         if len(repair.corrections) > _MOST_FILES:
             yield f"  and {len(repair.corrections) - _MOST_FILES} more (--json names all)"
-    yield "what repairing it takes, by estimate:"
+    yield f"what repairing it takes on {chosen.engine.about}, by estimate:"
     for planned in repair.plans:
-        chosen = " (chosen)" if planned is repair.best else ""
-        yield f"  {planned.cpu_s:8.1f} CPU s  {planned.how}{chosen}"
+        mark = " (chosen)" if planned is repair.best else ""
+        yield f"  {planned.cpu_s:8.1f} CPU s  {planned.how}{mark}"
     for unusable in repair.unusable:
         yield f"  not from {unusable.what}: {unusable.why}"
+    for name, why in chosen.passed_over:
+        yield f"  not on {name}: {why}"
 
 
 def diff_lines(version: RepairedVersion) -> Iterator[str]:
@@ -52,13 +55,16 @@ def diff_lines(version: RepairedVersion) -> Iterator[str]:
     yield f"all of the difference, with {WEIGHT_COLUMN} for how often: {version.diff_uri}"
 
 
-def as_json(repair: Repair, version: RepairedVersion | None = None) -> dict[str, object]:
+def as_json(chosen: ChosenEngine, version: RepairedVersion | None = None) -> dict[str, object]:
     """All that is known of a repair."""
+    repair = chosen.repair
     corrections = repair.corrections
     record: dict[str, object] = {
         "report": repair.published.report,
         "day": repair.published.day,
         "published": repair.published.version,
+        "engine": chosen.engine.name,
+        "passed_over": [{"engine": name, "why": why} for name, why in chosen.passed_over],
         "corrections": None if corrections is None else [_correction(one) for one in corrections],
         "plans": [
             {

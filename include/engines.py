@@ -7,13 +7,16 @@ simulation and the job know engines by this table alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from include.verify.sail_exact import why_not_exact
 from include.verify.sail_gaps import SAIL_GAPS, EngineGap
+from planner.algebra.relational import Relation
 from planner.cost.prices import SPARK, Prices
 from planner.errors import ForerunError
+from planner.request import Source
 
 
 class UnknownEngineError(ForerunError):
@@ -32,7 +35,9 @@ class EngineSpec:
     runs share one engine in the process that simulates. ``prices``: what work costs there,
     and what starting it does. ``spark_types``: a query gives columns of Spark's types; if
     not, results are cast before they are compared. ``gaps``: the constructs whose results differ
-    from Spark's in silence. ``endpoint``: a run is a client of a server that is there already;
+    from Spark's in silence. ``why_not_exact``: says of a query over sources why its result may be
+    another one than Spark's; None: it never is. ``package``: what has to be installed.
+    ``endpoint``: a run is a client of a server that is there already;
     a connection says where, and nobody learns what executors used there, so that CPU is not
     measured.
     """
@@ -44,6 +49,8 @@ class EngineSpec:
     prices: Prices = SPARK
     spark_types: bool = True
     gaps: tuple[EngineGap, ...] = ()
+    why_not_exact: Callable[[Relation, Iterable[Source]], Iterator[str]] | None = None
+    package: str = "pyspark"
     endpoint: bool = False
 
 
@@ -99,6 +106,8 @@ _TABLE = (
         prices=SAIL,
         spark_types=False,
         gaps=SAIL_GAPS,
+        why_not_exact=why_not_exact,
+        package="pysail",
     ),
     EngineSpec(
         name="connect",

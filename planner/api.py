@@ -207,6 +207,7 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
         itemized(request.settings.prices),
         request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
+        request.settings.exact_quotients,
     )
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
         builder = StageBuilder(context, index)

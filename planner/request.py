@@ -58,7 +58,8 @@ class Source:
     ``changing``: it grows during the day; otherwise it is whole at run 1. ``change``: rows only
     come (``append_only``), or deliveries take rows back, too (``changelog``): then the view of a
     delivery has a column ``__w``, and a row that is updated is taken back and comes anew.
-    ``retracted``: how many rows are taken back during the day, as a share of ``rows``.
+    ``retracted``: how many rows are taken back during the day, as a share of ``rows``; where it is
+    ``proven`` that they are there, as of files that were read before, no run looks them up.
     ``keys``: sets of columns of which the author or the catalog says that they are unique.
     ``foreign_keys``: of which the author says that a row's parent comes with it or before it.
     ``sample``: rows drawn at random, column by column; of no column or of some, all of one length.
@@ -69,6 +70,7 @@ class Source:
     changing: bool = False
     change: Change = "append_only"
     retracted: float = 0.0
+    proven: bool = False
     rows: int = 1000
     bytes: int = 0
     keys: tuple[tuple[str, ...], ...] = ()
@@ -143,6 +145,8 @@ class Settings:
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
     is planned alone to compare it with all together.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
+    ``exact_quotients``: quotients and means of DECIMALs are written so that the small engine gives
+    Spark's values, too.
     ``small_sides``: the small side of a join with a large one is computed before the stage.
     ``own_batch``: where nothing is done early, stages of our own run in place of the user's text:
     by ``auto`` where that is clearly cheaper (``cost``), by ``auto`` and ``batch`` in any case
@@ -160,6 +164,7 @@ class Settings:
     state_budget: int | None = None
     compare: int = 100_000
     exact_sums: bool = True
+    exact_quotients: bool = False
     small_sides: bool = True
     own_batch: Literal["cost", "always", "never"] = "cost"
     prices: Prices = SPARK
@@ -222,7 +227,9 @@ class PlanRequest:
     ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
     look at it. ``days``: the query is planned for all of these days at once, in stages of our own;
     the sources are then as they are over all days, and the result has the number of the day as its
-    last column (:mod:`planner.lifting`).
+    last column (:mod:`planner.lifting`). ``repairable``: the day may be repaired, so states are
+    kept in the form from which rows can be taken back, where there is one, also of sources whose
+    rows only come.
     """
 
     report: str
@@ -242,3 +249,4 @@ class PlanRequest:
     open_sets: tuple[tuple[int, ...], ...] | None = None
     batch_because: str = ""
     days: Days | None = None
+    repairable: bool = False

@@ -123,7 +123,7 @@ def _check_foreign_key(work: Work, relied: ReliedForeignKey) -> None:
     same = " AND ".join(f"a.{quoted(mine)} = g.{quoted(theirs)}" for mine, theirs in pairs)
     texts = ", ".join(f"CAST(a.{quoted(name)} AS STRING)" for name in key.columns)
     engine.bind_view(_ALL, there)
-    with engine.computed_first(_DELTA, keys):
+    with engine.computed_first(_DELTA, keys, 0):
         found = engine.session.sql(
             f"SELECT count(*) AS early, min(concat_ws(', ', {texts})) AS example "
             f"FROM {quoted(_ALL)} a LEFT SEMI JOIN {quoted(_DELTA)} g ON {same}"

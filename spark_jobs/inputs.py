@@ -240,10 +240,11 @@ def check_family(partition: ArtifactPartition, family: Family, *, buckets: bool)
     engine without ``buckets`` for one that has them.
 
     A wrong bucket count would lose rows silently, another key or type would scatter equal keys.
+    To an engine without buckets those of another one are files like any others.
     """
     check_buckets(partition)
+    number = family.buckets if buckets else partition.buckets
     written = (partition.key, partition.buckets, partition.signed, _types(partition))
-    number = family.buckets if buckets else 0
     wanted = (family.key, number, family.signed, _types(family))
     if written != wanted:
         raise ContractError(

@@ -270,6 +270,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         settings=settings_of(day, asking.get("settings") or Settings()),
         problem=problem_of(spec.policy),
         parameters=day.parameters,
+        repairable=spec.policy.is_repairable,
     )
     request = replace(request, batch_because=_why_batch(day, request, history, pins, holds))
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES

@@ -51,6 +51,21 @@ class SourcesMovedError(ForerunError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookedAt:
+    """A published day that was looked at and for which nothing is planned: what changed, and the
+    committed runs that a repair could go on from (``bases``). The rest is as in
+    :class:`Repair`."""
+
+    day: Day
+    published: Pointer
+    pins: Pins
+    corrections: tuple[Correction, ...] | None
+    bases: tuple[Base, ...]
+    unusable: tuple[Unusable, ...]
+    incomplete: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
     """What could be done about a published day, looked at and not begun.
 
@@ -110,6 +125,20 @@ def find_repair(
     :class:`NotRepairableError` for an early result and while the day is computed again, and what
     pinning and planning raise.
     """
+    looked = look_at(store, spec, day, now=now, copies=copies, anew=anew)
+    return plan_repair(looked, settings or Settings())
+
+
+def look_at(
+    store: Store,
+    spec: ReportSpec,
+    day: date,
+    *,
+    now: datetime,
+    copies: Sequence[str] = (),
+    anew: bool = False,
+) -> LookedAt:
+    """Do all of :func:`find_repair` that comes before planning."""
     published = read_pointer(store, spec.name, day)
     _refuse_unready(store, spec, day, published)
     if published is None:
@@ -120,10 +149,23 @@ def find_repair(
     at = Generation(spec.name, day.isoformat(), str(published.generation))
     handle = Day(store, spec, at)
     pins = pin_all(store, spec, day, now)
-    settings = settings or Settings()
-    fresh = plan_anew(handle, pins, settings)
     bases, unusable = ([], []) if anew else find_bases(store, handle, pins, copies)
-    planned = [plan_delta(handle, pins, base, settings) for base in bases]
+    return LookedAt(
+        day=handle,
+        published=published,
+        pins=pins,
+        corrections=_corrections(store, at, published, pins),
+        bases=tuple(bases),
+        unusable=tuple(unusable),
+        incomplete=tuple(_incomplete(spec, day, now, published)),
+    )
+
+
+def plan_repair(looked: LookedAt, settings: Settings) -> Repair:
+    """Plan in which ways a day that was looked at can be repaired."""
+    handle, pins, unusable = looked.day, looked.pins, list(looked.unusable)
+    fresh = plan_anew(handle, pins, settings)
+    planned = [plan_delta(handle, pins, base, settings) for base in looked.bases]
     plans = sorted([fresh, *(one for one in planned if one.is_delta)], key=lambda one: one.cost)
     for one in planned:
         if one.base is not None and not one.is_delta:
@@ -131,13 +173,13 @@ def find_repair(
             unusable.append(Unusable(what=one.base.name, why=why))
     return Repair(
         day=handle,
-        published=published,
+        published=looked.published,
         pins=pins,
-        corrections=_corrections(store, at, published, pins),
+        corrections=looked.corrections,
         plans=tuple(plans),
         anew=fresh,
         unusable=tuple(unusable),
-        incomplete=tuple(_incomplete(spec, day, now, published)),
+        incomplete=looked.incomplete,
     )
 
 

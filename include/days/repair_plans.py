@@ -26,6 +26,7 @@ from include.state.records import Pin, PinnedFile
 from planner.api import PlanResult, plan
 from planner.contract import FamilyInput, SourceInput
 from planner.cost.constants import MICRO
+from planner.cost.prices import Prices
 from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
 
 _NEARLY_ALL = 1 - 1e-6
@@ -93,7 +94,7 @@ def plan_delta(day: Day, pins: Pins, base: Base, settings: Settings) -> RepairPl
     request = replace(
         _request(day, sources, points, settings),
         first_sources=first_sources(then, base.chain, forecast_points(day, history), now),
-        committed=_committed(day, base),
+        committed=_committed(day, base, settings.prices),
         observed=observed(read_history(day.store, day.spec.name)),
     )
     return RepairPlan(base=base, result=plan(request))
@@ -110,32 +111,29 @@ def _request(
         current=len(points),
         settings=settings_of(day, settings),
         parameters=day.parameters,
+        repairable=day.spec.policy.is_repairable,
     )
 
 
-def _committed(day: Day, base: Base) -> tuple[Committed, ...]:
-    """The chain with the families that still are what the plan would keep. One that is made of a
-    source which takes rows back, and did not before, is of another form now."""
-    other = {name for name in base.changes if _is_signed_now(day.spec.source(name), base)}
-    found = [committed_run(day.store, commit) for commit in base.chain]
-    return tuple(
-        replace(
-            run,
-            families=tuple(
-                family
-                for family in run.families
-                if not other or (family.sources and not other & set(family.sources))
-            ),
+def _committed(day: Day, base: Base, prices: Prices) -> tuple[Committed, ...]:
+    """The chain with the families that can be gone on from: none that is made of a source which did
+    not change and does now, nor one of which a partition lies there without the buckets that an
+    engine needs. Whether its columns are still those that the plan would keep is for the planner
+    to see."""
+    static = (s.name for s in day.spec.sources if s.arrival == "static")
+    changed = {name for name in static if base.changes[name]}
+    found = []
+    for commit in base.chain:
+        buckets = {part.family: part.buckets for part in commit.artifacts}
+        run = committed_run(day.store, commit)
+        kept = tuple(
+            family
+            for family in run.families
+            if (not changed or (family.sources and not changed & set(family.sources)))
+            and (not prices.buckets or buckets[family.id] == family.buckets)
         )
-        for run in found
-    )
-
-
-def _is_signed_now(source: SourceSpec, base: Base) -> bool:
-    """Whether a source takes rows back in the repair, or changes at all, and did not before."""
-    if source.arrival == "static":
-        return bool(base.changes[source.name])
-    return source.change == "append_only" and bool(went(base.changes[source.name]))
+        found.append(replace(run, families=kept))
+    return tuple(found)
 
 
 def _as_corrected(
@@ -155,6 +153,7 @@ def _as_corrected(
         changing=True,
         change="changelog" if signed else "append_only",
         retracted=gone / step if signed else 0.0,
+        proven=source.change == "append_only",
     )
 
 

@@ -109,6 +109,11 @@ class RunPolicy:
         wanted = range(1, last) if self.problem == "ivm" else self.results_at
         return tuple(sorted(run for run in wanted if run != last))
 
+    @property
+    def is_repairable(self) -> bool:
+        """Whether what a day keeps is to serve its repairs, too."""
+        return self.expected_repairs > 0
+
     def __post_init__(self) -> None:
         take_fields(self, "RunPolicy")
         if not self.runs and self.choose is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.algebra.describe import label
-from planner.memo.memo import Expression, Memo, Tvr
+from planner.memo.groups import Expression, Tvr
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference, Stamped
 from planner.result import PlanResult
 

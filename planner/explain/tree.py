@@ -15,7 +15,7 @@ from planner.explain import methods
 from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch, why_own
 from planner.explain.reasons import reason_text
 from planner.materialize.portfolio import MethodPlan
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.memo.reference import BorrowedRows
 from planner.memo.tree import groups_of
 from planner.result import PlanResult

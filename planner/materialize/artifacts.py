@@ -11,7 +11,7 @@ from planner.algebra.relational import Relation, sources
 from planner.algebra.types import BIGINT, Column
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
 from planner.cost.operators import bucket_count
-from planner.memo.memo import GroupId, View
+from planner.memo.groups import GroupId, View
 from planner.memo.tree import original
 from planner.request import Observed, PlanRequest
 from planner.temporal.group_sizes import GroupSizes
@@ -29,7 +29,12 @@ class ArtifactFamilies:
     A family that a committed run wrote is taken as it is stored: its bucket count and column names
     are frozen for the day, whatever would be chosen today. A family that a committed run left out
     has a gap and is not extended; if the same rows are kept again, they form another family,
-    because it starts in another run.
+    because it starts in another run. One whose columns are others than would be kept now is of
+    another form, and is not read: sources that take rows back need more of their states.
+
+    An engine without buckets reads what was kept by a key on an engine that has them as rows
+    without a distribution, in the last run of a day: what it keeps has no buckets either, so
+    nothing may come after it in the same family.
 
     ``borrowed_chains`` maps a chain to the family of another report that holds it as of the last
     committed run.
@@ -45,20 +50,32 @@ class ArtifactFamilies:
         self._relations: dict[GroupId, Relation] = {}
         self._texts: dict[int, str] = {}
         self._digests: dict[tuple[ChainId, int], str] = {}
-        self._stored = dict(_unbroken(request))
-        self._starts = {
-            kept: start
-            for kept in all_chains(space)
-            for start in (run.index for run in request.committed)
-            if self.fingerprint(kept, start) in self._stored
-        }
-
+        self._committed = dict(self._found(dict(_unbroken(request))))
         self.borrowed_chains: dict[ChainId, Family] = {}
 
     @property
     def committed(self) -> frozenset[ChainId]:
         """The chains that the committed runs hold without a gap."""
-        return frozenset(self._starts)
+        return frozenset(self._committed)
+
+    def _found(self, stored: dict[str, Family]) -> Iterator[tuple[ChainId, tuple[int, Family]]]:
+        """Yield the chains that stored families hold, with the runs in which they start."""
+        request = self._request
+        starts = [run.index for run in request.committed]
+        last = request.current == len(request.points)
+        if last and not request.settings.prices.buckets:
+            for family in (one for one in stored.values() if one.key):
+                for slot in self._space.slots:
+                    if self.has_form(slot, family):
+                        places = key_places(family)
+                        for start in starts:
+                            if self.digest(slot, places, start) == family.fingerprint:
+                                yield (slot.index, ()), (start, family)
+        for kept in all_chains(self._space):
+            for start in starts:
+                found = stored.get(self.fingerprint(kept, start))
+                if found is not None and self.has_form(self.slot(kept), found):
+                    yield kept, (start, found)
 
     @cached_property
     def twins(self) -> dict[ChainId, ChainId]:
@@ -79,6 +96,9 @@ class ArtifactFamilies:
         """Yield the slots whose rows were counted, with the counts, for any key and starting
         run."""
         known = {one.fingerprint: one for one in self._request.observed}
+        for kept, (_, family) in self._committed.items():
+            if family.key and not kept[1] and family.fingerprint in known:
+                yield self.slot(kept), known[family.fingerprint]
         if known:
             for kept in all_chains(self._space):
                 for start in range(1, len(self._request.points) + 1):
@@ -88,7 +108,8 @@ class ArtifactFamilies:
 
     def committed_start(self, kept: ChainId) -> int | None:
         """Return the run in which a committed chain starts; None if the chain is not committed."""
-        return self._starts.get(kept)
+        found = self._committed.get(kept)
+        return found[0] if found is not None else None
 
     def slot(self, kept: ChainId) -> Slot:
         """Return the slot of a chain."""
@@ -115,6 +136,13 @@ class ArtifactFamilies:
         """Return the expression of the slot's TVR as the query wrote it."""
         return original(self._space.memo, slot.tvr.new, self._relations)
 
+    def has_form(self, slot: Slot, family: Family) -> bool:
+        """Return whether a stored family has the columns that a slot's rows have: by their types,
+        and whether the last one is a weight. Names are the family's own."""
+        signed = family.signed and family.columns[-1].name == WEIGHT_COLUMN
+        there = [column.type for column in family.columns]
+        return signed == slot.weighted and there == [c.type.sql for c in self.columns(slot)]
+
     def columns(self, slot: Slot) -> tuple[Column, ...]:
         """Return the columns that are stored; the weight, if there is one, is the last."""
         return self._space.memo.group(slot.snapshot).columns
@@ -122,9 +150,9 @@ class ArtifactFamilies:
     def family(self, kept: ChainId, start: int) -> Family:
         """Return the family of a chain that starts in run ``start``: the stored one if committed
         runs hold it, else a new one."""
+        if kept in self._committed and self._committed[kept][0] == start:
+            return self._committed[kept][1]
         digest = self.fingerprint(kept, start)
-        if digest in self._stored:
-            return self._stored[digest]
         slot = self.slot(kept)
         columns = self.columns(slot)
         data = columns[:-1] if slot.weighted else columns
@@ -173,6 +201,12 @@ def all_chains(space: Space) -> Iterator[ChainId]:
     for slot in space.slots:
         for key in space.keys[slot.index]:
             yield slot.index, key
+
+
+def key_places(family: Family) -> tuple[int, ...]:
+    """Return the positions of a stored family's key among its columns."""
+    names = [column.name for column in family.columns]
+    return tuple(names.index(name) for name in family.key)
 
 
 def _unbroken(request: PlanRequest) -> Iterator[tuple[str, Family]]:

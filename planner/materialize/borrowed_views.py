@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.contract.plan_v1 import WEIGHT_COLUMN, Family
-from planner.materialize.artifacts import ArtifactFamilies
+from planner.contract.plan_v1 import Family
+from planner.materialize.artifacts import ArtifactFamilies, key_places
 from planner.memo.memo import Memo
 from planner.memo.reference import BorrowedRows
 from planner.request import BorrowedView
@@ -63,23 +63,10 @@ def _matches(
     """Yield each slot and view that hold the same rows, with the positions of the view's key
     columns."""
     for view in views:
-        names = [column.name for column in view.family.columns]
-        places = tuple(names.index(name) for name in view.family.key)
-        for slot in space.slots:
-            if _shape(slot, families) == _stored_shape(view.family) and any(
+        places = key_places(view.family)
+        for slot in space.slots:  # the form first: it is cheaper to compare than a fingerprint
+            if families.has_form(slot, view.family) and any(
                 families.digest(slot, places, start) == view.family.fingerprint
                 for start in range(1, view.origin.run + 1)
             ):
                 yield slot, view, places
-
-
-def _shape(slot: Slot, families: ArtifactFamilies) -> tuple[str, ...]:
-    """Return whether a slot's rows are weighted, and their column types. It is compared first,
-    because comparing it is cheaper than computing a fingerprint."""
-    return (str(slot.weighted), *(column.type.sql for column in families.columns(slot)))
-
-
-def _stored_shape(family: Family) -> tuple[str, ...]:
-    """Return the same of a stored family."""
-    signed = family.signed and family.columns[-1].name == WEIGHT_COLUMN
-    return (str(signed), *(column.type for column in family.columns))

@@ -5,7 +5,7 @@ columns in what has come since its base run, before it computes anything. Batch 
 text and depends on no such declaration.
 
 Whatever the plan, where a delivery of a changelog takes rows back, the run looks them up in all
-that has come of the source.
+that has come of the source; unless they are those of whole files that were read before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DeclarationChecks:
         self._changelogs = tuple(
             source
             for source in request.sources
-            if source.change == "changelog" and source.retracted
+            if source.change == "changelog" and source.retracted and not source.proven
         )
         self._checked = tuple(
             (source, width) for source in request.sources if (width := _width(source, relied))

@@ -29,7 +29,7 @@ from enum import StrEnum
 from planner.cost import operators
 from planner.materialize.diss import Action, BudgetStep, Price, Program
 from planner.materialize.footprint import Footprint
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.memo.reference import Reference, Stamped
 from planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
 from planner.temporal.physical import PhysicalAlternative

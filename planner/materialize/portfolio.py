@@ -213,6 +213,7 @@ class _MethodSearch:
             request.settings.explore,
             declared_keys(request),
             named,
+            request.repairable,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
         words = words_of(relation)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.temporal.extraction import ExtractedPlan, extract_plan
 from planner.temporal.solution import ChainId, Partition, Solution
 from planner.temporal.solve import Solver

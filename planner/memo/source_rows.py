@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from planner.algebra.relational import Version
-from planner.memo.memo import Expression, GroupId, Memo
+from planner.memo.groups import Expression, GroupId
+from planner.memo.memo import Memo
 from planner.memo.reference import BorrowedRows, Reference, StepLeaf
 from planner.props.source_rows import SourceRows, source_rows_of, strongest
 

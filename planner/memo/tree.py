@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planner.algebra.relational import Relation, fold
-from planner.memo.memo import GroupId, Memo
+from planner.memo.groups import GroupId
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 
 

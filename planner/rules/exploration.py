@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from planner.algebra.relational import Relation
 from planner.contract.plan_v1 import ReliedForeignKey
-from planner.memo.memo import GroupId, Memo
+from planner.memo.groups import GroupId
+from planner.memo.memo import Memo
 from planner.request import Settings
 from planner.rules.explore.catalog import ExploreRule, LastTwoRuns, TreeRule
 from planner.search.engine import RuleEngine, Trace
@@ -24,7 +25,8 @@ class Scope:
     deliveries take rows back. ``last_two_runs`` are the estimates by which join orders are chosen;
     without them no other orders are tried. ``budget`` limits rule applications plus the expressions
     that they add. ``keys`` are the keys that authors declare, by source, and ``foreign_keys`` those
-    foreign keys of which runs can verify what rules rely on.
+    foreign keys of which runs can verify what rules rely on. ``repairable`` is that of
+    :class:`planner.request.PlanRequest`.
     """
 
     growing: frozenset[str]
@@ -33,6 +35,7 @@ class Scope:
     budget: int = Settings().explore
     keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     foreign_keys: tuple[ReliedForeignKey, ...] = ()
+    repairable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,13 @@ def explore(
     """Build the memo of a query: add the forms that ``rewrites`` give, then apply ``rules`` to a
     fixpoint or until the budget is spent. The memo describes one generic step of the day, so its
     size does not depend on the number of runs."""
-    memo = Memo(scope.growing, scope.retracting, scope.keys, scope.foreign_keys)
+    memo = Memo(
+        scope.growing,
+        scope.retracting,
+        scope.keys,
+        scope.foreign_keys,
+        repairable=scope.repairable,
+    )
     root = memo.add(relation)
     search = RuleEngine(memo, rules, ids, scope.budget)
     _rewrite(memo, root, relation, scope, rewrites, search.trace, ids)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from planner.algebra.relational import Relation
-from planner.memo.memo import Edge, Expression, Memo, Role
+from planner.memo.groups import Edge, Expression, Role
+from planner.memo.memo import Memo
 from planner.search.rule import Match, MemoRule
 from planner.tvr.signed import ColumnIds
 

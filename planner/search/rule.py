@@ -18,7 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.algebra.relational import Relation, Version
-from planner.memo.memo import Edge, Expression, Memo, Role, View
+from planner.memo.groups import Edge, Expression, Role, View
+from planner.memo.memo import Memo
 from planner.tvr.signed import ColumnIds
 
 

@@ -37,9 +37,10 @@ from planner.cost.prices import Prices
 from planner.cost.small_sides import sent_table, small_side
 from planner.cost.work import work_of
 from planner.exact.keys import with_packed_key
+from planner.exact.quotients import with_exact_quotients
 from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.memo.reference import BorrowedRows, Stamped
 from planner.memo.relying import Relying
 from planner.rules.incremental.rule import THIS_RUN
@@ -78,6 +79,8 @@ class StageContext:
     small_sides: bool
     sums_in: int
     """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
+    exact_quotients: bool = False
+    """Whether quotients are written for an engine that cuts them off."""
 
 
 class StageBuilder:
@@ -183,6 +186,8 @@ class StageBuilder:
         return Project(weighted.relation, tuple((c, Ref(c)) for c in order))
 
     def _sql(self, relation: Relation, names: tuple[str, ...]) -> str:
+        if self._context.exact_quotients:
+            relation = with_exact_quotients(relation, self._ids)
         return to_sql(relation, run=self._run, names=names, hints=self._hints)
 
     def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:

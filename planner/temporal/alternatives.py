@@ -27,7 +27,7 @@ from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK, Prices
 from planner.exact.sums import ExactSums
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.memo.reference import BorrowedRows, Reference, Stamped
 from planner.memo.relying import Relying
 from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version

@@ -8,7 +8,8 @@ from planner.algebra.relational import Join, Project
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.cost.small_sides import sent_table, small_side, tells_size
-from planner.memo.memo import GroupId, Memo
+from planner.memo.groups import GroupId
+from planner.memo.memo import Memo
 from planner.memo.reference import BorrowedRows
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from planner.contract.plan_v1 import ReliedForeignKey
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.memo.reference import BorrowedRows
 from planner.memo.relying import Relying
 from planner.temporal.alternatives import forced_penalty

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
 from planner.temporal.as_of import Span, group_version
 from planner.temporal.entries import ANY_DISTRIBUTION, distributions_served, is_better, keep_better

@@ -14,7 +14,8 @@ from dataclasses import replace
 from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
 from planner.contract.plan_v1 import ReliedForeignKey
 from planner.cost.operators import Size
-from planner.memo.memo import GroupId, Memo, Tvr, TvrId, View
+from planner.memo.groups import GroupId, Tvr, TvrId, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference, Stamped, StepLeaf
 from planner.request import Observed, PlanRequest, Source, TimePoint
 from planner.stats.determined import Determined, Expand

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.temporal.solution import ChainId
 from planner.temporal.space import Slot, Space
 

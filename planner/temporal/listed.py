@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.temporal.alternatives import ResolvedAlternative
 from planner.temporal.as_of import GroupVersion, Span, in_common
 from planner.temporal.solution import ChainId

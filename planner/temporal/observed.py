@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 
 from planner.algebra.relational import Aggregate, Relation
-from planner.memo.memo import GroupId, Memo, Tvr, View
+from planner.memo.groups import GroupId, Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.tree import original
 from planner.request import Observed, PlanRequest
 from planner.stats.estimate import Estimator

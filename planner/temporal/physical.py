@@ -8,7 +8,7 @@ from planner.algebra.relational import Aggregate, Join, JoinKind
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.temporal.space import Key, aggregate_key
 
 

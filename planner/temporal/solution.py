@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.temporal.as_of import GroupVersion, Span, group_of, group_version
 from planner.temporal.physical import PhysicalAlternative
 from planner.temporal.space import Key, Slot

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.temporal.as_of import group_version, in_common
 from planner.temporal.group_costs import DpProblem, GroupCosts
 from planner.temporal.invalidation import Invalidation

@@ -19,7 +19,8 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column, ColumnId, DataType
-from planner.memo.memo import Expression, GroupId, Memo, Tvr, View
+from planner.memo.groups import Expression, GroupId, Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Stamped
 from planner.memo.relying import Relying
 

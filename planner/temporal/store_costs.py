@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from planner.cost import operators
 from planner.cost.operators import Size
-from planner.memo.memo import GroupId
+from planner.memo.groups import GroupId
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
 from planner.temporal.space import Slot

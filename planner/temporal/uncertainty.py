@@ -32,7 +32,8 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import TRUE, Scalar, conjuncts
 from planner.cost import constants as c
-from planner.memo.memo import GroupId, Memo, Tvr, View
+from planner.memo.groups import GroupId, Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference, Stamped
 from planner.request import PlanRequest
 from planner.stats.sample import error

@@ -7,6 +7,7 @@ from scripts.mutations.mutation import Mutation
 _REPAIRS = ("tests/include/days/test_repair.py",)
 _TYPED = ("tests/e2e/test_repair_cli.py",)
 _LEFT = ("tests/include/days/test_state_for_repairs.py",)
+_FORMS = ("tests/planner/materialize/test_repairable.py",)
 REPAIRS = (
     Mutation(
         "repair: rows of files that are gone come once more", "spark_jobs/changelog.py",
@@ -51,5 +52,36 @@ REPAIRS = (
     Mutation(
         "repair: state is left whatever it costs", "include/days/state_for_repairs.py",
         "weight=last.weight * expected", "weight=last.weight", suite=_LEFT,
+    ),
+    Mutation(
+        "repair: sums are kept without a count", "planner/rules/incremental/memo_rules.py",
+        "if memo.repairable and not form:", "if not memo.repairable and form:", suite=_FORMS,
+    ),
+    Mutation(
+        "repair: states are read whatever their form", "planner/materialize/artifacts.py",
+        "if found is not None and self.has_form(self.slot(kept), found):", "if found is not None:",
+        suite=_FORMS,
+    ),
+    Mutation(
+        "repair: an engine without buckets goes on from them in any run",
+        "planner/materialize/artifacts.py",
+        "last = request.current == len(request.points)", "last = request.current > 0",
+        suite=_FORMS,
+    ),
+    Mutation(
+        "repair: the small engine cuts quotients off", "planner/exact/quotients.py",
+        "scale = max(dividend.type.scale, type_.scale)", "scale = dividend.type.scale",
+        suite=("tests/planner/exact/test_quotients.py",),
+    ),
+    Mutation(
+        "repair: the small engine does what was not compared", "forerun/repair_engines.py",
+        "    if not reasons:\n        repair", "    if reasons is not None:\n        repair",
+        suite=("tests/forerun/test_repair_engines.py",),
+    ),
+    Mutation(
+        "repair: what a verification finds is published", "forerun/repair_work.py",
+        "    if differing := row_diff(*results).num_rows:\n",
+        "    if (differing := row_diff(*results).num_rows) < 0:\n",
+        suite=_TYPED,
     ),
 )  # fmt: skip

@@ -30,7 +30,8 @@ from planner.algebra.relational import (
     Version,
 )
 from planner.algebra.types import Column
-from planner.memo.memo import Memo, Tvr, View
+from planner.memo.groups import Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import StepLeaf
 from planner.props.repeatable import Repeats
 from planner.rules.exploration import Explored, Scope, explore

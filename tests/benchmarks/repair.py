@@ -1,26 +1,34 @@
-"""``make bench-repair``: a published day with a few late rows, repaired and computed anew.
+"""``make bench-repair``: a published day with a few corrected rows, repaired and computed anew.
 
-A query is executed as a day of three runs, with early work whatever it costs, whose final run
-expects a repair. Then a file comes late
-that has a thousandth of the rows of ``lineitem``. The day is repaired from the state that its final
-run has left and from that of the last early run, and the user's own text is run over all rows; each
-is an application of its own on Spark, and all give the same rows.
+A query is executed on Spark as a day of three runs, with early work whatever it costs, whose final
+run expects a repair. A file of the last delivery has a thousandth of the rows of ``lineitem``, and
+is written again when the day is published: the same rows with other quantities, discounts and
+dates. ``forerun repair``, as it is typed, then computes the day from the state that is left, on
+each engine that may, and the user's own text is run over all rows as they are now. Every figure is
+of a whole process with all that it starts, and every result is compared with that of the text.
 
     python -m tests.benchmarks.repair --scale 1 --only q01,q06
+
+It is resumable: days that are published and queries that are measured stay as they are, in
+``FORERUN_HOME/bench/tpch-<scale>-repair``. ``--again`` measures the queries of ``--only`` again.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+import json
 import os
 import platform
+import shutil
 import sys
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forerun.deliveries import parse_correlation
@@ -30,22 +38,22 @@ from forerun.simulate import plain_query, read_simulated
 from forerun.simulated_day import Simulation, arrive, open_day, write_deliveries
 from include.days.handle import Day
 from include.days.prepare import PreparedRun, prepare_run, publish_result
-from include.days.repair import Repair, begin_repair, find_repair
-from include.days.repair_plans import RepairPlan
-from include.machine.jvm import home_folder
+from include.engines import ENGINES
+from include.machine.cpu_meter import run_measured
+from include.reports.spec import encode_report
 from include.state.layout import Generation
 from planner.algebra.relational import sources as sources_of
 from planner.contract import decode_plan
 from planner.cost.constants import MICRO
 from planner.request import Settings
 from tests.benchmarks.days import POINTS, TPCH, Days, say
-from tests.benchmarks.page import write_section
+from tests.benchmarks.page import ROOT, write_section
 
-QUERIES = ("q01", "q03", "q06", "q10", "q12", "q14")
 EXPECTED = 1.0
 """Repairs a day that the policy of the measured days names."""
-LATE = "lineitem"
+CORRECTED = "lineitem"
 SHARE = 0.001
+ENGINES_TRIED = tuple(spec.name for spec in ENGINES.values() if not spec.endpoint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +66,60 @@ class Took:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A query: its final run, and its repair from the final run's state, from that of the last
-    early run (None where the plan cannot go on from it), and anew."""
+    """A query: its final run, its repair by engine, or why that engine does not do it, and batch
+    anew, in CPU seconds of its process."""
 
     query: str
     final: Took
-    from_final: Took | None
-    from_early: Took | None
-    anew: Took
+    repairs: Mapping[str, Took | str]
+    anew: float
     equal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """The last delivery without the rows that are corrected, and these before and after."""
+
+    rest: Path
+    before: Path
+    after: Path
+
+    @staticmethod
+    def of(days: Days) -> Corrections:
+        """Choose the rows at random and correct them, once."""
+        folder = days.folder.with_name(f"{days.folder.name}-corrections")
+        made = Corrections(*(folder / f"{name}.parquet" for name in ("rest", "before", "after")))
+        if not made.after.exists():
+            say(f"correcting {SHARE:.1%} of {CORRECTED}")
+            folder.mkdir(parents=True, exist_ok=True)
+            incoming = days.incoming / CORRECTED
+            paths = sorted(incoming.glob("run-*.parquet"))
+            whole = sum(pq.ParquetFile(path).metadata.num_rows for path in paths)
+            rows = pq.read_table(paths[-1])
+            chosen = np.zeros(rows.num_rows, dtype=bool)
+            picked = np.random.default_rng(1).permutation(rows.num_rows)[: round(SHARE * whole)]
+            chosen[picked] = True
+            before = rows.filter(pa.array(chosen))
+            pq.write_table(rows.filter(pa.array(~chosen)), made.rest, row_group_size=220_000)
+            pq.write_table(before, made.before)
+            pq.write_table(_corrected(before), made.after)
+        return made
+
+
+def _corrected(rows: pa.Table) -> pa.Table:
+    """The same rows with other values, each within the bounds of its column."""
+    fifty = pa.scalar(51, pa.decimal128(15, 2))
+    tenth = pa.scalar(0, pa.decimal128(15, 2))
+    changed = {
+        "l_quantity": pc.subtract(fifty, rows["l_quantity"]),
+        "l_discount": pc.if_else(pc.greater(rows["l_discount"], tenth), tenth, rows["l_tax"]),
+        "l_shipdate": pc.add(rows["l_shipdate"], pa.scalar(dt.timedelta(days=-1))),
+        "l_receiptdate": pc.add(rows["l_receiptdate"], pa.scalar(dt.timedelta(days=1))),
+    }
+    for name, values in changed.items():
+        field = rows.schema.field(name)
+        rows = rows.set_column(rows.schema.get_field_index(name), field, values.cast(field.type))
+    return rows
 
 
 class _Day:
@@ -74,15 +127,25 @@ class _Day:
 
     def __init__(self, days: Days, query: str, sql: str, master: str, work: Path) -> None:
         self.query, self.work = query, work
-        (work / "logs").mkdir(parents=True)
+        self.corrections = Corrections.of(days)
+        self.done, self.figures = work / "published.json", work / "measured.json"
+        again = not self.done.exists()
+        if again:
+            shutil.rmtree(work, ignore_errors=True)
+            (work / "logs").mkdir(parents=True)
         self.runner = SparkRunner(work / "logs", master)
+        self.master = master
         self.what = Simulation(
             name=query, sql=sql, tables=days.tables, changing=TPCH.changing, points=POINTS,
             correlations=tuple(map(parse_correlation, TPCH.together)), seed=1, work=work,
             store=str(work / "store"), incoming=days.incoming,
         )  # fmt: skip
         used = tuple(sorted(sources_of(read_simulated(self.what))))
-        write_deliveries(self.what, used, lambda _rows: None)
+        if again:
+            write_deliveries(self.what, used, lambda _rows: None)
+            last = work / "incoming" / CORRECTED / f"run-{len(POINTS)}.parquet"
+            last.unlink()
+            os.link(self.corrections.rest, last)
         plain = plain_query(self.what, used, self.runner)
         policy = replace(plain.spec.policy, expected_repairs=EXPECTED)
         self.plain = PlainQuery(
@@ -90,35 +153,17 @@ class _Day:
         )
         self.settings = Settings(prices=self.runner.engine.prices)
 
-    def measure(self) -> Repaired:
-        opened, final = self._run_day()
-        self._deliver_late()
-        repair = find_repair(
-            opened.store, opened.spec, opened.date, now=opened.points[-1], settings=self.settings
-        )
-        plain_at, batch = self.plain.run()
-        took: dict[int, Took] = {}
-        equal = True
-        for planned in repair.plans:
-            if planned.base is not None:
-                at, took[planned.base.run] = self._repair(repair, planned)
-                equal = equal and self.plain.compare(at, plain_at, repair.run).equal
-        early = [run for run in sorted(took) if run < opened.spec.runs]
-        return Repaired(
-            query=self.query,
-            final=final,
-            from_final=took.get(opened.spec.runs),
-            from_early=took[early[-1]] if early else None,
-            anew=Took(repair.anew.cost / MICRO, batch.process_cpu_s or 0.0),
-            equal=equal,
-        )
-
-    def _run_day(self) -> tuple[Day, Took]:
-        """Run and publish the day; what its final run took."""
+    def publish(self) -> Took:
+        """Run, publish and correct the day, once; what its final run took."""
+        if self.done.exists():
+            return Took(**json.loads(self.done.read_text()))
         opened = open_day(self.what, self.plain)
         took = Took(0.0, 0.0)
+        few = self.work / "sources" / CORRECTED / "few.parquet"
         for run, moment in enumerate(opened.points, 1):
             arrive(self.what, run)
+            if run == opened.spec.runs:
+                os.link(self.corrections.before, few)
             prepared = prepare_run(
                 opened,
                 run,
@@ -130,73 +175,159 @@ class _Day:
             if not prepared.skip_reason:
                 took = self._submit(opened, prepared, f"run-{run}")
         publish_result(opened, now=opened.points[-1])
-        return opened, took
+        few.unlink()
+        (self.work / "old").mkdir()
+        os.link(self.corrections.before, self.work / "old" / "few.parquet")
+        os.link(self.corrections.after, few)
+        (self.work / "spec.json").write_bytes(encode_report(opened.spec))
+        self.done.write_text(json.dumps(asdict(took)))
+        return took
 
     def _submit(self, day: Day, prepared: PreparedRun, name: str) -> Took:
         used = self.runner.run([prepared.plan_uri], name, tiny=prepared.tiny)
         planned = decode_plan(day.store.get(prepared.plan_key)).run
         return Took(planned.estimated_cost / MICRO, used.process_cpu_s or 0.0)
 
-    def _deliver_late(self) -> None:
-        """Some rows of the last delivery once more, in a file of its own."""
-        folder = self.work / "sources" / LATE
-        rows = pq.read_table(folder / "run-3.parquet")
-        whole = sum(pq.ParquetFile(path).metadata.num_rows for path in folder.glob("*.parquet"))
-        chosen = np.random.default_rng(1).choice(rows.num_rows, round(SHARE * whole), replace=False)
-        pq.write_table(rows.take(np.sort(chosen)), folder / "late.parquet")
+    def measured(self) -> Repaired | None:
+        """What was measured before."""
+        if not self.figures.exists():
+            return None
+        read = json.loads(self.figures.read_text())
+        repairs = {
+            name: one if isinstance(one, str) else Took(**one)
+            for name, one in read["repairs"].items()
+        }
+        return Repaired(
+            query=self.query,
+            final=Took(**read["final"]),
+            repairs=repairs,
+            anew=read["anew"],
+            equal=read["equal"],
+        )
 
-    def _repair(self, repair: Repair, planned: RepairPlan) -> tuple[Generation, Took]:
-        """Compute a repair in one of its ways; nothing is published."""
-        prepared = begin_repair(replace(repair, plans=(planned,)), now=repair.day.points[-1])
-        name = f"repair-{planned.base.run if planned.base else 0}"
-        return prepared.at, self._submit(repair.day, prepared, name)
+    def measure(self, engines: Sequence[str]) -> Repaired:
+        """Repair the day on these engines and compute it anew."""
+        final = self.publish()
+        plain_at, batch = self.plain.run()
+        repairs: dict[str, Took | str] = {}
+        equal = True
+        for engine in engines:
+            # Each engine finds the day as it was published: what one computes is not done again.
+            store = self.work / f"store-{engine}"
+            shutil.rmtree(store, ignore_errors=True)
+            shutil.copytree(self.work / "store", store, copy_function=os.link)
+            said, process_s = self._repair(engine, store)
+            if "error" in said:
+                repairs[engine] = str(said["error"])
+            else:
+                plans = said["plans"]
+                repairs[engine] = Took(plans[0]["estimated_cpu_s"], process_s)
+                equal = equal and self._is_equal(store, said, plain_at)
+            shutil.rmtree(store)
+        found = Repaired(
+            query=self.query,
+            final=final,
+            repairs=repairs,
+            anew=batch.process_cpu_s or 0.0,
+            equal=equal,
+        )
+        self.figures.write_text(json.dumps(asdict(found)))
+        return found
+
+    def _repair(self, engine: str, store: Path) -> tuple[dict, float]:
+        """``forerun repair`` on an engine, computed and not published; what it says, or the error,
+        and the CPU of all its processes."""
+        command = [str(Path(sys.prefix) / "bin" / "forerun"), "repair"]
+        command += [self.plain.spec.name, self.plain.day.isoformat(), "--store", str(store)]
+        command += ["--spec", str(self.work / "spec.json"), "--engine", engine]
+        command += ["--copies", str(self.work / "old"), "--master", self.master]
+        command += ["--no-publish", "--json"]
+        out, log = (self.work / "logs" / f"repair-{engine}.{kind}" for kind in ("json", "log"))
+        with out.open("wb") as output, log.open("wb") as errors:
+            used = run_measured(command, cwd=ROOT, stdout=output, stderr=errors)
+        if used.exit_code:
+            return {"error": log.read_text().strip().splitlines()[0]}, used.process_cpu_s
+        return json.loads(out.read_text()), used.process_cpu_s
+
+    def _is_equal(self, store: Path, said: dict, plain_at: Generation) -> bool:
+        """Whether the result of a repair is that of the user's text."""
+        generation = Path(said["diff"].removeprefix("file://")).parents[1]
+        at = replace(plain_at, report=self.plain.spec.name, generation=generation.name)
+        text = self.plain.spec
+        shutil.copytree(  # beside the day, where the comparison looks for it
+            generation, self.work / "store" / at.folder, copy_function=os.link, dirs_exist_ok=True
+        )
+        verdict = self.plain.compare(at, plain_at, text.runs + 1)
+        for difference in verdict.differences:
+            say(difference)
+        shutil.rmtree(self.work / "store" / at.folder)
+        return verdict.equal
 
 
-def section(scale: float, rows: Sequence[Repaired]) -> list[str]:
+def section(scale: float, rows: Sequence[Repaired], engines: Sequence[str]) -> list[str]:
     """The section of the page of figures."""
     machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    names = " | ".join(f"repair on {name}" for name in engines)
     return [
         "## Repairs",
         "",
         f"`make bench-repair SF={scale:g}`: TPC-H at scale {scale:g} on {machine}, beside other",
-        "work. A day of three runs, with early work whatever it costs, is published; its policy",
-        f"expects {EXPECTED:g} repair a day, so its final run may leave state. Then {SHARE:.1%}",
-        f"more rows of `{LATE}` come. CPU seconds of whole processes, in brackets the estimate,",
-        "without planning. Each result was compared with the plain query.",
+        "work. A day of three runs on Spark, with early work whatever it costs, is published; its",
+        f"policy expects {EXPECTED:g} repair a day, so its final run may leave state. Then a file",
+        f"with {SHARE:.1%} of the rows of `{CORRECTED}`, drawn at random from the last delivery,",
+        "is written again: other quantities, discounts and dates. CPU seconds of whole processes:",
+        "`forerun repair --no-publish` as it is typed, planning included, and an application with",
+        "the user's text over the corrected rows; in brackets the estimates. Each result was",
+        "compared with that of the text.",
         "",
-        (
-            "| query | final run | repair from the final run's state | from the last early run's | "
-            "batch anew | best repair of batch | equal |"
-        ),
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *map(_line, rows),
+        f"| query | final run | {names} | batch anew | best of batch | equal |",
+        f"| --- | --- | {' | '.join('---' for _ in engines)} | --- | --- | --- |",
+        *(_line(row, engines) for row in rows),
+        "",
+        "Queries that are not in the table were not run.",
     ]
 
 
-def _line(row: Repaired) -> str:
-    found = [one.process_s for one in (row.from_final, row.from_early) if one is not None]
-    share = f"{min(found) / row.anew.process_s:.2f}" if found else "no delta"
-    cells = (row.final, row.from_final, row.from_early, row.anew)
+def _line(row: Repaired, engines: Sequence[str]) -> str:
+    found = [one.process_s for one in row.repairs.values() if isinstance(one, Took)]
+    share = f"{min(found) / row.anew:.2f}" if found else "none"
+    cells = (row.final, *(row.repairs.get(name, "") for name in engines))
     equal = "yes" if row.equal else "NO"
-    return f"| {row.query} | {' | '.join(map(_cell, cells))} | {share} | {equal} |"
+    anew = f"{row.anew:.1f}"
+    return f"| {row.query} | {' | '.join(map(_cell, cells))} | {anew} | {share} | {equal} |"
 
 
-def _cell(took: Took | None) -> str:
-    return f"{took.process_s:.1f} ({took.estimated_s:.1f})" if took is not None else "none"
+def _cell(took: Took | str) -> str:
+    if isinstance(took, str):
+        return "refused" if took else "not measured"
+    return f"{took.process_s:.1f} ({took.estimated_s:.1f})"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--only", default=",".join(QUERIES), help="queries, such as q01,q06")
+    parser.add_argument("--only", default="", help="queries, such as q01,q06; default: all")
+    parser.add_argument("--engines", default=",".join(ENGINES_TRIED))
+    parser.add_argument("--again", action="store_true", help="measure once more")
+    parser.add_argument("--days", action="store_true", help="only run and publish the days")
     given = parser.parse_args()
-    days, texts, rows = Days.of(TPCH, given.scale), TPCH.texts(), list[Repaired]()
-    for query in given.only.split(","):
-        with tempfile.TemporaryDirectory(dir=home_folder() / "bench") as work:
-            rows.append(_Day(days, query, texts[query], given.master, Path(work)).measure())
-        say(_line(rows[-1]))
-    write_section("bench-repair", section(given.scale, rows))
+    days, texts = Days.of(TPCH, given.scale), TPCH.texts()
+    engines, asked = given.engines.split(","), given.only.split(",") if given.only else list(texts)
+    rows: list[Repaired] = []
+    for query in texts:
+        place = days.folder.with_name(f"{days.folder.name}-repair") / query
+        if query not in asked and not (place / "measured.json").exists():
+            continue
+        day = _Day(days, query, texts[query], given.master, place)
+        if given.days:
+            say(f"{query}: {day.publish()}")
+            continue
+        known = None if given.again and query in asked else day.measured()
+        rows.append(known or day.measure(engines))
+        say(_line(rows[-1], engines))
+    if rows:
+        write_section("bench-repair", section(given.scale, rows, engines))
     return 0 if all(row.equal for row in rows) else 1
 
 

@@ -6,16 +6,21 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from forerun.cli import run
+from forerun.repair_work import NotVerifiedError, compute, verify
 from forerun.running import open_runner
 from include.days.prepare import publish_result, read_pointer
-from include.days.repair import Repair, begin_repair, find_repair
+from include.days.repair import Repair, begin_repair, find_repair, look_at, plan_repair
+from include.engines import ENGINES
 from include.reports.spec import encode_report
 from include.state.fence import GenerationClosedError, close_through
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
+
+ON_SAIL = replace(EARLY, prices=ENGINES["sail"].prices)
 
 
 @pytest.fixture
@@ -64,6 +69,61 @@ def test_a_day_is_looked_at_repaired_and_published(case: DayCase, tmp_path: Path
     assert "nothing to repair" in capsys.readouterr().out
 
 
+def test_the_engine_is_chosen_and_said(case: DayCase, tmp_path: Path, capsys):
+    command = ["repair", "totals", DAY.isoformat(), "--store", case.store_uri]
+    command += ["--spec", str(tmp_path / "spec.json"), "--json"]
+    assert run([*command, "--engine", "auto", "--no-publish"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["engine"], record["passed_over"]) == ("sail", [])
+    assert (record["added"], record["removed"]) == (2, 1)
+    assert run([*command, "--preview"]) == 0
+    assert json.loads(capsys.readouterr().out)["engine"] == "spark"  # unless it is asked for
+
+
+def test_what_is_not_known_to_be_exact_is_refused(case: DayCase, tmp_path: Path, capsys):
+    other = replace(case.spec, sql="SELECT k, stddev(v) AS total FROM orders GROUP BY k")
+    (tmp_path / "spec.json").write_bytes(encode_report(other))
+    command = ["repair", "totals", DAY.isoformat(), "--store", case.store_uri]
+    command += ["--spec", str(tmp_path / "spec.json")]
+    assert run([*command, "--engine", "sail", "--yes"]) == 2
+    assert "stddev_samp was not compared with Spark" in capsys.readouterr().err
+    assert run([*command, "--engine", "auto", "--preview"]) == 0
+    said = capsys.readouterr().out
+    assert "takes on Spark itself" in said
+    assert "not on sail: " in said
+    assert case.store.folders("reports/totals/2026-03-01") == ("1",)
+
+
+def test_a_result_that_is_not_confirmed_is_not_published(case: DayCase, tmp_path: Path):
+    """The file of the result is another one than the run has written."""
+    looked = look_at(case.store, case.spec, DAY, now=NOW)
+    repair = plan_repair(looked, ON_SAIL)
+    delta = replace(repair, plans=tuple(one for one in repair.plans if one.is_delta))
+    said: list[str] = []
+    version = compute(delta, "sail", "local[1]", said.append)
+    verify(version, repair, "sail", "local[1]", said.append)
+    assert said[-1] == "sail computes the same anew"
+    result = version.commit.result
+    key = f"{result.folder}/{result.files[0].name}"
+    rows = pq.read_table(pa.BufferReader(case.store.get(key)))
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows.slice(1), sink)
+    case.store.put(key, sink.getvalue().to_pybytes())
+    with pytest.raises(NotVerifiedError, match="1 rows of the repair of totals"):
+        verify(version, repair, "sail", "local[1]", said.append)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_spark_confirms_what_the_small_engine_gives(case: DayCase, tmp_path: Path, capsys):
+    command = ["repair", "totals", DAY.isoformat(), "--store", case.store_uri, "--engine", "sail"]
+    command += ["--spec", str(tmp_path / "spec.json"), "--master", "local[1]"]
+    assert run([*command, "--verify", "--yes"]) == 0
+    said = capsys.readouterr()
+    assert "spark computes the same anew" in said.err
+    assert "published at" in said.out
+
+
 def test_on_a_terminal_it_asks_twice(case: DayCase, tmp_path: Path, capsys, monkeypatch):
     command = ["repair", "totals", DAY.isoformat(), "--store", case.store_uri, "--engine", "sail"]
     command += ["--spec", str(tmp_path / "spec.json")]
@@ -87,7 +147,7 @@ def test_state_that_clean_up_closes_meanwhile_does_not_count(case: DayCase, tmp_
     next repair does without."""
 
     def look() -> Repair:
-        return find_repair(case.store, case.spec, DAY, now=NOW, settings=EARLY)
+        return find_repair(case.store, case.spec, DAY, now=NOW, settings=ON_SAIL)
 
     repair = look()
     delta = next(one for one in repair.plans if one.is_delta)

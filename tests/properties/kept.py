@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from planner.algebra.relational import Relation, StateRead, Version
 from planner.api import PlanResult
 from planner.contract.plan_v1 import Family
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.rules.incremental.aggregate import AFFECTED, MERGED
 from planner.rules.incremental.rule import KeyedState
 from planner.temporal.extraction import start_of

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.algebra.relational import Relation, Scan, Version
-from planner.memo.memo import Expression, GroupId, Memo, Tvr, View
+from planner.memo.groups import Expression, GroupId, Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference, Stamped
 from planner.memo.relying import Relying
 from planner.stages.build import in_run

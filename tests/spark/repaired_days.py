@@ -14,14 +14,18 @@ from unittest import mock
 
 import pyarrow.parquet as pq
 
+from forerun.repair_engines import settings_on
 from include.days import day_request
 from include.days.handle import Day
 from include.days.prepare import publish_result
 from include.days.repair import Repair, begin_repair, find_repair
 from include.days.stored_plan import StoredPlan
+from include.engines import ENGINES
 from include.reports.spec import ReportSpec
 from include.state.opening import open_store
+from planner.cost.prices import SPARK
 from planner.request import Settings
+from spark_jobs.engine import Engine
 from spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.properties.cases import TableCase
@@ -33,11 +37,13 @@ from tests.spark.stored_days import DAY, NOW, StoredDay, pretended, write_rows
 @dataclass(frozen=True)
 class RepairedDay(StoredDay):
     """One case. ``keep_copies``: files that are replaced or taken away still lie in another folder.
-    ``forced``: state is gone on from wherever it can be, else where that is cheaper."""
+    ``forced``: state is gone on from wherever it can be, else where that is cheaper.
+    ``repaired_by``: the engine that repairs what the other one has made, None for the same one."""
 
     seed: int = 0
     keep_copies: bool = True
     forced: bool = True
+    repaired_by: Engine | None = None
 
     def check(self) -> Counter[str]:
         """Run and publish the day, then correct and repair it twice; each time the published result
@@ -69,7 +75,15 @@ class RepairedDay(StoredDay):
         """Repair the day; None if nothing of it has changed."""
         expected = self._expected_now()
         store, spec = open_store(store_uri), self._spec(self.case.runs)
-        early = "early" if self.forced else "cost"
+        settings = Settings(
+            temporal="early" if self.forced else "cost",
+            buckets=2,
+            prices=replace(SPARK, buckets=self.engine.has_buckets),
+            **effort(self.case),
+        )
+        if self.repaired_by is not None:
+            known = ENGINES[self.repaired_by.name]
+            settings = replace(settings_on(known), temporal=settings.temporal, tries=settings.tries)
         with mock.patch.object(day_request, "to_source", pretended):
             repair = find_repair(
                 store,
@@ -77,14 +91,14 @@ class RepairedDay(StoredDay):
                 DAY,
                 now=NOW,
                 copies=(str(self.folder / "old"),) if self.keep_copies else (),
-                settings=Settings(temporal=early, buckets=2, **effort(self.case)),
+                settings=settings,
             )
         if not repair.is_needed:
             return None
         if self.forced and len(repair.plans) > 1:
             repair = replace(repair, plans=tuple(w for w in repair.plans if w.is_delta))
         prepared = begin_repair(repair, now=NOW)
-        commit = execute(self.engine, StoredPlan.read(prepared.plan_uri), "r1")
+        commit = execute(self.repaired_by or self.engine, StoredPlan.read(prepared.plan_uri), "r1")
         pointer = publish_result(replace(repair.day, at=prepared.at), now=NOW, run=repair.run)
         assert pointer.generation == prepared.at.number
         check_rows(self.case, expected, rows_of(store, commit.result))

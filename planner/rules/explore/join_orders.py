@@ -28,7 +28,8 @@ from collections.abc import Iterator
 from planner.algebra.predicates import equality
 from planner.algebra.relational import Filter, Join, JoinKind, Project
 from planner.algebra.scalar import Scalar, conjunction, conjuncts, references
-from planner.memo.memo import GroupId, Memo
+from planner.memo.groups import GroupId
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 from planner.rules.explore.connected import (
     Bits,

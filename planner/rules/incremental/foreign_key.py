@@ -39,7 +39,7 @@ from planner.algebra.relational import Join, JoinKind, Version
 from planner.algebra.scalar import is_deterministic
 from planner.algebra.types import ColumnId
 from planner.contract.plan_v1 import ReliedForeignKey
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.memo.relying import Relying
 from planner.memo.source_rows import source_rows
 from planner.props.source_rows import SourceRow

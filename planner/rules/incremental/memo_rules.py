@@ -8,7 +8,7 @@ can be computed by any alternative of its own group.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.algebra.relational import (
     Aggregate,
@@ -24,7 +24,8 @@ from planner.algebra.scalar import Ref
 from planner.algebra.types import INT, Column
 from planner.contract.plan_v1 import RUN_COLUMN
 from planner.errors import Reason
-from planner.memo.memo import Memo, Tvr, View
+from planner.memo.groups import Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference, Stamped
 from planner.props.repeatable import Repeats
 from planner.rules.incremental import catalog
@@ -109,10 +110,25 @@ def memo_rule(rule: DeltaRule) -> MemoRule:
             GroupVersions(memo, _tvr(memo, i), match.ids) for i in match.expression.inputs
         )
         if isinstance(rule.method, KeyedState):
-            return _add_view(match, tvr, rule.name, rule.method, versions[0], applies)
+            merges, form = applies.merges_input, inputs[0].signed
+            if memo.repairable and not form:
+                form = _can_take_back(rule, rule.method, node, inputs[0], match.ids.fork())
+            return _add_view(match, tvr, rule.name, rule.method, versions[0], merges, form)
         return add_delta(match, tvr, rule.method(node, versions, match.ids), rule.name)
 
     return MemoRule(rule.name, rule.operator, fire, rule.source, deltas=True)
+
+
+def _can_take_back(
+    rule: DeltaRule, view: KeyedState, node: Relation, given: Input, ids: ColumnIds
+) -> bool:
+    """Whether the states of an input that takes nothing back have another form for inputs that do,
+    by the same rule: then that form is kept, and a repair can take rows back from it."""
+    applies = rule.applies(node, (replace(given, signed=True),))
+    if not isinstance(applies, Applies) or applies.merges_input:
+        return False
+    forms = [[c.type for c in view.columns(node, signed, ids)] for signed in (False, True)]
+    return forms[0] != forms[1]
 
 
 def add_delta(match: Match, tvr: Tvr, delta: Signed, origin: str) -> bool:
@@ -164,17 +180,19 @@ def _add_weighted(match: Match, tvr: Tvr) -> None:
 
 
 def _add_view(
-    match: Match, tvr: Tvr, name: str, view: KeyedState, given: Versions, applies: Applies
+    match: Match,
+    tvr: Tvr,
+    name: str,
+    view: KeyedState,
+    given: Versions,
+    merges_input: bool,
+    retracts: bool,
 ) -> bool:
     """Add the keyed view of an aggregate: the states of its snapshot and of its delta, the rows
     merged from the states, and the delta of the rows from the states that this run wrote, with its
-    domain."""
+    domain. ``retracts``: the states are of the form from which rows can be taken back."""
     memo, node, ids = match.memo, match.expression.node, match.ids
-    signed = match.memo.tvr_of(match.expression.inputs[0].group)
-    if signed is None:
-        return False
-    retracts = signed.weight is not None
-    kind = View.LOSSES if applies.merges_input else View.STATES
+    kind = View.LOSSES if merges_input else View.STATES
     if (Version.NEW, kind) in tvr.edges:
         return False  # the same aggregate of another expression of the group
     columns = view.columns(node, retracts, ids)
@@ -186,7 +204,7 @@ def _add_view(
         singles = view.singles(node, given.delta(), retracts, columns, ids)
         memo.link(tvr, Version.DELTA, View.SINGLES, singles, name)
     states = memo.reference(tvr.edges[Version.NEW, kind])
-    rows = given.new() if applies.merges_input else None
+    rows = given.new() if merges_input else None
     memo.equate(tvr.new, view.merge(node, states, retracts, rows, ids), name, part=True)
     if view.delta is not None:
         versions = GroupVersions(memo, tvr, ids, kind)

@@ -31,7 +31,7 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Scalar, is_deterministic
 from planner.errors import Reason
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.rules.incremental import aggregate, join, linear
 from planner.rules.incremental.memo_rules import SOURCE_DELTA, memo_rule
 from planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState

@@ -57,7 +57,8 @@ from planner.algebra.scalar import (
     is_deterministic,
 )
 from planner.algebra.types import BOOLEAN, INT, Column
-from planner.memo.memo import GroupId, Memo, View
+from planner.memo.groups import GroupId, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference, Stamped
 from planner.rules.incremental.join import weighted_join
 from planner.rules.incremental.memo_rules import GroupVersions, add_delta

@@ -27,7 +27,7 @@ from planner.algebra.predicates import equality
 from planner.algebra.relational import Join, JoinKind, Relation, walk
 from planner.algebra.scalar import conjuncts, is_deterministic
 from planner.errors import Reason
-from planner.memo.memo import Role
+from planner.memo.groups import Role
 from planner.rules.explore.catalog import LOCAL
 from planner.rules.incremental import foreign_key
 from planner.rules.incremental.memo_rules import add_delta, without

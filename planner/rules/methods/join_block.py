@@ -18,7 +18,8 @@ from planner.algebra.relational import Join, JoinKind, Project, Relation
 from planner.algebra.scalar import Ref, Scalar, is_deterministic, references
 from planner.algebra.types import ColumnId
 from planner.errors import Reason
-from planner.memo.memo import Expression, Memo, Tvr
+from planner.memo.groups import Expression, Tvr
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 
 ORDER = "JoinOrders"

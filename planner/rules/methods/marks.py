@@ -45,7 +45,7 @@ from planner.algebra.scalar import (
     is_deterministic,
 )
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.rules.incremental.join import weighted_join
 from planner.rules.incremental.memo_rules import GroupVersions, add_delta
 from planner.rules.methods.join_block import plain, tvr_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planner.algebra.relational import Relation, sources
 from planner.errors import Reason
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.request import Method as Name
 from planner.search.rule import MemoRule
 

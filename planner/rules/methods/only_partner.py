@@ -49,7 +49,8 @@ from planner.algebra.scalar import (
     is_deterministic,
 )
 from planner.algebra.types import BIGINT, BOOLEAN, STRING, Column, DataType
-from planner.memo.memo import Memo, Tvr
+from planner.memo.groups import Tvr
+from planner.memo.memo import Memo
 from planner.memo.tree import original
 from planner.props.dependencies import closure, facts
 from planner.props.keys import NamedKeys, is_key

@@ -49,7 +49,8 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Call, Literal, Ref, Scalar, references, substitute
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.errors import Reason
-from planner.memo.memo import Memo, Role, Tvr, View
+from planner.memo.groups import Role, Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 from planner.props.repeatable import Repeats
 from planner.rules.explore.catalog import LOCAL

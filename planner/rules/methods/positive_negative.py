@@ -39,7 +39,7 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic
 from planner.algebra.types import Column
 from planner.errors import Reason
-from planner.memo.memo import Role
+from planner.memo.groups import Role
 from planner.props.repeatable import Repeats
 from planner.rules.explore.catalog import LOCAL
 from planner.rules.explore.eager_aggregate import is_mergeable, merged_by, settled

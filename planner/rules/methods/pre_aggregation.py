@@ -39,7 +39,8 @@ from planner.algebra.relational import (
 )
 from planner.algebra.scalar import Ref, Scalar, is_deterministic, references, substitute
 from planner.algebra.types import Column, ColumnId
-from planner.memo.memo import Expression, GroupId, Memo, Role, Tvr, View
+from planner.memo.groups import Expression, GroupId, Role, Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 from planner.rules.incremental import aggregate
 from planner.rules.incremental.rule import KeyedState

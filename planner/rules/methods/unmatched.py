@@ -24,7 +24,8 @@ from __future__ import annotations
 
 from planner.algebra.relational import Aggregate, Join, JoinKind, Version
 from planner.algebra.scalar import is_deterministic
-from planner.memo.memo import Memo, Tvr, View
+from planner.memo.groups import Tvr, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 from planner.rules.incremental.join import weighted_join
 from planner.rules.incremental.memo_rules import GroupVersions, add_delta

@@ -21,7 +21,8 @@ from planner.algebra.predicates import equality
 from planner.algebra.relational import Join, JoinKind, Project, Relation, Version
 from planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts, references
 from planner.algebra.types import BIGINT, Column, ColumnId
-from planner.memo.memo import Expression, GroupId, Memo, View
+from planner.memo.groups import Expression, GroupId, View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 from planner.rules.methods import join_block
 from planner.rules.methods.join_block import Branch, Leaf, leaves, tvr_of

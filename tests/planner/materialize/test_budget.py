@@ -19,7 +19,7 @@ from planner.materialize.budget import plans_within
 from planner.materialize.diss_actions import DissInput, steps_of
 from planner.materialize.footprint import Footprint
 from planner.materialize.sharing import GreedySharing
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.request import (
     ColumnStats,
     Committed,

@@ -20,7 +20,8 @@ from planner.cost.constants import MICRO
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.materialize import portfolio
-from planner.memo.memo import GroupId, Memo
+from planner.memo.groups import GroupId
+from planner.memo.memo import Memo
 from planner.request import PlanRequest, Problem, Settings, Source, SourceColumn, TimePoint
 from planner.temporal.group_sizes import GroupSizes
 from tests.oracles.interpreter import SourceData

@@ -17,7 +17,7 @@ from planner.api import PlanResult, plan
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK
 from planner.materialize.sharing import GreedySharing
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.request import PlanRequest, TimePoint
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span

@@ -13,7 +13,7 @@ from planner.algebra.types import BIGINT
 from planner.api import PlanResult
 from planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput
 from planner.materialize.objective import WEIGHT_STEPS
-from planner.memo.memo import Expression
+from planner.memo.groups import Expression
 from planner.request import (
     ColumnStats,
     Committed,

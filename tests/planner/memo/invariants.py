@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planner.algebra.relational import Version
-from planner.memo.memo import Memo, View
+from planner.memo.groups import View
+from planner.memo.memo import Memo
 from planner.memo.reference import Reference
 
 

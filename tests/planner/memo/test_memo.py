@@ -11,7 +11,8 @@ from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation
 from planner.algebra.scalar import Call, Literal, Ref, equals
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.explain.memo import text
-from planner.memo.memo import Expression, Memo, Role, View
+from planner.memo.groups import Expression, Role, View
+from planner.memo.memo import Memo
 from planner.memo.tree import groups_of
 from planner.request import Source, SourceColumn
 from planner.rules.incremental.memo_rules import TVR_GENERATING

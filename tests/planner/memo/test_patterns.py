@@ -12,7 +12,8 @@ import pytest
 from planner.algebra.relational import Filter, Project, Relation, Scan, UnionAll, Version
 from planner.algebra.scalar import Call, Literal, Ref
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.memo.memo import Expression, Memo, Role, View
+from planner.memo.groups import Expression, Role, View
+from planner.memo.memo import Memo
 from planner.rules.methods.catalog import AUTO
 from planner.rules.methods.positive_negative import FILTER
 from planner.search.engine import RuleEngine

@@ -13,7 +13,7 @@ from itertools import product
 
 from planner.cost import operators
 from planner.cost.operators import Size
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.memo.reference import Stamped
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span

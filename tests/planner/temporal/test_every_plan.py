@@ -24,7 +24,7 @@ from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.materialize.objective import ABOVE_ALL_COSTS
 from planner.materialize.sharing import GreedySharing
-from planner.memo.memo import Expression, GroupId
+from planner.memo.groups import Expression, GroupId
 from planner.request import PlanRequest, Source, SourceColumn, TimePoint
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import AsOf, Span

@@ -8,7 +8,7 @@ import pytest
 
 from planner.algebra.types import BIGINT, STRING
 from planner.api import PlanResult, plan
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.request import ColumnStats, Observed, PlanRequest, Source, SourceColumn, TimePoint
 from planner.temporal.observed import touched_groups
 from planner.temporal.space import Slot

@@ -19,7 +19,8 @@ from planner.api import PlanResult, plan
 from planner.contract import FamilyInput, Stage
 from planner.contract.plan_v1 import ForeignKey
 from planner.errors import Reason
-from planner.memo.memo import Memo, Tvr, View
+from planner.memo.groups import Tvr, View
+from planner.memo.memo import Memo
 from planner.request import (
     Method,
     PlanRequest,

@@ -9,7 +9,7 @@ import pytest
 from planner import api
 from planner.algebra.types import BIGINT, STRING
 from planner.errors import ForerunError, MethodError, Reason, RequestError
-from planner.memo.memo import View
+from planner.memo.groups import View
 from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from planner.rules.explore.catalog import EXPLORE
 from planner.rules.methods.catalog import AUTO, METHODS, SINGLE, method_of, rule_names

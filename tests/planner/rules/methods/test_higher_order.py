@@ -7,7 +7,8 @@ import pytest
 from planner.algebra.relational import Join, JoinKind, Relation, Scan, sources
 from planner.algebra.scalar import conjunction, equals
 from planner.algebra.types import BIGINT, Column, ColumnId
-from planner.memo.memo import Memo, Role
+from planner.memo.groups import Role
+from planner.memo.memo import Memo
 from planner.memo.tree import original
 from planner.rules.methods.catalog import METHODS
 from planner.rules.methods.higher_order import MOST_LEAVES
