@@ -75,11 +75,13 @@ class Lifted:
 @dataclass(frozen=True, slots=True)
 class DayList:
     """The days that a query is lifted to, numbered from 0; ``daily`` names the sources that have
-    rows by the day."""
+    rows by the day. ``total``: an aggregate without keys that need not have a row for a day without
+    rows."""
 
     daily: frozenset[str]
     count: int
     ids: ColumnIds
+    total: Relation | None = None
 
     def new(self) -> Column:
         """Return a new column for the number of a day."""
@@ -100,17 +102,29 @@ class DayList:
         return crossed, day
 
 
-def lift(relation: Relation, daily: Iterable[str], days: int, ids: ColumnIds) -> Relation:
+def lift(
+    relation: Relation, daily: Iterable[str], days: int, ids: ColumnIds, *, every_day: bool = True
+) -> Relation:
     """Return the relation for all of so many days: its columns, and the day as the last one.
 
     Scans of ``daily`` sources read a column :data:`DAY_COLUMN` of them. A top-level order becomes
-    one by day first. Raises :class:`planner.errors.LiftError` for what cannot be lifted.
+    one by day first. Without ``every_day`` the law holds for the days that have a row in the
+    result: a query that is one aggregate of all its rows then has none for a day without rows, and
+    is not joined with the list of days. Raises :class:`planner.errors.LiftError` for what cannot be
+    lifted.
     """
-    to = DayList(frozenset(daily), days, ids)
+    to = DayList(frozenset(daily), days, ids, None if every_day else _total(relation))
     found = fold(relation, lambda node, inputs: lifted(node, inputs, to))
     if found.day is None:
         raise LiftError(NotLifted.NOTHING_DAILY, "the query reads no source that differs by day")
     return found.relation
+
+
+def _total(relation: Relation) -> Relation | None:
+    """The aggregate without keys that a query is, but for what is done to its one row."""
+    while isinstance(relation, Project | Filter | Sort):
+        relation = relation.input
+    return relation if isinstance(relation, Aggregate) and not relation.keys else None
 
 
 @operator_pass("lifting")
@@ -198,7 +212,7 @@ def _aggregate(node: Aggregate, inputs: tuple[Lifted, ...], to: DayList) -> Lift
     (below,) = inputs
     if below.day is None:
         return Lifted(replace(node, input=below.relation))
-    if node.keys:
+    if node.keys or node is to.total:
         grouped = Aggregate(below.relation, (*node.keys, below.day), node.calls)
         return _with_day(grouped, node.columns, Ref(below.day), to)
     values = tuple((to.ids.new(column.name, column), call) for column, call in node.calls)

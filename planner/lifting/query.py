@@ -43,7 +43,8 @@ def _with_day(source: Source, days: Days) -> Source:
 
 
 def lifted_query(query: Query, days: Days, sources: tuple[Source, ...], ids: ColumnIds) -> Query:
-    """Return the query for all days, with the day as its last column.
+    """Return the query for all days, with the day as its last column. A day that has no row in its
+    result is to be computed by itself: whoever splits it up by day cannot tell its columns either.
 
     ``sources`` are those of one day. Raises :class:`planner.errors.LiftError` for a query that
     cannot be lifted.
@@ -53,5 +54,5 @@ def lifted_query(query: Query, days: Days, sources: tuple[Source, ...], ids: Col
     columns = (column.name for source in sources for column in source.columns)
     if DAY_COLUMN in {name.lower() for name in (*query.names, *columns)}:
         raise LiftError(NotLifted.NAME, f"a column is called {DAY_COLUMN} already")
-    relation = lift(query.relation, days.daily, days.count, ids)
+    relation = lift(query.relation, days.daily, days.count, ids, every_day=False)
     return replace(query, relation=relation, names=(*query.names, DAY_COLUMN))

@@ -192,7 +192,7 @@ def _check_view(
             assert plain(evaluate(merged, inputs)) == after, f"merge of single rows, run {run}"
             inputs.families["states"] = FamilyData(names, states)
         if view.delta is not None and run > 1:
-            change = view.delta(node, _States(columns, names, run, ids), signed, ids)
+            change = view.delta(node, _States(columns, names, run, ids), signed, ids).rows
             assert _sum(before, signed_rows(change, inputs)) == after, f"delta, run {run}"
         before = after
 

@@ -23,6 +23,9 @@ REFUSED = {
     "q16": NotLifted.NOTHING_DAILY,
 }
 
+TOTALS = {"q06", "q14", "q17", "q19"}
+"""Queries of one row, which have none here for a day without rows."""
+
 WITHOUT_ROWS = {"q20", "q21"}
 """Queries that select nothing of so few rows on any day."""
 
@@ -65,5 +68,7 @@ def test_the_days_of_a_query(text) -> None:
     assert {row[-1] for row in found} <= set(range(DAYS))
     for day, wanted in enumerate(expected):
         mine = [row[:-1] for row in found if row[-1] == day]
+        if not mine and text.stem in TOTALS:
+            continue  # a day without rows is computed by itself
         compare_bags(*with_equal_scales(wanted, mine))
     assert any(expected) == (text.stem not in WITHOUT_ROWS)
