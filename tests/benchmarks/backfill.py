@@ -19,11 +19,13 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow.dataset import Dataset, dataset
 
 from forerun.tables import Table, find_tables
 from include.machine.jvm import driver_environment, home_folder
@@ -46,20 +48,32 @@ def split_days(tables: Mapping[str, Table], folder: Path) -> None:
     if (folder / "done").exists():
         return
     shutil.rmtree(folder, ignore_errors=True)
-    rows = pq.read_table([str(path) for path in tables[DAILY].files])
     wide = folder / "wide" / FIRST.isoformat()
     wide.mkdir(parents=True)
-    for n in range(DAYS):
-        start, end = (rows.num_rows * at // DAYS for at in (n, n + 1))
+    for n, rows in enumerate(_in_days(dataset([str(path) for path in tables[DAILY].files]))):
         day = folder / "daily" / (FIRST + timedelta(days=n)).isoformat()
         day.mkdir(parents=True)
-        pq.write_table(rows.slice(start, end - start), day / "part.parquet")
+        pq.write_table(rows, day / "part.parquet")
         (wide / f"part-{n:02}.parquet").hardlink_to(day / "part.parquet")
     for name in sorted({name for names in QUERIES.values() for name in names}):
         (folder / "static" / name).mkdir(parents=True)
         for path in tables[name].files:
             (folder / "static" / name / path.name).hardlink_to(path)
     (folder / "done").touch()
+
+
+def _in_days(rows: Dataset) -> Iterator[pa.Table]:
+    """Yield the rows of each day, in the order of the files, of which a day is held in memory."""
+    ends = [rows.count_rows() * n // DAYS for n in range(1, DAYS + 1)]
+    held: list[pa.RecordBatch] = []
+    seen = 0
+    for batch in rows.to_batches():
+        while ends and seen + batch.num_rows >= ends[0]:
+            rest = ends.pop(0) - seen
+            yield pa.Table.from_batches([*held, batch.slice(0, rest)])
+            held, batch, seen = [], batch.slice(rest), seen + rest
+        held.append(batch)
+        seen += batch.num_rows
 
 
 def report_of(query: str, tables: Mapping[str, Table], folder: Path, way: str) -> ReportSpec:
