@@ -9,7 +9,7 @@ share an application, whose start is paid once, and one query where that is righ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -214,19 +214,30 @@ def begin_days(
             begun.append(_asked(store_uri, spec, one, now, settings))
         except ForerunError as error:
             failed.append((one.date, error))
+    found = plan_days(begun, application.at_once)
+    return replace(found, failed=(*failed, *found.failed))
+
+
+def plan_days(
+    begun: Sequence[tuple[Day, PreparedRun | AskedRun]], at_once: Container[date] | None = None
+) -> BegunDays:
+    """Plan the runs of days that share an application: by one query those that it is right and
+    cheaper for, of the dates ``at_once`` or of all; each of the others by its own plan. A day that
+    cannot be planned holds up no other."""
     query, prepared = "", dict[date, PreparedRun]()
     alike = [
         asked
         for _, asked in begun
         if isinstance(asked, AskedRun)
-        and asked.day.date in application.at_once
+        and (at_once is None or asked.day.date in at_once)
         and not asked.request.committed
     ]
     if len(alike) > 1:
-        with suppress(LiftError):  # the sources are others by now: each day has its own plan
+        with suppress(LiftError):  # each day has its own plan
             runs, query = store_lifted(lift_days(alike))
             prepared = {a.day.date: run for a, run in zip(alike, runs, strict=True)}
     done: list[tuple[Day, PreparedRun]] = []
+    failed: list[tuple[date, ForerunError]] = []
     for day, run in begun:
         if isinstance(run, PreparedRun):
             done.append((day, run))

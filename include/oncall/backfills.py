@@ -74,7 +74,7 @@ def read_backfill(
             hint="Let the report run once, so that the store knows what it is.",
         )
     spec, by = read_spec(store, report, record.spec), record.opened_by
-    found = find_backfill(store.root, spec, first, last, now=now, together=TOGETHER, at_once=False)
+    found = find_backfill(store.root, spec, first, last, now=now, together=TOGETHER)
     missing = (day.date for day in found.days if day.standing == "missing")
     whose = f"the group {by.group}" if by.group else "a larger DAG"
     return BackfillView(

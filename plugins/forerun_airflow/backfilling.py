@@ -1,5 +1,6 @@
 """A DAG run in mode ``backfill``: the tasks of the report's final run compute several days that are
-over, in one application, whose start is paid once. Each day is committed and published by itself.
+over, in one application, whose start is paid once, and by one query where that is right and
+cheaper. Each day is committed and published by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun_airflow.day import BACKFILL, OpenedDay, store_uri
+from forerun_airflow.telling import tell_planned
 from include.reports.clock import parse_day
 from include.reports.spec import ReportSpec
 from include.state.store import StoreDownError
@@ -20,7 +22,7 @@ from planner.errors import ForerunError, RequestError
 
 if TYPE_CHECKING:
     from include.days.handle import Day
-    from include.days.prepare import PreparedRun
+    from include.days.prepare import AskedRun, PreparedRun
     from include.state.records import OpenedBy
 
 _LOG = logging.getLogger(__name__)
@@ -87,35 +89,51 @@ def _to_compute(
 
 
 def planned_backfill(
-    opened: OpenedDay, plan: Callable[[OpenedDay], PreparedRun]
+    opened: OpenedDay, ask: Callable[[OpenedDay], tuple[Day, AskedRun | PreparedRun]]
 ) -> dict[str, object]:
-    """Plan every day, and return what the task that submits the runs needs. A day that cannot be
-    planned holds up no other: it is in the log, and what publishes names it."""
-    plans: dict[str, str] = {}
-    left: list[PreparedRun] = []
-    failed: ForerunError | None = None
+    """Plan every day, several by one query where that is right and cheaper, and return what the
+    task that submits the runs needs. A day that cannot be planned holds up no other: it is in the
+    log, and what publishes names it."""
+    from include.days.backfill import plan_days
+
+    asked: list[tuple[Day, AskedRun | PreparedRun]] = []
+    failed: dict[str, ForerunError] = {}
     for one in opened.each():
         try:
-            prepared = plan(one)
+            asked.append(ask(one))
         except StoreDownError:
             raise
         except ForerunError as error:
-            _LOG.error("%s cannot be planned: %s", one.day, error)
-            failed = error
-            continue
-        plans[one.day] = prepared.plan_uri
+            failed[one.day] = error
+    found = plan_days(asked)
+    failed |= {day.isoformat(): error for day, error in found.failed}
+    for day_of, reason in failed.items():
+        _LOG.error("%s cannot be planned: %s", day_of, reason)
+    if failed and not found.runs:
+        raise next(iter(failed.values()))
+    if found.query:
+        _LOG.info("one query computes several days: %s", found.query)
+    plans: dict[str, str] = {}
+    left: list[PreparedRun] = []
+    for day, prepared in found.runs:
+        plans[day.at.day] = prepared.plan_uri
         left += [prepared] * (not prepared.skip_reason)
-        if prepared.result is not None:
-            cost = prepared.result.plan.run.estimated_cost / MICRO
-            _LOG.info("%s: plan %s, %.1f CPU s", one.day, prepared.plan_uri, cost)
-    if failed is not None and not plans:
-        raise failed
+        _LOG.info("%s: plan %s%s", day.at.day, prepared.plan_uri, _cost(prepared))
+        if not opened.dry_run:
+            tell_planned(day, prepared)
     return {
         "plans": plans,
+        "query": found.query,
         "submit": bool(left) and not opened.dry_run,
         "why": "" if left else "every day is computed already",
         "tiny": all(one.tiny for one in left),
     }
+
+
+def _cost(prepared: PreparedRun) -> str:
+    if prepared.result is None:
+        return ""
+    return f", {prepared.result.plan.run.estimated_cost / MICRO:.1f} CPU s"
 
 
 def publish_each(

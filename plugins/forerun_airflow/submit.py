@@ -232,23 +232,25 @@ class SubmitRun(SubmitApplication):
         days = [one.of(self.spec) for one in opened.each()]
         with telling_how_runs_end(lambda: [(day, self.run, part) for day in days]):
             if opened.days:
-                self._submit_days(context, days, planned["plans"])
+                self._submit_days(context, days, planned)
             else:
                 self._submit_run(context, plan_uri)
         if self.run < self.spec.runs:
             with explained():
                 self._look_at_early_run(plan_uri)
 
-    def _submit_days(self, context: Any, days: Sequence[Day], plans: Mapping[str, str]) -> None:
+    def _submit_days(self, context: Any, days: Sequence[Day], planned: Mapping[str, Any]) -> None:
         """Submit what is not committed of a backfill. Where the last try fails, the days that are
         committed go on: what publishes them names the others."""
+        plans: Mapping[str, str] = planned["plans"]
+        query = planned.get("query", "")  # a plan task of an older version knows none
         todo = [day.at.day for day in days if day.commit(self.run) is None]
         left = [plans[day] for day in todo if day in plans]
         if not left:
             self.log.info("every day that has a plan is computed already")
             return
         try:
-            self.submit(context, left)
+            self.submit(context, left, *(("--lifted", query) if query else ()))
         except AirflowException as error:
             ti = context["ti"]
             done = any(day.commit(self.run) is not None for day in days)

@@ -33,7 +33,7 @@ from include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:
     from include.days.handle import Day
-    from include.days.prepare import PreparedRun
+    from include.days.prepare import AskedRun, Asking, PreparedRun
     from include.state.records import OpenedBy
     from planner.request import Settings
     from planner.result import PlanResult
@@ -75,25 +75,42 @@ def prepared_run(
     """The run, planned as was asked for, when the day was opened or since, at the prices of the
     engine of that name; with ``batch`` as batch in any case. ``share`` and ``incomplete`` are
     those of :func:`include.days.prepare.prepare_run`."""
-    from include.days.instructions import read_told
     from include.days.prepare import prepare_run
+
+    day, asking = _asking(spec, opened, run, engine, batch=batch)
+    asking["share"], asking["incomplete"] = share, incomplete
+    prepared = prepare_run(day, run, **asking)
+    if not opened.dry_run:
+        tell_planned(day, prepared)
+    return prepared
+
+
+def asked_run(
+    spec: ReportSpec, opened: OpenedDay, run: int, *, engine: str
+) -> tuple[Day, AskedRun | PreparedRun]:
+    """The day, and its run pinned and still to be planned; planned, where somebody has told the day
+    how. It borrows nothing: what another report keeps of a day that is over may be gone before the
+    last of a backfill is computed."""
+    from include.days.prepare import ask_for_run, prepare_run
+
+    day, asking = _asking(spec, opened, run, engine, batch=False)
+    ask = ask_for_run if asking.get("method") == "auto" else prepare_run
+    asking["share"] = False
+    return day, ask(day, run, **asking)
+
+
+def _asking(
+    spec: ReportSpec, opened: OpenedDay, run: int, engine: str, *, batch: bool
+) -> tuple[Day, Asking]:
+    from include.days.instructions import read_told
 
     day = opened.of(spec)
     told = read_told(day.store, day.at)
     if run < spec.runs and told.skips_early:
         raise skipping([(day, run)], f"early runs are skipped: {told.skips_early.text}")
-    prepared = prepare_run(
-        day,
-        run,
-        method="batch" if batch or told.batch else METHODS.get(opened.mode, "auto"),
-        now=utc_now(),
-        settings=settings_on(engine),
-        share=share,
-        incomplete=incomplete,
-    )
-    if not opened.dry_run:
-        tell_planned(day, prepared)
-    return prepared
+    asking: Asking = {"now": utc_now(), "settings": settings_on(engine)}
+    asking["method"] = "batch" if batch or told.batch else METHODS.get(opened.mode, "auto")
+    return day, asking
 
 
 class OpenDay(RepeatableOperator):
@@ -266,10 +283,11 @@ class PlanRun(RepeatableOperator):
         return prepared_run(self.spec, opened, self.run, engine=self.engine, **how)
 
     def _plan_each(self, opened: OpenedDay) -> dict[str, object]:
-        """Plan the days of a backfill. They borrow nothing: what another report keeps of a day that
-        is over may be gone before the last of them is computed."""
+        """Plan the days of a backfill."""
         with explained():
-            found = planned_backfill(opened, lambda day: self._prepared(day, share=False))
+            found = planned_backfill(
+                opened, lambda day: asked_run(self.spec, day, self.run, engine=self.engine)
+            )
         return found | {"why": DRY_RUN} if opened.dry_run else found
 
     def _in_time(self, opened: OpenedDay, incomplete: list[tuple[str, str]]) -> PreparedRun:

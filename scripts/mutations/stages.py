@@ -18,8 +18,8 @@ STAGES = (
     ),
     Mutation(
         "families: the bucket count chosen anew in each run", "planner/materialize/artifacts.py",
-        "            return self._stored[digest]\n        slot",
-        "            pass\n        slot",
+        "            return self._committed[kept][1]\n",
+        "            pass\n",
     ),
     Mutation(
         "lifting: partners may be of another day", "planner/lifting/operators.py",

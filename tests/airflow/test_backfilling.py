@@ -24,6 +24,8 @@ from include.reports.cluster import Cluster
 from include.reports.complete_when import AssetEvent
 from include.reports.expectations import expect
 from include.reports.hours import Hours
+from include.state.commits import read_commit
+from include.state.layout import Generation
 from include.state.opening import open_store
 from tests.airflow.test_repairing import STEPS, Dag
 from tests.airflow.test_tasks import DAY, built, context, place, report
@@ -47,7 +49,8 @@ class Range(Dag):
         def submit(_task, _context, plans, *options):
             self.submitted.append([*plans, *options])
             with open_runner("sail", self.folder, "local[1]") as runner:
-                runner.run(plans[:only], "run", tiny=True)
+                lifted = options[1] if options else ""
+                runner.run(plans[:only], "run", tiny=True, lifted=lifted)
             if fails:
                 raise AirflowException("spark-submit failed")
 
@@ -87,7 +90,14 @@ def test_days_share_an_application_and_each_is_published(spec, place, monkeypatc
     planned = dag.do(STEPS[1])
     assert (len(planned["plans"]), planned["submit"]) == (3, True)
     dag.compute(monkeypatch)
-    assert dag.submitted == [list(planned["plans"].values())]
+    query = planned["query"]
+    assert "/plans/lifted-" in query, "one query for all of them is cheaper"
+    assert dag.submitted == [[*planned["plans"].values(), "--lifted", query]]
+    store = open_store(spec.store)
+    for day in DAYS:
+        commit = read_commit(store, Generation(spec.name, day, "1"), 3)
+        assert commit is not None
+        assert commit.metrics.days_in_query == 3
     dag.do("check")
     told = dag.do("publish")
     assert [published(spec, day).rows for day in DAYS] == [2, 1, 1]
@@ -108,13 +118,15 @@ def test_another_try_submits_what_is_not_committed(spec, place, monkeypatch):
     dag = Range(spec, place)
     dag.begin(*DAYS[:2])
     dag.do(STEPS[0])
-    plans = list(dag.do(STEPS[1])["plans"].values())
+    planned = dag.do(STEPS[1])
+    plans = list(planned["plans"].values())
     with open_runner("sail", place, "local[1]") as runner:
         runner.run(plans[:1], "run", tiny=True)
     dag.compute(monkeypatch)
-    assert dag.submitted == [plans[1:]]
+    left = [*plans[1:], "--lifted", planned["query"]]
+    assert dag.submitted == [left]
     dag.do("run_3.run")
-    assert dag.submitted == [plans[1:]], "the task alone was cleared: nothing is left to submit"
+    assert dag.submitted == [left], "the task alone was cleared: nothing is left to submit"
     assert dag.begin(*DAYS[:2])["generation"] == "1", "cleared, it goes on where it was"
 
 
