@@ -109,8 +109,9 @@ def _lines(found: Backfill) -> Iterator[str]:
             yield f"{len(application.at_once)} days by one query"
         elif application.why_not:
             yield f"each day by itself: {application.why_not}"
+    many = len(found.applications)
     yield (
-        f"{days} days to do in {len(found.applications)} applications: {found.cost / MICRO:,.1f} "
+        f"{days} days to do in {many} application{'s' * (many > 1)}: {found.cost / MICRO:,.1f} "
         f"CPU s by estimate, {found.apart / MICRO:,.1f} with one for each day"
     )
 

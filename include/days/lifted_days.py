@@ -22,6 +22,7 @@ from planner.contract.lifted_v1 import LIFTED_VERSION, LiftedQuery, encode_lifte
 from planner.contract.plan_v1 import Parameter, stated
 from planner.errors import LiftError, NotLifted
 from planner.request import Days, PlanRequest, Source, TimePoint
+from planner.result import PlanResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +30,15 @@ class LiftedDays:
     """Days that one query computes.
 
     ``query`` is the plan of that query and ``daily`` its sources that differ by day. ``largest`` is
-    the plan of the largest day as batch, of which each day gets a copy with its own parameters and
-    its ``shares`` of the cost. Costs are in millionths of a CPU second with the start of an
+    how the largest day was planned as batch, of which each day gets a copy with its own parameters
+    and its ``shares`` of the cost. Costs are in millionths of a CPU second with the start of an
     application.
     """
 
     asked: tuple[AskedRun, ...]
     query: Plan
     daily: tuple[str, ...]
-    largest: Plan
+    largest: PlanResult
     shares: tuple[float, ...]
     start: int
 
@@ -49,7 +50,7 @@ class LiftedDays:
     @property
     def alone(self) -> tuple[int, ...]:
         """What each day would cost in an application of its own."""
-        work = self.largest.run.estimated_cost - self.start
+        work = self.largest.plan.run.estimated_cost - self.start
         return tuple(self.start + stated(work * share) for share in self.shares)
 
     @property
@@ -69,8 +70,8 @@ def lift_days(asked: Sequence[AskedRun]) -> LiftedDays:
     daily = _daily(asked)
     sizes = [sum(file.size for file in _files(one)) for one in asked]
     most = max(range(len(asked)), key=lambda place: sizes[place])
-    alone = plan(replace(asked[most].request, method="batch")).plan
-    _refuse_other_parameters(asked, alone.run.stages[0].parameters)
+    alone = plan(replace(asked[most].request, method="batch"))
+    _refuse_other_parameters(asked, alone.plan.run.stages[0].parameters)
     request = PlanRequest(
         report=first.request.report,
         sql=first.request.sql,
@@ -100,10 +101,10 @@ def lift_days(asked: Sequence[AskedRun]) -> LiftedDays:
 def store_lifted(days: LiftedDays) -> tuple[list[PreparedRun], str]:
     """Store a plan for each day and the query that computes them all; return the prepared runs in
     the order of the days, and the URI of the query."""
-    prepared = [
-        stored(asked, _plan_of_day(days.largest, asked, share))
-        for asked, share in zip(days.asked, days.shares, strict=True)
-    ]
+    prepared = []
+    for asked, share in zip(days.asked, days.shares, strict=True):
+        own = _plan_of_day(days.largest.plan, asked, share)
+        prepared.append(replace(stored(asked, own), result=replace(days.largest, plan=own)))
     first = days.asked[0].day
     query = LiftedQuery(
         version=LIFTED_VERSION,

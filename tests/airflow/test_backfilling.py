@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
@@ -80,7 +81,8 @@ def published(spec, day):
     return read_pointer(open_store(spec.store), spec.name, date.fromisoformat(day))
 
 
-def test_days_share_an_application_and_each_is_published(spec, place, monkeypatch):
+def test_days_share_an_application_and_each_is_published(spec, place, monkeypatch, caplog):
+    caplog.set_level("INFO", logger="forerun.events")
     dag = Range(spec, place)
     opened = dag.begin(*reversed(DAYS))
     assert [list(day) for day in opened["days"]] == [[day, "1"] for day in DAYS]
@@ -89,6 +91,8 @@ def test_days_share_an_application_and_each_is_published(spec, place, monkeypatc
     assert dag.do(STEPS[0]) == []
     planned = dag.do(STEPS[1])
     assert (len(planned["plans"]), planned["submit"]) == (3, True)
+    told = [json.loads(r.message) for r in caplog.records if r.name == "forerun.events"]
+    assert [(one["event"], one["day"]) for one in told] == [("planned", day) for day in DAYS]
     dag.compute(monkeypatch)
     query = planned["query"]
     assert "/plans/lifted-" in query, "one query for all of them is cheaper"
