@@ -69,6 +69,7 @@ SAIL = replace(
     member_start=50_000.0,
     warm=1.0,
     buckets=False,
+    holds=False,
     own_batch=False,
 )
 """All runs are in one session that is there already, and what a small day costs more than batch are

@@ -7,16 +7,17 @@ that is still to come.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
-from planner.algebra.describe import label
-from planner.algebra.relational import Relation, sources, walk
+from planner.algebra.relational import Relation, sources
 from planner.checks import check
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ColumnSpec,
+    CommonSubplan,
     Family,
-    NotIncremental,
     Plan,
     ReliedForeignKey,
     ResultOutput,
@@ -26,14 +27,16 @@ from planner.contract.plan_v1 import (
     Stage,
     stated,
 )
+from planner.cost import operators
 from planner.cost.work import itemized
-from planner.errors import MethodError, Reason
+from planner.errors import MethodError
 from planner.exact.sums import ExactSums
 from planner.gc_pause import seldom_collecting
 from planner.lifting.query import lifted_query, lifted_request
 from planner.materialize import portfolio
 from planner.materialize.candidate import Candidate
-from planner.materialize.itemized import itemized_candidate
+from planner.materialize.computed_parts import ComputedParts, Part
+from planner.materialize.itemized import itemized_candidate, itemized_costs
 from planner.materialize.portfolio import (
     Compared,
     MethodPlan,
@@ -42,19 +45,20 @@ from planner.materialize.portfolio import (
     plan_alone,
     plan_best,
 )
-from planner.memo.memo import Memo
-from planner.memo.tree import groups_of
 from planner.nesting import room_for_nesting
+from planner.not_incremental import not_incremental
 from planner.request import PlanRequest
 from planner.result import PlanResult as PlanResult  # noqa: PLC0414 - what the door gives
 from planner.result import Reading
-from planner.rules.incremental.memo_rules import reason
 from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import AppliedRewrite, normalize
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import StageBuilder, StageContext, stated_work
+from planner.stages.common_reads import CommonPart, CommonRead
+from planner.stages.views import leaf_of
 from planner.stats.containment import with_contained_keys
 from planner.temporal.extraction import ExtractedPlan
+from planner.temporal.solution import EntryKey
 from planner.tvr.signed import ColumnIds
 
 
@@ -142,16 +146,57 @@ def _read(request: PlanRequest) -> Reading:
     return Reading(request, query, relation, ids, tuple(rewrites), frozenset(relied))
 
 
-def _result(read: Reading, compared: Compared) -> PlanResult:
+@room_for_nesting()
+def common_subplan(found: PlanResult, view: str, part: Part) -> CommonSubplan:
+    """A part of a plan as a common sub-plan of this name."""
+    best = found.compared.best
+    context = _context(found.reading, best, _extracted(_itemized(found.reading, best)))
+    return StageBuilder(context, part.index).subplan(view, part)
+
+
+@room_for_nesting()
+def reading_common(found: PlanResult, wanted: Sequence[CommonPart]) -> PlanResult:
+    """The same plan, with runs that read common sub-plans in place of computing these parts."""
+    read, best = found.reading, found.compared.best
+    sums = ExactSums(read.relation, read.request.sources, best.ids.fork())
+    costs = itemized_costs(best.decision.chosen, read.request, best.space, best.group_sizes, sums)
+    plan = _extracted(best.decision.chosen)
+    parts = ComputedParts(best.space, best.group_sizes, plan, costs)
+    prices = itemized(read.request.settings.prices)
+    common: dict[tuple[int, EntryKey], CommonRead] = {}
+    for one in wanted:
+        part = one.part
+        whole = parts.whole(part.index, part.place, part.entry) or 0
+        common[part.index, part.place] = CommonRead(
+            subplan=one.subplan,
+            leaf=leaf_of(one.subplan.view, part.relation),
+            each=whole - operators.read_held(part.size, prices),
+            once=whole + operators.hold(part.size, prices) if one.first else 0.0,
+        )
+    return _result(read, found.compared, common)
+
+
+def _extracted(candidate: Candidate) -> ExtractedPlan:
+    if candidate.extracted is None:
+        raise ValueError("the user's own text has no parts")
+    return candidate.extracted
+
+
+def _result(
+    read: Reading,
+    compared: Compared,
+    common: Mapping[tuple[int, EntryKey], CommonRead] = MappingProxyType({}),
+) -> PlanResult:
     """The contract of what was chosen, and all that explain may want to show of it."""
     request, relation, best = read.request, read.relation, compared.best
     decision, memo = best.decision, best.explored.memo
     chosen = decision.chosen
     used: tuple[Family, ...] = ()
+    spared = 0.0
     if chosen.is_text:
         runs = _batch_runs(read, best)
     else:
-        runs, used = _runs(read, best)
+        runs, used, spared = _runs(read, best, common)
     in_use = frozenset(best.method.rule_names) - frozenset(request.settings.rules_off)
     result = Plan(
         version=CONTRACT_VERSION,
@@ -164,9 +209,9 @@ def _result(read: Reading, compared: Compared) -> PlanResult:
         families=used,
         runs=runs,
         session=request.settings.session,
-        estimated_cost=stated(chosen.total),
+        estimated_cost=stated(chosen.total - spared),
         batch_cost=stated(decision.batch.total),
-        not_incremental=_not_incremental(relation, memo, chosen, in_use),
+        not_incremental=not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
         shared=tuple(
             replace(one.origin, family=one.view.id)
@@ -187,19 +232,16 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
     )
 
 
-def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, ...]]:
-    """All runs of the day; the opened ones with their stages."""
+def _context(
+    read: Reading,
+    best: Planned,
+    chosen: ExtractedPlan,
+    common: Mapping[tuple[int, EntryKey], CommonRead] = MappingProxyType({}),
+) -> StageContext:
     request = read.request
-    candidate = _itemized(read, best)
-    if candidate.extracted is None:
-        raise ValueError("batch has no choice")
-    used: dict[str, Family] = {}
-    base = request.committed[-1].index if request.committed else 0
-    built: dict[int, Run] = {}
-    last = len(request.points)
-    context = StageContext(
+    return StageContext(
         best.space,
-        candidate.extracted,
+        chosen,
         best.families,
         best.group_sizes,
         best.ids,
@@ -208,27 +250,43 @@ def _runs(read: Reading, best: Planned) -> tuple[tuple[Run, ...], tuple[Family, 
         request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
         request.settings.exact_quotients,
+        common,
     )
+
+
+def _runs(
+    read: Reading, best: Planned, common: Mapping[tuple[int, EntryKey], CommonRead]
+) -> tuple[tuple[Run, ...], tuple[Family, ...], float]:
+    """All runs of the day, the opened ones with their stages; the families that they use, and the
+    weighted cost that is spared by what they have in common with other reports."""
+    request = read.request
+    candidate = _itemized(read, best)
+    extracted = _extracted(candidate)
+    used: dict[str, Family] = {}
+    base = request.committed[-1].index if request.committed else 0
+    built: dict[int, Run] = {}
+    last = len(request.points)
+    context, spared = _context(read, best, extracted, common), 0.0
     for index, (run, cost) in enumerate(zip(candidate.opened, candidate.by_run, strict=True)):
         builder = StageBuilder(context, index)
         stages = builder.build(read.query)
         used.update(builder.used)
         point = request.points[run - 1]
+        spared += point.weight * builder.spared
         built[run] = Run(
             index=run,
             weight=point.weight,
             opened=True,
             base=base,
             stages=stages,
-            estimated_cost=stated(cost),
+            estimated_cost=stated(cost - builder.spared),
             arrived=point.arrived,
-            early_result=run != last and index in candidate.extracted.results,
-            relies_on=_relied_on(candidate.extracted, index),
+            early_result=run != last and index in extracted.results,
+            relies_on=_relied_on(extracted, index),
         )
         base = run
-    return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1)), tuple(
-        used[name] for name in sorted(used)
-    )
+    runs = tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
+    return runs, tuple(used[name] for name in sorted(used)), float(spared)
 
 
 def _relied_on(chosen: ExtractedPlan, index: int) -> tuple[ReliedForeignKey, ...]:
@@ -314,42 +372,3 @@ def _source_tables(read: Reading, relied: frozenset[tuple[str, str]]) -> tuple[S
         for source in sorted(read.request.sources, key=lambda s: s.name)
         if source.name in used
     )
-
-
-def _not_incremental(
-    relation: Relation, memo: Memo, candidate: Candidate, in_use: frozenset[str]
-) -> tuple[NotIncremental, ...]:
-    """Operators that wait for the final run, parents first, each with its reason. ``in_use``: the
-    rules that there were."""
-    waiting = []
-    early = _worked_early(memo, candidate)
-    reasons: dict[int, Reason | None] = {}
-    nodes = list(walk(relation))
-    groups = groups_of(memo, relation)
-    for node in reversed(nodes):
-        tvr = memo.tvr_of(groups[id(node)])
-        if tvr is None or not tvr.changing or not node.inputs:
-            continue
-        below = any(reasons.get(id(child)) is not None for child in node.inputs)
-        own = None if tvr.has_delta else reason(memo, next(memo.alternatives(tvr.new)).node, in_use)
-        reasons[id(node)] = own or (Reason.INPUT_WAITS if below and not tvr.has_delta else None)
-    for node in nodes:
-        tvr = memo.tvr_of(groups[id(node)])
-        if tvr is None or not tvr.changing or not node.inputs or tvr.id in early:
-            continue
-        why = reasons[id(node)] or Reason.COST
-        waiting.append(NotIncremental(operator=label(node), reason=why))
-    return tuple(waiting)
-
-
-def _worked_early(memo: Memo, candidate: Candidate) -> set[int]:
-    """TVRs of which some version is computed before the final run."""
-    if candidate.extracted is None:
-        return set()
-    last = len(candidate.extracted.solution.spans) - 1
-    groups = {group for index, group in candidate.extracted.worked if index < last}
-    return {
-        tvr.id
-        for tvr in memo.tvrs
-        if any(memo.leader(group) in groups for group in tvr.edges.values())
-    }

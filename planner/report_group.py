@@ -1,15 +1,17 @@
 """Plans the reports of a group together: at which time points their application is opened.
 
-The reports of a group share applications, not sub-plans: at each time point there is one, for all
-reports that have work then. So what opening it costs is charged once, and whether a time point is
+The reports of a group share applications: at each time point there is one, for all reports that
+have work then. So what opening it costs is charged once, and whether a time point is
 worth it is for all reports to decide together. A report's best plan for a set of opened runs does
 not depend on what opening them costs; its planner has found one for every set that may pay. The
 search goes over sets of time points, and for each takes every report's cheapest plan that needs no
 others. The time points at which results are given are in every set: with no others, it is batch for
-the group, all queries in one application.
+the group, all queries in one application. Then sub-plans that several reports compute at one time
+point are shared where that is cheaper (:mod:`planner.common_subplans`).
 
 Sharing what runs have in common while reports keep their own deadlines: iShare (Tang et al., SIGMOD
-2021) and section 2.1 of Tempura; here, reports share starts, and what they keep by borrowed views.
+2021) and section 2.1 of Tempura; here, reports share starts, common sub-plans, and what they keep
+by borrowed views.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from planner import api
+from planner.common_subplans import Shared, with_common_subplans
 from planner.cost.constants import CLEARLY
 from planner.errors import ForerunError
 from planner.materialize.candidate import Candidate
+from planner.nesting import room_for_nesting
 from planner.request import PlanRequest
 from planner.result import PlanResult
 
@@ -54,13 +58,14 @@ class GroupPlan:
     """The plans of a group's reports, in the order of its members; an error in place of one that
     cannot be planned, which is for others no reason to wait.
 
-    ``opened``: the time points with an application. ``cost`` is the weighted cost of all, ``batch``
-    that of all queries in one application for each time point that gives results, in millionths of
-    a CPU second.
+    ``opened``: the time points with an application. ``common``: the sub-plans that are computed
+    once for several reports. ``cost`` is the weighted cost of all, ``batch`` that of all queries in
+    one application for each time point that gives results, in millionths of a CPU second.
     """
 
     results: tuple[PlanResult | ForerunError, ...]
     opened: tuple[int, ...] = ()
+    common: tuple[Shared, ...] = ()
     cost: float = 0.0
     batch: float = 0.0
 
@@ -88,6 +93,7 @@ def whole_days(requests: Iterable[PlanRequest]) -> tuple[Member, ...]:
     )
 
 
+@room_for_nesting()
 def plan_group(members: Sequence[Member]) -> GroupPlan:
     """Plan the rest of a day of all reports of a group together.
 
@@ -108,11 +114,11 @@ def plan_group(members: Sequence[Member]) -> GroupPlan:
         return GroupPlan(tuple(results))
     needed: frozenset[int] = frozenset().union(*map(_needed, options))
     chosen = _cheapest(options, needed)
-    place = iter(options)
-    planned = [
-        one if isinstance(one, ForerunError) else _planned(next(place), chosen) for one in results
-    ]
-    return _group_plan(options, planned, needed)
+    apart = [_planned(one, chosen) for one in options]
+    plans, common = with_common_subplans(apart, [one.member.points for one in options])
+    place = iter(plans)
+    planned = [one if isinstance(one, ForerunError) else next(place) for one in results]
+    return _group_plan(options, planned, common, needed)
 
 
 def _candidates(found: PlanResult) -> Iterator[Candidate]:
@@ -200,16 +206,19 @@ def _planned(options: _Options, points: frozenset[int]) -> PlanResult:
 def _group_plan(
     options: Sequence[_Options],
     planned: Sequence[PlanResult | ForerunError],
+    common: tuple[Shared, ...],
     needed: frozenset[int],
 ) -> GroupPlan:
     """Add up what was planned."""
-    decisions = [one.decision for one in planned if not isinstance(one, ForerunError)]
+    found = [one for one in planned if isinstance(one, PlanResult)]
+    decisions, plans = [one.decision for one in found], [one.plan for one in found]
     opened: frozenset[int] = frozenset()
     for one, decision in zip(options, decisions, strict=True):
         opened |= one.member.at(decision.chosen)
     return GroupPlan(
         results=tuple(planned),
         opened=tuple(sorted(opened)),
-        cost=_starts(options, opened) + sum(one.chosen.total for one in decisions),
+        common=common,
+        cost=_starts(options, opened) + sum(plan.estimated_cost for plan in plans),
         batch=_starts(options, needed) + sum(one.batch.total for one in decisions),
     )

@@ -148,6 +148,7 @@ class Settings:
     ``exact_quotients``: quotients and means of DECIMALs are written so that the small engine gives
     Spark's values, too.
     ``small_sides``: the small side of a join with a large one is computed before the stage.
+    ``common_subplans``: what runs of several reports of a group compute is computed once.
     ``own_batch``: where nothing is done early, stages of our own run in place of the user's text:
     by ``auto`` where that is clearly cheaper (``cost``), by ``auto`` and ``batch`` in any case
     (``always``: what rewriting saves without any early work), or nowhere (``never``).
@@ -166,6 +167,7 @@ class Settings:
     exact_sums: bool = True
     exact_quotients: bool = False
     small_sides: bool = True
+    common_subplans: bool = True
     own_batch: Literal["cost", "always", "never"] = "cost"
     prices: Prices = SPARK
     allowed_functions: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from planner.errors import ForerunError
 from spark_jobs.engine import Engine
 from spark_jobs.executor import Progress, execute
 from spark_jobs.failures import explained
+from spark_jobs.held import HeldSubplans
 from spark_jobs.lifted import run_lifted
 
 
@@ -74,7 +75,8 @@ def run_all(
         return [_outcome(engine, plans[0], attempt, progress, meter)]
     started_s = meter.cpu_s / max(1, len(plans))
     done = run_lifted(engine, lifted, plans, attempt, progress, meter) if lifted else {}
-    return [
+    held = HeldSubplans(one.plan for one in plans if one.key not in done)
+    outcomes = [
         Outcome(stored.plan.report, done[stored.key])
         if stored.key in done
         else _whatever_happens(
@@ -83,16 +85,24 @@ def run_all(
             attempt,
             progress,
             Meter(before_s=started_s, shared_by=len(plans)),
+            held,
         )
         for stored in plans
     ]
+    held.close()
+    return outcomes
 
 
 def _whatever_happens(
-    engine: Engine, stored: StoredPlan, attempt: str, progress: Progress, meter: Meter
+    engine: Engine,
+    stored: StoredPlan,
+    attempt: str,
+    progress: Progress,
+    meter: Meter,
+    held: HeldSubplans,
 ) -> Outcome:
     try:
-        return _outcome(engine, stored, attempt, progress, meter)
+        return _outcome(engine, stored, attempt, progress, meter, held)
     except Exception as error:  # noqa: BLE001 - the others go on
         progress(traceback.format_exc())
         wrong = ForerunError(
@@ -105,13 +115,18 @@ def _whatever_happens(
 
 
 def _outcome(
-    engine: Engine, stored: StoredPlan, attempt: str, progress: Progress, meter: Meter
+    engine: Engine,
+    stored: StoredPlan,
+    attempt: str,
+    progress: Progress,
+    meter: Meter,
+    held: HeldSubplans | None = None,
 ) -> Outcome:
     plan = stored.plan
     progress(f"run {plan.current} of {plan.report}: {len(plan.run.stages)} stages, {engine.name}")
     try:
         with explained(f"run {plan.current} of {plan.report}"):
-            return Outcome(plan.report, execute(engine, stored, attempt, progress, meter))
+            return Outcome(plan.report, execute(engine, stored, attempt, progress, meter, held))
     except ForerunError as error:
         progress(f"run {plan.current} of {plan.report} is not committed: {error.message}")
         return Outcome(plan.report, error=error)

@@ -37,6 +37,7 @@ from spark_jobs.engine import (
     schema_of,
 )
 from spark_jobs.event_recorder import EventRecorder
+from spark_jobs.paths import literal
 
 _GROUP = "spark.jobGroup.id"
 _SHUFFLES = "spark.sql.shuffle.partitions"
@@ -108,11 +109,10 @@ class ClassicEngine:
     ) -> Frame:
         if not files:
             return no_rows(self.session, columns)
-        # Without this option Spark takes [, { and * in a file's name for a pattern.
-        reader = self.session.read.option("__globPaths__", "false")
         written = format_of(form)
+        reader = self.session.read.schema(schema_of(self.session, columns))
         reader = reader.format(written.engine_format).options(**written.engine_options)
-        return reader.schema(schema_of(self.session, columns)).load(list(files))
+        return reader.load([literal(file) for file in files])
 
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(quoted(name))

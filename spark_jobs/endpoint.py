@@ -8,7 +8,6 @@ of its executors: what they used is not in :meth:`EndpointEngine.used`.
 
 from __future__ import annotations
 
-import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from include.sources.formats import format_of
 from planner.contract import ColumnSpec, Family
 from spark_jobs.connect import ConnectEngine
 from spark_jobs.engine import SESSION_REQUIRED, EngineError, Frame, no_rows, quoted, schema_of
+from spark_jobs.paths import literal
 
 _PORT = 15002
 _ANSWER_S = 20.0
@@ -27,7 +27,6 @@ _RETRIES, _LONGEST_WAIT_MS = 6, 5_000
 """How often a request is made again that got no answer. Spark's own way waits for ten minutes,
 in which Airflow could have tried the run again."""
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-_PATTERN = re.compile(r"([\\*?\[\]{}])")
 _FILES_ONLY = ("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
 
 
@@ -45,7 +44,7 @@ class EndpointEngine(ConnectEngine):
         written = format_of(form)
         reader = self.session.read.schema(schema_of(self.session, columns))
         reader = reader.format(written.engine_format).options(**written.engine_options)
-        return reader.load([_literal(file) for file in files])
+        return reader.load([literal(file) for file in files])
 
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(quoted(name))
@@ -110,12 +109,6 @@ def start_endpoint(*, master: str | None = None, name: str = "") -> EndpointEngi
     engine = EndpointEngine(session)
     engine.configure((*SESSION_REQUIRED, _FILES_ONLY))
     return engine
-
-
-def _literal(uri: str) -> str:
-    """A URI in which nothing is a pattern. The option that says so for all of them is lost on the
-    way to the server, which spells the names of options in small letters."""
-    return _PATTERN.sub(r"\\\1", uri)
 
 
 def _host_and_port(address: str) -> tuple[str, int]:

@@ -23,6 +23,7 @@ from spark_jobs.checks import check_deliveries, check_result
 from spark_jobs.declarations import check_declarations
 from spark_jobs.engine import Engine
 from spark_jobs.failures import StageError, explained
+from spark_jobs.held import HeldSubplans
 from spark_jobs.inputs import (
     bind_inputs,
     bound,
@@ -52,13 +53,15 @@ def execute(
     attempt: str,
     progress: Progress = _LOG.info,
     meter: Meter | None = None,
+    held: HeldSubplans | None = None,
     clock: Callable[[], datetime] = utc_now,
 ) -> RunCommit:
     """Do the run that a stored plan is of, and commit it; return the commit that counts.
 
     Compare its ``attempt`` to know whether this attempt won: another one may have committed first,
     then nothing is changed. A retry takes over the stages that earlier attempts have finished.
-    ``meter`` measures the run; without one, from the start of this call. ``clock`` dates it.
+    ``meter`` measures the run; without one, from the start of this call. ``held``: what an
+    application of several runs holds of common sub-plans. ``clock`` dates the run.
     Raises a ``ForerunError`` for everything that a person can act on, with nothing committed; and
     :class:`GivenUpError` for a run that stops itself.
     """
@@ -68,7 +71,7 @@ def execute(
         return winner
     inputs = load_inputs(store, at, plan)
     verify_inputs(engine, store, inputs)
-    work = Work(engine, store, inputs, attempt, clock)
+    work = Work(engine, store, inputs, attempt, held or HeldSubplans([plan]), clock)
     with engine.working_on(work.label("bind")), explained("reading the inputs"):
         engine.configure(plan.session)
         bind_inputs(engine, store, inputs)

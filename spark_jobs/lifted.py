@@ -135,7 +135,7 @@ def _readable(
         except ForerunError as error:
             progress(f"{stored.at.day} is done by itself: {error.message}")
             continue
-        yield OneDay(number, stored, Work(engine, stored.store, inputs, attempt, clock))
+        yield OneDay(number, stored, Work(engine, stored.store, inputs, attempt, clock=clock))
 
 
 def _write(engine: Engine, query: LiftedQuery, days: Sequence[OneDay]) -> Written:

@@ -24,6 +24,7 @@ from include.state.records import ArtifactPartition, StageRecord, decode, encode
 from planner.contract import (
     ArtifactOutput,
     ColumnSpec,
+    CommonSubplan,
     Family,
     ResultOutput,
     SourceInput,
@@ -31,10 +32,11 @@ from planner.contract import (
 )
 from planner.contract.digest import digest_of
 from planner.contract.parameters import value_of
-from planner.errors import ContractError
+from planner.errors import ContractError, ForerunError
 from spark_jobs.engine import Engine, Frame, describe_schema, quoted, schema_of
 from spark_jobs.failures import explained
-from spark_jobs.inputs import check_family, verify_stage_read
+from spark_jobs.held import computed_first
+from spark_jobs.inputs import Inputs, check_family, verify_stage_read
 from spark_jobs.metrics import stage_metrics
 from spark_jobs.work import Work
 
@@ -61,8 +63,12 @@ def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> S
         else:
             return replace(found, metrics=replace(found.metrics, reused=True))
     record = _do(work, stage, digest, done)
-    # Before it is recorded: a retry takes it over, when a changed file may be back as it was.
-    verify_stage_read(work.store, work.inputs, stage, done)
+    try:
+        # Before it is recorded: a retry takes it over, when a changed file may be back as it was.
+        verify_stage_read(work.store, work.inputs, stage, done)
+    except ForerunError:
+        work.held.forget(stage)  # it may have been computed of what is not there any more
+        raise
     if broken and _replaced(work, record):
         return record
     there = record_stage(work.store, work.inputs.at, record)
@@ -77,21 +83,37 @@ def stage_digest(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -
     parts: list[object] = [work.engine.name, stage.sql, stage.output, inputs.plan.session]
     if stage.small_sides:
         parts.append(stage.small_sides)
+    if stage.common:
+        parts.append(stage.common)
     if stage.parameters:
         parts.append(stage.parameters)
     if isinstance(stage.output, ArtifactOutput):
         parts.append(inputs.plan.family(stage.output.family))
     for item in stage.inputs:
         if isinstance(item, SourceInput):
-            files = tuple((f.uri, f.size, f.identity) for f in inputs.files(item))
-            source = inputs.manifest.source(item.source)
-            parts.append((item.view, source.columns, source.change, files))
-            if gone := tuple((f.uri, f.size, f.identity) for f in inputs.withdrawn(item)):
-                parts.append(gone)
+            parts += _read_of(inputs, item)
         else:
             own = (done[item.family],) if item.family in done else ()
             kept = (*inputs.partitions(item.family), *own)
             parts.append(tuple((p.folder, p.files) for p in kept))
+    return digest_of(*parts)
+
+
+def _read_of(inputs: Inputs, item: SourceInput) -> Iterator[object]:
+    """Yield all that the rows of a source's view depend on."""
+    files = tuple((f.uri, f.size, f.identity) for f in inputs.files(item))
+    source = inputs.manifest.source(item.source)
+    yield item.view, source.columns, source.change, files
+    if gone := tuple((f.uri, f.size, f.identity) for f in inputs.withdrawn(item)):
+        yield gone
+
+
+def _subplan_digest(work: Work, one: CommonSubplan) -> str:
+    """A hash of a common sub-plan, the session and every input file: the same for runs of reports
+    that would compute the same rows."""
+    parts: list[object] = [work.engine.name, one, work.inputs.plan.session]
+    for item in one.inputs:
+        parts += _read_of(work.inputs, item)
     return digest_of(*parts)
 
 
@@ -100,7 +122,9 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
     what = f"stage {stage.id} ({stage.title})"
     with work.engine.working_on(work.label(stage.id)), explained(what):
         output = stage.output
-        with work.engine.running(stage.sql), small_sides(work.engine, stage):
+        digests = {one.view: _subplan_digest(work, one) for one in stage.common}
+        held = work.held.read_by(work.engine, stage, digests)
+        with work.engine.running(stage.sql), held, small_sides(work.engine, stage):
             if isinstance(output, ArtifactOutput):
                 partition = _save(work, stage, work.inputs.plan.family(output.family))
             else:
@@ -120,8 +144,7 @@ def small_sides(engine: Engine, stage: Stage) -> Iterator[None]:
     """While in it, the views of a stage's small sides can be read."""
     with ExitStack() as held:
         for side in stage.small_sides:
-            rows = engine.session.sql(side.sql)
-            held.enter_context(engine.computed_first(side.view, rows, side.rows))
+            held.enter_context(computed_first(engine, side))
         yield
 
 

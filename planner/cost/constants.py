@@ -119,6 +119,10 @@ FILE_WRITE = 13_000.0
 FILE_READ = 5_000.0
 """Open the file of a bucket that is read, on a local disk. A guess between cold and warm."""
 
+HELD = 2.0
+"""How many times as dear it is to hold rows in memory as to write them as Parquet: they are encoded
+row by row."""
+
 BUCKET_BYTES = 96 << 20
 """A bucket of a family has at most so many bytes at the end of the day, as values and not as files,
 so that a task can sort or group it in 200 MB, what Spark's default heap of 1 GB leaves each of two.

@@ -28,7 +28,14 @@ from planner.algebra.relational import (
     Window,
 )
 from planner.algebra.scalar import Call, Scalar, walk
-from planner.cost.constants import BUCKET_BYTES, HASHED, LEAST_BUCKETS, MOST_BUCKETS, WIDE_KEY
+from planner.cost.constants import (
+    BUCKET_BYTES,
+    HASHED,
+    HELD,
+    LEAST_BUCKETS,
+    MOST_BUCKETS,
+    WIDE_KEY,
+)
 from planner.cost.prices import Prices
 
 INTEGER_BYTES = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
@@ -99,6 +106,16 @@ def write(size: Size, prices: Prices, buckets: int = 0) -> float:
     if buckets <= LEAST_BUCKETS:
         return rows
     return rows + (buckets - LEAST_BUCKETS) * (prices.task + prices.file_write)
+
+
+def hold(size: Size, prices: Prices) -> float:
+    """Hold rows for others, which takes a job of its own, once they are computed."""
+    return prices.stage_start + HELD * (write(size, prices) - prices.stage_start)
+
+
+def read_held(size: Size, prices: Prices) -> float:
+    """Read rows that are held."""
+    return read(size, prices)
 
 
 def exchange(size: Size, prices: Prices) -> float:

@@ -54,6 +54,7 @@ class Prices:
     application costs that does nothing, ``stage_start`` and ``join_start`` what a stage and a join
     cost over no rows. ``member_start`` is what a run costs in an application that is open for other
     reports, whose stages and joins start at ``warm`` times their price.
+    ``holds``: the engine holds rows that several stages read, once they are computed.
     ``own_batch``: for batch in stages of our own these prices were seen to tell whether it is
     cheaper than the user's text.
     Arithmetic of DECIMALs costs ``decimal_row``, and sums of at most 8 digits
@@ -93,6 +94,7 @@ class Prices:
     partial_tasks: int = c.PARTIAL_TASKS
     placed_unions: bool = False
     buckets: bool = True
+    holds: bool = True
     own_batch: bool = True
     exact_sums: bool = False
     counts_sides: bool = False

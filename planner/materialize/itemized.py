@@ -12,9 +12,9 @@ from planner.materialize.own_batch import own_batch_prices
 from planner.materialize.stage_prices import stage_prices
 from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.extraction import ExtractedPlan
+from planner.temporal.extraction import ExtractedPlan, OwnCosts
 from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.itemized import itemized_plan
+from planner.temporal.itemized import CountedAgain, itemized_plan
 from planner.temporal.space import Space
 
 
@@ -27,8 +27,7 @@ def itemized_candidate(
 ) -> Candidate:
     """Return a candidate whose plans are itemized. ``space``, ``group_sizes`` and ``sums`` are
     those that it was found with."""
-    prices = _prices(candidate, request)
-    alternatives = AlternativeEnumerator(space, group_sizes, prices=prices, sums=sums)
+    alternatives = _alternatives(candidate, request, space, group_sizes, sums)
 
     def again(plan: ExtractedPlan) -> ExtractedPlan:
         return itemized_plan(space, plan, alternatives)
@@ -38,6 +37,31 @@ def itemized_candidate(
         extracted=None if candidate.extracted is None else again(candidate.extracted),
         text_plans=tuple(again(plan) for plan in candidate.text_plans),
     )
+
+
+def itemized_costs(
+    candidate: Candidate,
+    request: PlanRequest,
+    space: Space,
+    group_sizes: GroupSizes,
+    sums: ExactSums,
+) -> OwnCosts:
+    """Return the costs of the parts of a candidate that is extracted, itemized."""
+    if candidate.extracted is None:
+        raise ValueError("the user's own text has no parts")
+    alternatives = _alternatives(candidate, request, space, group_sizes, sums)
+    return CountedAgain(space, candidate.extracted, alternatives)
+
+
+def _alternatives(
+    candidate: Candidate,
+    request: PlanRequest,
+    space: Space,
+    group_sizes: GroupSizes,
+    sums: ExactSums,
+) -> AlternativeEnumerator:
+    prices = _prices(candidate, request)
+    return AlternativeEnumerator(space, group_sizes, prices=prices, sums=sums)
 
 
 def _prices(candidate: Candidate, request: PlanRequest) -> Prices:

@@ -6,12 +6,11 @@ extracted as a relation over sources and families, and printed; nothing here dec
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from planner.algebra.relational import (
     Aggregate,
-    AggregateCall,
-    Filter,
     Join,
     Project,
     Relation,
@@ -20,11 +19,12 @@ from planner.algebra.relational import (
     Version,
     walk,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar
-from planner.algebra.types import INT
+from planner.algebra.scalar import Ref
 from planner.contract.plan_v1 import (
     RUN_COLUMN,
+    SIDE,
     ArtifactOutput,
+    CommonSubplan,
     Family,
     FamilyInput,
     ResultOutput,
@@ -40,13 +40,16 @@ from planner.exact.keys import with_packed_key
 from planner.exact.quotients import with_exact_quotients
 from planner.exact.sums import ExactSums
 from planner.materialize.artifacts import ArtifactFamilies
+from planner.materialize.computed_parts import Part
 from planner.memo.groups import GroupId
 from planner.memo.reference import BorrowedRows, Stamped
 from planner.memo.relying import Relying
-from planner.rules.incremental.rule import THIS_RUN
 from planner.sql.frontend import Query
 from planner.sql.printer import to_sql
+from planner.stages.common_reads import CommonRead, CommonReads
+from planner.stages.in_run import in_run
 from planner.stages.small_sides import SmallSides, is_known
+from planner.stages.views import numbered_names, view_columns
 from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
@@ -81,6 +84,8 @@ class StageContext:
     """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
     exact_quotients: bool = False
     """Whether quotients are written for an engine that cuts them off."""
+    common: Mapping[tuple[int, EntryKey], CommonRead] = field(default_factory=dict)
+    """What runs read in place of computing it, by the index of the run and the place in it."""
 
 
 class StageBuilder:
@@ -96,7 +101,11 @@ class StageBuilder:
         self._run = context.chosen.solution.spans[index].run
         self._hints: dict[Relation, str] = {}
         self._sides = SmallSides(self._run, self._hints)
+        self._paid: set[str] = set()
+        self._common = CommonReads(self._paid)
         self.used: dict[str, Family] = {}
+        self.spared = 0.0
+        """What the stages cost less because of what they read in place of computing it."""
 
     def build(self, query: Query) -> tuple[Stage, ...]:
         """All stages of the run, in order."""
@@ -108,9 +117,9 @@ class StageBuilder:
         if self._index in chosen.results:
             early = self._index != chosen.results[-1]
             start = round(self._context.prices.stage_start)
-            cost = chosen.result_costs.get(self._index, 0) + start
-            self._sides = SmallSides(self._run, self._hints)
+            self._begin_stage()
             relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
+            cost = chosen.result_costs.get(self._index, 0) + start - self._spared()
             stages.append(
                 Stage(
                     id="result",
@@ -118,6 +127,7 @@ class StageBuilder:
                     sql=self._sql(relation, query.names),
                     inputs=self._inputs(relation),
                     small_sides=tuple(self._sides.made),
+                    common=self._common.subplans,
                     output=ResultOutput(columns=query.names, ordered=query.ordered),
                     estimated_rows=self._rows(chosen.root[0]),
                     estimated_cost=stated(cost),
@@ -155,17 +165,18 @@ class StageBuilder:
 
     def _keep(self, number: int, kept: ChainId, place: EntryKey) -> Stage:
         slot, family = self._space.slots[kept[0]], self._family(kept)
-        self._sides = SmallSides(self._run, self._hints)
+        self._begin_stage()
         rows = self._relation(place, self._chosen.entry(self._index, place, made=True))
         if slot.weighted and place[0] == slot.whole:
             rows = self._with_weight(rows, slot)
-        cost = self._chosen.partition_costs[kept, self._index]
+        cost = self._chosen.partition_costs[kept, self._index] - self._spared()
         return Stage(
             id=f"keep-{number}",
             title=family.title,
             sql=self._sql(rows, tuple(column.name for column in family.columns)),
             inputs=self._inputs(rows),
             small_sides=tuple(self._sides.made),
+            common=self._common.subplans,
             output=ArtifactOutput(family=family.id),
             estimated_rows=self._rows(place[0]),
             estimated_cost=stated(cost),
@@ -190,13 +201,37 @@ class StageBuilder:
             relation = with_exact_quotients(relation, self._ids)
         return to_sql(relation, run=self._run, names=names, hints=self._hints)
 
+    def subplan(self, view: str, part: Part) -> CommonSubplan:
+        """A part of this run as a common sub-plan of this name."""
+        self._begin_stage(f"{view}_side_")
+        rows = self._relation(part.place, part.entry)
+        ordered = Project(rows, tuple((column, Ref(column)) for column in part.relation.columns))
+        return CommonSubplan(
+            view=view,
+            sql=self._sql(ordered, numbered_names(part.relation)),
+            inputs=tuple(one for one in self._inputs(rows) if isinstance(one, SourceInput)),
+            columns=view_columns(part.relation),
+            small_sides=tuple(self._sides.made),
+            estimated_rows=stated(part.size.rows),
+        )
+
+    def _begin_stage(self, sides: str = SIDE) -> None:
+        """Forget what only the stage before has. ``sides``: how the names of small sides begin."""
+        self._sides = SmallSides(self._run, self._hints, sides)
+        self._common = CommonReads(self._paid)
+
+    def _spared(self) -> float:
+        """What the stage at hand costs less by what it reads in place of computing it."""
+        self.spared += self._common.spared
+        return self._common.spared
+
     def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
         """What the texts of the stage read, in a fixed order."""
-        views: dict[str, SourceInput | FamilyInput] = {}
+        views: dict[str, SourceInput | FamilyInput] = dict(self._common.inputs)
         for node in (n for text in (relation, *self._sides.relations) for n in walk(text)):
             if isinstance(node, StateRead):
                 views[node.family] = FamilyInput(family=node.family)
-            elif isinstance(node, Scan) and not self._sides.is_read_by(node):
+            elif isinstance(node, Scan) and not self._is_made_first(node):
                 delta = node.version is Version.DELTA
                 view = f"{node.source}__delta" if delta else node.source
                 views[view] = SourceInput(
@@ -204,11 +239,18 @@ class StageBuilder:
                 )
         return tuple(views[name] for name in sorted(views))
 
+    def _is_made_first(self, leaf: Scan) -> bool:
+        """Whether a leaf reads no source, but what is computed before the stage."""
+        return self._sides.is_read_by(leaf) or self._common.is_read_by(leaf)
+
     # -- extraction ---------------------------------------------------------------------------
 
     def _relation(self, place: EntryKey, entry: DpEntry) -> Relation:
         """The rows of a group as they were chosen to be had in this run."""
         group, _, before = place
+        common = self._context.common.get((self._index, place))
+        if common is not None:
+            return self._common.read(common)
         if entry.moved is not None:
             return self._relation((group, (), before), entry.moved)
         if entry.how is How.EXPRESSION:
@@ -276,8 +318,11 @@ class StageBuilder:
         side = small_side(joined, sizes, known, self._context.prices)
         if side is None:
             side = sent_table(joined, sizes, known, self._context.prices)
-            # Where it is wanted by its key, moving both sides was cheaper.
-            return None if side is None or below[side][1] else side
+            # Where it is wanted by its key, moving both sides was cheaper; what is held has been
+            # counted before.
+            if side is None or below[side][1] or self._common.is_read_by(inputs[side]):
+                return None
+            return side
         large = below[1 - side]
         if large[1] and self._chosen.entry(self._index, large).placed:
             return None
@@ -333,31 +378,3 @@ class StageBuilder:
             family = self._families.borrowed_chains[kept]
         self.used[family.id] = family
         return family
-
-
-def in_run(node: Relation, run: int) -> Relation:
-    """The operator with the number of the run where a rule asked for it."""
-    this = Literal(str(run), INT)
-    if isinstance(node, Filter):
-        return replace(node, predicate=_number(node.predicate, this))
-    if isinstance(node, Project):
-        return replace(node, items=tuple((c, _number(s, this)) for c, s in node.items))
-    if isinstance(node, Aggregate):
-        calls = tuple((c, _call_in_run(call, this)) for c, call in node.calls)
-        return replace(node, calls=calls)
-    return node
-
-
-def _call_in_run(call: AggregateCall, this: Literal) -> AggregateCall:
-    args = tuple(_number(arg, this) for arg in call.args)
-    where = None if call.where is None else _number(call.where, this)
-    return replace(call, args=args, where=where)
-
-
-def _number(scalar: Scalar, this: Literal) -> Scalar:
-    if scalar == THIS_RUN:
-        return this
-    if not isinstance(scalar, Call):
-        return scalar
-    args = tuple(_number(arg, this) for arg in scalar.args)
-    return scalar if args == scalar.args else replace(scalar, args=args)

@@ -20,17 +20,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.algebra.relational import Project, Relation, Scan
-from planner.algebra.types import Column
-from planner.contract.plan_v1 import SIDE, ColumnSpec, SmallSide
+from planner.contract.plan_v1 import SIDE, SmallSide
 from planner.cost.small_sides import tells_size
 from planner.sql.printer import to_sql
+from planner.stages.views import leaf_of, numbered_names, view_columns
 
 
 class SmallSides:
     """The small sides of one stage, in the order in which they are computed."""
 
-    def __init__(self, run: int, hints: Mapping[Relation, str]) -> None:
-        """``hints`` are those of the joins of the stage, as they become known."""
+    def __init__(self, run: int, hints: Mapping[Relation, str], prefix: str = SIDE) -> None:
+        """``hints`` are those of the joins of the stage, as they become known; ``prefix`` is how
+        the names of the views begin."""
+        self._prefix = prefix
         self._run = run
         self._hints = hints
         self._read: dict[Relation, Scan] = {}
@@ -41,18 +43,14 @@ class SmallSides:
         """Have the rows computed first, once, and return the leaf that reads them. Sides that are
         the same query are one. ``rows``: how many there are, where that is known."""
         if relation not in self._read:
-            names = tuple(f"c{place}" for place in range(len(relation.columns)))
-            columns = tuple(
-                Column(column.id, name, column.type)
-                for column, name in zip(relation.columns, names, strict=True)
-            )
+            names = numbered_names(relation)
             sql = to_sql(relation, run=self._run, names=names, hints=self._hints)
             view = next((side.view for side in self.made if side.sql == sql), "")
             if not view:
-                view = f"{SIDE}{len(self.made) + 1}"
-                types = tuple(ColumnSpec(name=c.name, type=c.type.sql) for c in columns)
-                self.made.append(SmallSide(view=view, sql=sql, columns=types, rows=rows))
-            self._read[relation] = Scan(view, columns)
+                view = f"{self._prefix}{len(self.made) + 1}"
+                columns = view_columns(relation)
+                self.made.append(SmallSide(view=view, sql=sql, columns=columns, rows=rows))
+            self._read[relation] = leaf_of(view, relation)
             self.relations.append(relation)
         return self._read[relation]
 

@@ -21,11 +21,11 @@ def itemized_plan(
     """Return a plan with its costs at the prices of ``alternatives``: if they are charges, the
     costs of its partitions, results and runs know their work. It is the same plan, so its prices
     must be those that it was chosen by. It has no total."""
-    costs = _CountedAgain(space, chosen, alternatives)
+    costs = CountedAgain(space, chosen, alternatives)
     return counted(space, chosen.solution, chosen.root, chosen.results, costs)
 
 
-class _CountedAgain:
+class CountedAgain:
     """Costs the entries and partitions of a plan at other prices than those they were found by."""
 
     def __init__(

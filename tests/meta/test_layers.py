@@ -60,8 +60,8 @@ ROOMS = {
     "planner": (
         "version", "errors", "nesting", "algebra", "contract", "cost", "request", "props", "memo",
         "tvr", "exact", "stats", "search", "rules", "sql", "lifting", "sampling", "gc_pause",
-        "temporal", "materialize", "checks", "stages", "result", "api", "report_group", "schedule",
-        "explain",
+        "temporal", "materialize", "checks", "stages", "result", "not_incremental", "api",
+        "common_subplans", "report_group", "schedule", "explain",
     ),
     "include": (
         "reports", "machine", "state", "sources", "days", "oncall", "telemetry", "verify",

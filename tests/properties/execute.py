@@ -137,17 +137,17 @@ def run_case(
     """
     day = Day()
     kept = rows = states = 0
-    expected = _expected(case, engine, case.runs)
+    expected = expected_rows(case, engine, case.runs)
     early_results = 0
     judged = oracle is not None and agrees(case, expected, oracle)
     for run in range(1, case.runs + 1):
         if every_time_point and run < case.runs:
             as_last = plan(request_of(case, run, run, day, case.early)).plan
             # First the text as written: what the engine refuses there says nothing of the plan.
-            wanted = _expected(case, engine, run)
+            wanted = expected_rows(case, engine, run)
             check_rows(case, wanted, run_stages(as_last, case, engine, day.copy()))
         early = run < case.runs and run in problem.results_at
-        so_far = _expected(case, engine, run) if early else expected
+        so_far = expected_rows(case, engine, run) if early else expected
         request = request_of(case, run, case.runs, day, case.early, problem)
         result = plan(request)
         check_costs(result.plan, request)
@@ -182,9 +182,9 @@ def run_stages(current: Plan, case: Case, engine: Engine, day: Day) -> list[Row]
     for stage in run.stages:
         for given in stage.inputs:
             _bind(given, current, case, engine, day)
-        for side in stage.small_sides:
-            columns = tuple((c.name, c.type) for c in side.columns)
-            engine.bind(side.view, columns, engine.query(side.sql))
+        for one in (*(s for c in stage.common for s in (*c.small_sides, c)), *stage.small_sides):
+            columns = tuple((c.name, c.type) for c in one.columns)
+            engine.bind(one.view, columns, engine.query(one.sql))
         rows = engine.query(stage.sql)
         if isinstance(stage.output, ArtifactOutput):
             family = current.family(stage.output.family)
@@ -215,7 +215,7 @@ def _bind(
         engine.bind(given.view, table.columns, table.rows(run))
 
 
-def _expected(case: Case, engine: Engine, run: int) -> list[Row]:
+def expected_rows(case: Case, engine: Engine, run: int) -> list[Row]:
     """The user's own text, without its LIMIT, over what has arrived by ``run``."""
     for name, table in case.tables.items():
         engine.bind(name, table.columns, table.rows(run))

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from include.days.partition_sink import Stamp, publish_partition
@@ -412,3 +414,21 @@ def test_as_many_levels_of_subqueries_are_read_as_reports_may_have(spark: Classi
     for level in range(MOST_LEVELS - 1):
         query = f"SELECT id FROM ({query}) s{level} WHERE id > {level}"
     assert spark.session.sql(query).columns == ["id"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("part [0].parquet", "part [1].parquet"),
+        ("plain.parquet", "odd{1}.parquet", "odd{2}.parquet"),
+        ("day=*/a.parquet", "day=*/b.parquet", "day=1/a.parquet", "w?.parquet", "we.parquet"),
+    ],
+)
+def test_each_file_is_read_once_whatever_patterns_its_name_could_be(tmp_path, spark, names):
+    """Spark's own option that no path is a pattern gives such files several times."""
+    for number, name in enumerate(names):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"id": [number]}), tmp_path / name)
+    files = [f"file://{tmp_path / name}" for name in names]
+    rows = spark.read(files, (ColumnSpec(name="id", type="BIGINT"),)).collect()
+    assert sorted(row[0] for row in rows) == list(range(len(names)))

@@ -1,0 +1,51 @@
+"""Which operators of a query wait for the final run, and why."""
+
+from __future__ import annotations
+
+from planner.algebra.describe import label
+from planner.algebra.relational import Relation, walk
+from planner.contract.plan_v1 import NotIncremental
+from planner.errors import Reason
+from planner.materialize.candidate import Candidate
+from planner.memo.memo import Memo
+from planner.memo.tree import groups_of
+from planner.rules.incremental.memo_rules import reason
+
+
+def not_incremental(
+    relation: Relation, memo: Memo, candidate: Candidate, in_use: frozenset[str]
+) -> tuple[NotIncremental, ...]:
+    """Operators that wait for the final run, parents first, each with its reason. ``in_use``: the
+    rules that there were."""
+    waiting = []
+    early = _worked_early(memo, candidate)
+    reasons: dict[int, Reason | None] = {}
+    nodes = list(walk(relation))
+    groups = groups_of(memo, relation)
+    for node in reversed(nodes):
+        tvr = memo.tvr_of(groups[id(node)])
+        if tvr is None or not tvr.changing or not node.inputs:
+            continue
+        below = any(reasons.get(id(child)) is not None for child in node.inputs)
+        own = None if tvr.has_delta else reason(memo, next(memo.alternatives(tvr.new)).node, in_use)
+        reasons[id(node)] = own or (Reason.INPUT_WAITS if below and not tvr.has_delta else None)
+    for node in nodes:
+        tvr = memo.tvr_of(groups[id(node)])
+        if tvr is None or not tvr.changing or not node.inputs or tvr.id in early:
+            continue
+        why = reasons[id(node)] or Reason.COST
+        waiting.append(NotIncremental(operator=label(node), reason=why))
+    return tuple(waiting)
+
+
+def _worked_early(memo: Memo, candidate: Candidate) -> set[int]:
+    """TVRs of which some version is computed before the final run."""
+    if candidate.extracted is None:
+        return set()
+    last = len(candidate.extracted.solution.spans) - 1
+    groups = {group for index, group in candidate.extracted.worked if index < last}
+    return {
+        tvr.id
+        for tvr in memo.tvrs
+        if any(memo.leader(group) in groups for group in tvr.edges.values())
+    }

@@ -1,0 +1,31 @@
+"""Views that stages read and that are computed before: their columns have numbered names, whatever
+the query calls them."""
+
+from __future__ import annotations
+
+from planner.algebra.relational import Relation, Scan
+from planner.algebra.types import Column
+from planner.contract.plan_v1 import ColumnSpec
+
+
+def numbered_names(relation: Relation) -> tuple[str, ...]:
+    """Return names for the columns of a relation that do not depend on what they are called."""
+    return tuple(f"c{place}" for place in range(len(relation.columns)))
+
+
+def view_columns(relation: Relation) -> tuple[ColumnSpec, ...]:
+    """Return the columns of a view that holds the rows of a relation."""
+    names = zip(numbered_names(relation), relation.columns, strict=True)
+    return tuple(ColumnSpec(name=name, type=column.type.sql) for name, column in names)
+
+
+def leaf_of(view: str, relation: Relation) -> Scan:
+    """Return the leaf that reads a view as a relation of one plan: its columns are in the order of
+    that relation, by its ids."""
+    return Scan(
+        view,
+        tuple(
+            Column(column.id, name, column.type)
+            for column, name in zip(relation.columns, numbered_names(relation), strict=True)
+        ),
+    )
