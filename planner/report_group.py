@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from planner import api
+from planner.algebra.relational import Join, walk
 from planner.common_subplans import Shared, with_common_subplans
 from planner.cost.constants import CLEARLY
 from planner.errors import ForerunError
@@ -77,6 +78,14 @@ class _Options:
     member: Member
     found: PlanResult
     candidates: tuple[Candidate, ...]
+
+    @property
+    def cold(self) -> float:
+        """What the starts of a stage with all joins of the query cost in an application of its
+        own, in millionths of a CPU second."""
+        prices = self.member.request.settings.prices
+        joins = sum(isinstance(node, Join) for node in walk(self.found.relation))
+        return prices.stage_start + joins * prices.join_start
 
     def best(self, points: frozenset[int]) -> Candidate:
         """The cheapest candidate that does nothing at other time points. There always is one where
@@ -158,7 +167,8 @@ def _is_clearly_cheaper(
     otherwise = [one for one in options if one.best(points) is not one.best(needed)]
     before = sum(one.best(needed).total for one in otherwise)
     after = sum(one.best(points).total for one in otherwise)
-    return after + _starts(options, points - needed) < CLEARLY * before
+    extra = _starts(options, points) - _starts(options, needed)
+    return after + extra < CLEARLY * before
 
 
 def _sets(free: Sequence[int]) -> Iterator[frozenset[int]]:
@@ -174,12 +184,30 @@ def _cost(options: Sequence[_Options], points: frozenset[int]) -> float:
     return _starts(options, points) + sum(one.best(points).total for one in options)
 
 
-def _starts(options: Iterable[_Options], points: Iterable[int]) -> float:
-    """The weighted cost of an application at each of these time points."""
-    options = tuple(options)
-    prices = _prices(options)
-    each = max(one.member.request.settings.prices.application for one in options)
-    return each * sum(prices[point] for point in points)
+def _starts(options: Sequence[_Options], points: frozenset[int]) -> float:
+    """The weighted cost of the applications if these time points are open."""
+    chosen = [(one, one.member.at(one.best(points))) for one in options]
+    return _applications(options, points, chosen)
+
+
+def _applications(
+    options: Sequence[_Options],
+    points: Iterable[int],
+    chosen: Iterable[tuple[_Options, frozenset[int]]],
+) -> float:
+    """The weighted cost of an application at each of these time points, for the reports that do
+    anything there."""
+    prices, chosen = _prices(options), tuple(chosen)
+    return sum(
+        prices[point]
+        * max(
+            one.member.request.settings.prices.application(
+                [other.cold for other, at in chosen if point in at]
+            )
+            for one in options
+        )
+        for point in points
+    )
 
 
 def _prices(options: Iterable[_Options]) -> Mapping[int, float]:
@@ -212,13 +240,15 @@ def _group_plan(
     """Add up what was planned."""
     found = [one for one in planned if isinstance(one, PlanResult)]
     decisions, plans = [one.decision for one in found], [one.plan for one in found]
-    opened: frozenset[int] = frozenset()
-    for one, decision in zip(options, decisions, strict=True):
-        opened |= one.member.at(decision.chosen)
+    chosen = [
+        (one, one.member.at(decision.chosen))
+        for one, decision in zip(options, decisions, strict=True)
+    ]
+    opened: frozenset[int] = frozenset().union(*(at for _, at in chosen))
     return GroupPlan(
         results=tuple(planned),
         opened=tuple(sorted(opened)),
         common=common,
-        cost=_starts(options, opened) + sum(plan.estimated_cost for plan in plans),
+        cost=_applications(options, opened, chosen) + sum(plan.estimated_cost for plan in plans),
         batch=_starts(options, needed) + sum(one.batch.total for one in decisions),
     )

@@ -7,7 +7,7 @@ other ways to count, need no other formulas. What each price means, and where it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,7 +53,7 @@ class Prices:
     for who wants them by it; without, nothing is kept by a key. ``run_start`` is what an
     application costs that does nothing, ``stage_start`` and ``join_start`` what a stage and a join
     cost over no rows. ``member_start`` is what a run costs in an application that is open for other
-    reports, whose stages and joins start at ``warm`` times their price.
+    reports, whose stages and joins start at ``warm`` times their price once it has done many.
     ``holds``: the engine holds rows that several stages read, once they are computed.
     ``own_batch``: for batch in stages of our own these prices were seen to tell whether it is
     cheaper than the user's text.
@@ -115,7 +115,7 @@ class Prices:
 
     def in_group(self) -> Prices:
         """The prices of a report whose runs take part in applications of a report group. What the
-        applications themselves cost, :attr:`application`, is for the group to charge."""
+        applications themselves cost, :meth:`application`, is for the group to charge."""
         return replace(
             self,
             run_start=self.member_start,
@@ -123,11 +123,14 @@ class Prices:
             join_start=self.warm * self.join_start,
         )
 
-    @property
-    def application(self) -> float:
-        """What an application costs beside what each of its reports is charged for taking part. Its
-        first stage is cold."""
-        return self.run_start - self.member_start + (1 - self.warm) * self.stage_start
+    def application(self, cold: Collection[float]) -> float:
+        """What an application costs beside what each of its reports is charged for taking part:
+        itself, and what it takes to get warm. ``cold``: for each of the reports, what the starts of
+        its stages and joins cost in an application of its own. The k-th report finds so much
+        compiled that it pays 1 / k of that, whichever it is, besides what is never spared."""
+        mean = sum(cold) / max(1, len(cold))
+        harmonic = sum(1 / k for k in range(1, len(cold) + 1))
+        return self.run_start - self.member_start + (1 - self.warm) * mean * harmonic
 
     def with_counted_sides(self) -> Prices:
         """The prices of joins whose small sides are computed and counted before their stage."""
