@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from include.sources.disjoint import PartOfColumn, least_distinct
 from include.sources.files import Location
 from include.sources.parquet_types import same_but_for_case, spark_type
 from include.state.records import ColumnFooter, PinnedFile
@@ -170,7 +171,7 @@ def _text(value: object) -> str | None:
 
 
 def _distinct(chunks: list[Any], width: float) -> int:
-    """About how many distinct values the row group has that has most, from its dictionary's size.
+    """About how many distinct values the row groups have, from the sizes of their dictionaries.
 
     0 (not known) unless every row group has a small dictionary whose values come often: if they do
     not, other row groups have others. Nor if it is large: writers give a dictionary up when
@@ -179,7 +180,7 @@ def _distinct(chunks: list[Any], width: float) -> int:
     for repetitions find none, so what they have saved was saved on the dictionary. Of other codecs
     that is not known: texts much alike are taken for fewer than they are.
     """
-    most = 0
+    parts: list[PartOfColumn] = []
     for chunk in chunks:
         start, data = chunk.dictionary_page_offset, chunk.data_page_offset
         if not chunk.has_dictionary_page or not start or not 0 < data - start < _SMALL_DICTIONARY:
@@ -194,8 +195,15 @@ def _distinct(chunks: list[Any], width: float) -> int:
         stats = chunk.statistics if chunk.is_stats_set else None
         if here * _REPEATED > (stats.num_values if stats else chunk.num_values):
             return 0
-        most = max(most, here)
-    return most
+        parts.append(_bounded(stats, here))
+    return least_distinct(parts)
+
+
+def _bounded(stats: Any, distinct: int) -> PartOfColumn:
+    """A row group with its bounds, if they can be compared with others."""
+    if stats is None or not stats.has_min_max or None in (_text(stats.min), _text(stats.max)):
+        return PartOfColumn(None, None, distinct)
+    return PartOfColumn(stats.min, stats.max, distinct)
 
 
 def _width(kind: pa.DataType, low: str | None, high: str | None) -> float:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from include.reports.spec import SourceSpec
 from include.sources.changelog import taken_back
+from include.sources.disjoint import PartOfColumn, least_distinct
 from include.state.ledger_entry import LedgerEntry
-from include.state.records import Pin, PinnedFile
+from include.state.records import ColumnFooter, Pin, PinnedFile
 from planner.algebra.types import DataType, parse_type
 from planner.contract.plan_v1 import ForeignKey
 from planner.request import ColumnStats, Source, SourceColumn, SourceForeignKey, TimePoint
@@ -55,10 +56,10 @@ def to_source(source: SourceSpec, pin: Pin, arrived: float) -> Source:
 def column_stats(files: Sequence[PinnedFile], name: str, kind: DataType) -> ColumnStats:
     """The footers of all files together.
 
-    A bound that one non-empty file does not have is not known. ``distinct`` is the largest of any
-    row group's dictionary: a lower bound that is near the truth exactly where it matters, for
-    columns of few values. ``width`` is the decoded size of a value: that of its type, for texts
-    and nested values the bytes of the column before compression.
+    A bound that one non-empty file does not have is not known. ``distinct`` is what the
+    dictionaries of row groups have at least: near the truth exactly where it matters, for columns
+    of few values and for those in whose order rows come. ``width`` is the decoded size of a value:
+    that of its type, for texts and nested values the bytes of the column before compression.
     """
     here = [
         (file.rows, column)
@@ -72,7 +73,8 @@ def column_stats(files: Sequence[PinnedFile], name: str, kind: DataType) -> Colu
     values = [(n, c) for n, c in here if c.nulls != n]
     known = bool(values) and all(c.minimum is not None for _, c in values)
     nulls = sum(c.nulls or 0 for _, c in here)
-    distinct = max(c.distinct for _, c in here) if all(c.distinct for _, c in values) else 0
+    in_each = all(c.distinct for _, c in values)
+    distinct = least_distinct(_part(c, kind) for _, c in values) if in_each and values else 0
     raw = sum(c.uncompressed for _, c in here) / rows
     varies = kind.name in ("STRING", "BINARY") or "<" in kind.name
     return ColumnStats(
@@ -83,6 +85,12 @@ def column_stats(files: Sequence[PinnedFile], name: str, kind: DataType) -> Colu
         # A dictionary makes a text look small in the file; in memory it is whole.
         width=max(raw, float(kind.width)) if varies and distinct else raw if varies else 0.0,
     )
+
+
+def _part(column: ColumnFooter, kind: DataType) -> PartOfColumn:
+    order = _order(kind)
+    low, high = (None if text is None else order(text) for text in (column.minimum, column.maximum))
+    return PartOfColumn(low, high, column.distinct)
 
 
 def with_overlaps(
@@ -154,8 +162,13 @@ def _least(texts: Sequence[str | None], kind: DataType, *, last: bool = False) -
     there = [text for text in texts if text is not None]
     if len(there) < len(texts) or not there:
         return None
-    order = sorted(there, key=float) if kind.is_numeric else sorted(there)
+    order = sorted(there, key=_order(kind))
     return order[-1] if last else order[0]
+
+
+def _order(kind: DataType) -> Callable[[str], Any]:
+    """What values given as text are compared by."""
+    return float if kind.is_numeric else str
 
 
 def forecast(

@@ -139,12 +139,18 @@ _DAYS = {"DAY": 1.0, "MONTH": 30.44, "YEAR": 365.25}
 
 
 def _shifted(scalar: Call, column: Ref) -> float | None:
-    """A date literal plus or minus an interval literal, on the line of days."""
+    """A number plus or minus another one, or a date literal and an interval literal, on the line of
+    days."""
     start, interval = scalar.args
+    value = constant_value(start, column)
+    if value is not None and column.type.is_numeric:
+        other = constant_value(interval, column)
+        if other is None:
+            return None
+        return value + other if scalar.name == "+" else value - other
     if not isinstance(interval, Literal) or interval.text is None:
         return None
     days = _DAYS.get(interval.type.name.removeprefix("INTERVAL "))
-    value = constant_value(start, column)
     if days is None or value is None:
         return None
     try:
@@ -232,6 +238,9 @@ def _distinct(scalar: Scalar, columns: Columns) -> float | None:
         return columns[scalar.column.id].distinct
     if isinstance(scalar, Call) and scalar.name in ("cast", "upper", "lower", "trim", "neg"):
         return _distinct(scalar.args[0], columns)
+    if isinstance(scalar, Call) and scalar.name in ("+", "-"):
+        varying = [arg for arg in scalar.args if _has_reference(arg)]
+        return _distinct(varying[0], columns) if len(varying) == 1 else None
     return None
 
 
