@@ -66,10 +66,12 @@ SAIL = replace(
     task=0.0,
     file_write=0.0,
     file_read=0.0,
+    block=0.0,
     member_start=50_000.0,
     warm=1.0,
     buckets=False,
     holds=False,
+    plans_by_files=False,
     own_batch=False,
 )
 """All runs are in one session that is there already, and what a small day costs more than batch are
@@ -89,12 +91,13 @@ ENDPOINT = replace(
     join_start=_SERVER_WARM * SPARK.join_start,
     warm=1.0,
     buckets=False,
+    spread=True,
     counted_bytes=SPARK.broadcast_bytes,
 )
 """A run on a server that is there already starts no application: it costs what a report costs that
-takes part in one. What is sent to all workers is
-for the server's threshold to say. The server's catalog is that of
-all who use it, so no bucketed table is made there."""
+takes part in one. What is sent to all workers is for the server's threshold to say, and into how
+many partitions stages are shuffled for its session. The server's catalog is that of all who use it,
+so no bucketed table is made there."""
 
 _TABLE = (
     EngineSpec(

@@ -170,13 +170,13 @@ def _write(engine: Engine, query: LiftedQuery, days: Sequence[OneDay]) -> Writte
             ]
             size += sum(day.inputs.pins[name].bytes for day in days)
             engine.bind_days(name, files, source.columns, source.format)
-        with engine.running(stage.sql), small_sides(engine, stage):
+        shuffling = engine.shuffling_into(engine.partitions_for(size))
+        with engine.running(stage.sql), shuffling, small_sides(engine, stage):
             frame = publishable(engine.session.sql(stage.sql), stage.id, output)
             columns = describe_schema(frame)[:-1]
-            with engine.shuffling_into(engine.partitions_for(size)):
-                rows = engine.write_result(
-                    frame, first.work.store.uri(folder), ordered=output.ordered, by=DAY_COLUMN
-                )
+            rows = engine.write_result(
+                frame, first.work.store.uri(folder), ordered=output.ordered, by=DAY_COLUMN
+            )
     for pin in shared.values():
         verify_pin(pin)
     for name in query.daily:

@@ -124,7 +124,14 @@ def _do(work: Work, stage: Stage, digest: str, done: dict[str, ArtifactPartition
         output = stage.output
         digests = {one.view: _subplan_digest(work, one) for one in stage.common}
         held = work.held.read_by(work.engine, stage, digests)
-        with work.engine.running(stage.sql), held, small_sides(work.engine, stage):
+        # Small sides, too: what is held in 200 parts is 200 tasks for whoever reads it.
+        shuffling = work.engine.shuffling_into(_partitions(work, stage))
+        with (
+            work.engine.running(stage.sql),
+            shuffling,
+            held,
+            small_sides(work.engine, stage),
+        ):
             if isinstance(output, ArtifactOutput):
                 partition = _save(work, stage, work.inputs.plan.family(output.family))
             else:
@@ -156,11 +163,10 @@ def _frame(work: Work, stage: Stage) -> Frame:
 
 
 def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
-    with work.engine.shuffling_into(_partitions(work, stage)):
-        frame = work.engine.conform(_frame(work, stage), family.columns)
-        _check_schema(work, stage, frame, family)
-        folder = _folder(work, family.id)
-        rows = work.engine.write_artifact(frame, family, work.store.uri(folder))
+    frame = work.engine.conform(_frame(work, stage), family.columns)
+    _check_schema(work, stage, frame, family)
+    folder = _folder(work, family.id)
+    rows = work.engine.write_artifact(frame, family, work.store.uri(folder))
     partition = described(work, family.id, folder, family.columns, family, rows)
     check_family(partition, family, buckets=work.engine.has_buckets)
     return partition
@@ -169,8 +175,7 @@ def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
 def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPartition:
     frame = publishable(_frame(work, stage), stage.id, output)
     folder = _folder(work, RESULT_FAMILY)
-    with work.engine.shuffling_into(_partitions(work, stage)):
-        rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
+    rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
     return described(work, RESULT_FAMILY, folder, describe_schema(frame), None, rows)
 
 

@@ -33,7 +33,12 @@ from planner.cost.constants import (
     HASHED,
     HELD,
     LEAST_BUCKETS,
+    LEAST_TASKS,
     MOST_BUCKETS,
+    PARTITION_BYTES,
+    SPLIT_BYTES,
+    STAGE_PARTITIONS,
+    TEXT_PARTITIONS,
     WIDE_KEY,
 )
 from planner.cost.prices import Prices
@@ -118,8 +123,19 @@ def read_held(size: Size, prices: Prices) -> float:
     return read(size, prices)
 
 
-def exchange(size: Size, prices: Prices) -> float:
-    return size.rows * prices.exchange_row + size.bytes * prices.exchange_byte
+def exchange(size: Size, prices: Prices, keys: float = math.inf) -> float:
+    """Move rows to where their key is, of which there are so many values: apart into more
+    partitions than they need, where prices say so."""
+    rows = size.rows * prices.exchange_row + size.bytes * prices.exchange_byte
+    return rows + more_blocks(size, keys) * prices.block if prices.spread else rows
+
+
+def more_blocks(size: Size, keys: float = math.inf) -> float:
+    """Return how many more blocks there are, one for each task and partition that has rows of it,
+    if rows are shuffled as the user's own text is and not as a stage."""
+    tasks = max(LEAST_TASKS, size.bytes / SPLIT_BYTES)
+    filled = min(TEXT_PARTITIONS, keys, size.rows / tasks)
+    return tasks * max(0.0, filled - max(STAGE_PARTITIONS, size.bytes / PARTITION_BYTES))
 
 
 def group(rows: float, groups: float, prices: Prices, evaluated: float | None = None) -> float:

@@ -29,6 +29,7 @@ WORK = (
     "output_row",
     "exchange_row",
     "exchange_byte",
+    "block",
     "write_row",
     "write_byte",
     "sort_row",
@@ -55,6 +56,11 @@ class Prices:
     cost over no rows. ``member_start`` is what a run costs in an application that is open for other
     reports, whose stages and joins start at ``warm`` times their price once it has done many.
     ``holds``: the engine holds rows that several stages read, once they are computed.
+    ``plans_by_files``: of what a query computes the engine knows no sizes before, only those of
+    files; ``by_files``: joins are done by what it then knows (:mod:`planner.cost.told_sizes`).
+    ``as_written``: tables are joined one at a time, as a text is written.
+    ``spread``: rows are shuffled into as many partitions as the engine has by default, and not into
+    as few as their bytes need: each task and partition more cost a ``block``.
     ``own_batch``: for batch in stages of our own these prices were seen to tell whether it is
     cheaper than the user's text.
     Arithmetic of DECIMALs costs ``decimal_row``, and sums of at most 8 digits
@@ -82,6 +88,7 @@ class Prices:
     output_row: float = c.OUTPUT_ROW
     exchange_row: float = c.EXCHANGE_ROW
     exchange_byte: float = c.EXCHANGE_BYTE
+    block: float = c.BLOCK
     write_row: float = c.WRITE_ROW
     write_byte: float = c.WRITE_BYTE
     sort_row: float = c.SORT_ROW
@@ -95,6 +102,10 @@ class Prices:
     placed_unions: bool = False
     buckets: bool = True
     holds: bool = True
+    plans_by_files: bool = True
+    by_files: bool = False
+    as_written: bool = False
+    spread: bool = False
     own_batch: bool = True
     exact_sums: bool = False
     counts_sides: bool = False
@@ -135,6 +146,16 @@ class Prices:
     def with_counted_sides(self) -> Prices:
         """The prices of joins whose small sides are computed and counted before their stage."""
         return replace(self, counts_sides=True)
+
+    def from_sources(self) -> Prices:
+        """The prices of what is computed from sources alone, of which the engine knows the sizes of
+        files and no others."""
+        return replace(self, by_files=self.plans_by_files)
+
+    def of_text(self) -> Prices:
+        """The prices of the user's own text, which the engine shuffles as it does by default."""
+        own = self.plans_by_files
+        return replace(self.from_sources(), as_written=own, spread=own or self.spread)
 
     def without_starts(self) -> Prices:
         """The prices of an engine whose stages and joins cost nothing over no rows."""

@@ -9,7 +9,7 @@ from planner.cost.work import itemized
 from planner.exact.sums import ExactSums
 from planner.materialize.candidate import Candidate
 from planner.materialize.own_batch import own_batch_prices
-from planner.materialize.stage_prices import stage_prices
+from planner.materialize.stage_prices import stage_prices, text_prices
 from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.extraction import ExtractedPlan, OwnCosts
@@ -69,5 +69,5 @@ def _prices(candidate: Candidate, request: PlanRequest) -> Prices:
     settings = replace(request.settings, prices=itemized(request.settings.prices))
     charged = replace(request, settings=settings)
     if candidate.is_text:
-        return settings.prices
+        return text_prices(charged)
     return stage_prices(charged) if candidate.keeps else own_batch_prices(charged)

@@ -18,7 +18,7 @@ from planner.materialize.objective import PlanComparison
 from planner.materialize.opened_sets import opened_sets
 from planner.materialize.own_batch import is_a_choice, own_batch_prices
 from planner.materialize.sharing import GreedySharing
-from planner.materialize.stage_prices import stage_prices
+from planner.materialize.stage_prices import stage_prices, text_prices
 from planner.request import PlanRequest
 from planner.temporal.alternatives import AlternativeEnumerator
 from planner.temporal.as_of import Span
@@ -379,7 +379,7 @@ class RunOpening:
     def _from_sources(self, run: int, *, rewrites: bool) -> ExtractedPlan:
         """Plan the result of a run by itself, with nothing kept before."""
         request = self._request
-        prices = own_batch_prices(request) if rewrites else request.settings.prices
+        prices = own_batch_prices(request) if rewrites else text_prices(request)
         solver = Solver(
             DpProblem(
                 space=self._space,

@@ -24,5 +24,5 @@ def is_a_choice(request: PlanRequest) -> bool:
 def own_batch_prices(request: PlanRequest) -> Prices:
     """Return the prices of own batch. It reads nothing that is kept, so each small side of its
     joins is computed and counted before the stage."""
-    prices = stage_prices(request)
+    prices = stage_prices(request).from_sources()
     return prices.with_counted_sides() if request.settings.small_sides else prices

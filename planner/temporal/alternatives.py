@@ -39,6 +39,7 @@ from planner.temporal.physical import (
     Requirement,
     aggregated,
     joined,
+    joined_as_told,
 )
 from planner.temporal.space import (
     Key,
@@ -48,6 +49,7 @@ from planner.temporal.space import (
     key_below,
     window_key,
 )
+from planner.temporal.told_sizes import ToldSizes
 
 _HANDS_ON = (Join, Filter, Project, UnionAll, Relying)
 """Operators that can preserve an input's distribution: what they require of their inputs depends on
@@ -90,6 +92,7 @@ class AlternativeEnumerator:
         self._required: dict[tuple[int, bool], tuple[Requirement, ...]] = {}
         self._plain: dict[tuple[int, int, int], tuple[tuple[Size, ...], Size, int]] = {}
         self._keys: dict[int, tuple[Key, Key]] = {}
+        self._told: dict[int, ToldSizes] = {}
         self._done: dict[tuple[int, Key, bool, int, int], tuple[PhysicalAlternative, ...]] = {}
         self._resolved: dict[
             tuple[GroupVersion, int, int, bool, bool], tuple[ResolvedAlternative, ...]
@@ -211,11 +214,7 @@ class AlternativeEnumerator:
         plain = self._in_common(expression, before, span)
         requirements, sizes, output, own = plain
         if isinstance(node, Join):
-            if expression.id not in self._keys:
-                self._keys[expression.id] = join_keys(node)
-            groups = [requirement.group for requirement in plain.requirements]
-            counted = counted_side(self._memo, node, groups, plain.sizes, self.prices)
-            return joined(node, plain, self._keys[expression.id], key, self.prices, counted)
+            return self._joined(expression, node, plain, key, span)
         if isinstance(node, Aggregate) and node.keys:
             return aggregated(node, requirements, sizes, output, own, self.prices)
         if isinstance(node, Window) and (together := window_key(node)):
@@ -241,6 +240,19 @@ class AlternativeEnumerator:
                 )
             ]
         return [PhysicalAlternative(own, requirements)]
+
+    def _joined(
+        self, expression: Expression, node: Join, plain: Plain, key: Key, span: Span
+    ) -> list[PhysicalAlternative]:
+        if expression.id not in self._keys:
+            self._keys[expression.id] = join_keys(node)
+        keys = self._keys[expression.id]
+        groups = [requirement.group for requirement in plain.requirements]
+        counted = counted_side(self._memo, node, groups, plain.sizes, self.prices)
+        if self.prices.by_files:
+            told = self._told_at(span.run).sides(node)
+            return joined_as_told(node, plain, keys, key, self.prices, counted, told)
+        return joined(node, plain, keys, key, self.prices, counted)
 
     def _scan(self, expression: Expression, node: Scan, span: Span) -> float:
         size = self.size(expression.group, False, span)
@@ -307,6 +319,15 @@ class AlternativeEnumerator:
             made = (one.node for one in self._memo.alternatives(below.group))
             below = next((one for one in made if isinstance(one, Project)), below)
         return self._sums.computed(replace(node, input=below), rows, groups)
+
+    def _told_at(self, run: int) -> ToldSizes:
+        if run not in self._told:
+            self._told[run] = ToldSizes(
+                self._memo,
+                self._group_sizes.files(run),
+                self.prices.broadcast_bytes if self.prices.as_written else 0.0,
+            )
+        return self._told[run]
 
     def _requirement(self, given: Relation, key: Key, before: bool) -> Requirement:
         if not isinstance(given, Reference):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
 from planner.contract.plan_v1 import ReliedForeignKey
 from planner.cost.operators import Size
+from planner.cost.told_sizes import Files, row_bytes
 from planner.memo.groups import GroupId, Tvr, TvrId, View
 from planner.memo.memo import Memo
 from planner.memo.reference import Reference, Stamped, StepLeaf
@@ -98,6 +99,17 @@ class GroupSizes:
             if c.name in columns
         )
         return Size(source.rows * (after - before), width)
+
+    def files(self, run: int) -> dict[str, Files]:
+        """Return the files of each source as of a run. Where nobody has said how many bytes they
+        have, they are taken to be as large as the rows."""
+        found = {}
+        for source in self._sources.values():
+            row = row_bytes(column.type for column in source.columns)
+            whole = source.bytes or source.rows * row
+            there = self._fractions[run - 1](source.name) if source.changing else 1.0
+            found[source.name] = Files(whole * there, row)
+        return found
 
     def overlap(self, one: ReliedForeignKey) -> float:
         """Return the share of the children among which the keys of parents have to be looked up."""

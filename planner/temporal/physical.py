@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planner.algebra.relational import Aggregate, Join, JoinKind
+from planner.algebra.relational import Aggregate, Join, JoinKind, Relation
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
+from planner.cost.told_sizes import shuffled_row_bytes
 from planner.memo.groups import GroupId
 from planner.temporal.space import Key, aggregate_key
+from planner.temporal.told_sizes import ToldSides
 
 
 class Requirement(NamedTuple):
@@ -61,41 +63,93 @@ def joined(
 ) -> list[PhysicalAlternative]:
     """Enumerate a broadcast join, if a side is small enough, is ``counted`` before or there is no
     equi-join key, and a shuffled join for each distribution that its output has."""
-    requirements, sizes, output, own = plain
-    left, right = keys
-    alternatives = []
-    small = operators.broadcast_side(node, sizes[0], sizes[1], prices)
-    if small is None and left and counted is not None:
+    small = operators.broadcast_side(node, plain.sizes[0], plain.sizes[1], prices)
+    if small is None and keys[0]:
         small = counted
-        rows = output.rows
-        own = round(operators.joined(sizes[0], sizes[1], rows, broadcast=True, prices=prices))
-    if small is not None or not left:
-        alternatives.append(PhysicalAlternative(own, requirements))
-        probe = None if small is None else 1 - small
-        columns = {c.id for c in node.inputs[probe].columns} if probe is not None else set()
-        if probe is not None and key and set(key) <= columns:
-            placed = list(requirements)
-            placed[probe] = Requirement(requirements[probe].group, key, requirements[probe].before)
-            alternatives.append(PhysicalAlternative(own, tuple(placed), key))
-    if not left:
-        return alternatives
-    own = round(operators.joined(sizes[0], sizes[1], output.rows, broadcast=False, prices=prices))
-    placed_required = tuple(
+    alternatives = []
+    if small is not None or not keys[0]:
+        alternatives += _broadcast(node, plain, keys, key, prices, small)
+    if keys[0]:
+        alternatives += _shuffled(node, plain, keys, prices)
+    return alternatives
+
+
+def joined_as_told(
+    node: Join,
+    plain: Plain,
+    keys: tuple[Key, Key],
+    key: Key,
+    prices: Prices,
+    counted: int | None,
+    told: ToldSides,
+) -> list[PhysicalAlternative]:
+    """Enumerate a broadcast join, if Spark takes a side for small by what it is ``told``, or it is
+    ``counted`` before; else a shuffled join, of which a side that turned out to be small by then
+    is broadcast, which saves the sort."""
+    small = operators.broadcast_side(node, *told, prices)
+    if small is not None or not keys[0]:
+        return _broadcast(node, plain, keys, key, prices, small)
+    alternatives = _shuffled(node, plain, keys, prices, moved=True)
+    if counted is not None:
+        alternatives += _broadcast(node, plain, keys, key, prices, counted)
+    return alternatives
+
+
+def _broadcast(
+    node: Join,
+    plain: Plain,
+    keys: tuple[Key, Key],
+    key: Key,
+    prices: Prices,
+    small: int | None,
+) -> list[PhysicalAlternative]:
+    """Enumerate a join whose ``small`` side is sent to all workers; None: the join has no key by
+    which rows could be moved."""
+    requirements, (one, other), output, own = plain
+    if keys[0]:
+        own = round(operators.joined(one, other, output.rows, broadcast=True, prices=prices))
+    alternatives = [PhysicalAlternative(own, requirements)]
+    probe = None if small is None else 1 - small
+    columns = {c.id for c in node.inputs[probe].columns} if probe is not None else set()
+    if probe is not None and key and set(key) <= columns:
+        placed = list(requirements)
+        placed[probe] = Requirement(requirements[probe].group, key, requirements[probe].before)
+        alternatives.append(PhysicalAlternative(own, tuple(placed), key))
+    return alternatives
+
+
+def _shuffled(
+    node: Join, plain: Plain, keys: tuple[Key, Key], prices: Prices, *, moved: bool = False
+) -> list[PhysicalAlternative]:
+    """Enumerate a join of two sides that are where they must be. If both were just ``moved``,
+    Spark knows by then whether one is small."""
+    requirements, (one, other), output, _ = plain
+    left, right = keys
+    required = tuple(
         Requirement(a.group, k, a.before) for a, k in zip(requirements, (left, right), strict=True)
     )
-    side = operators.hash_side(node, sizes[0], sizes[1], prices)
+    sides = _as_moved(one, node.left), _as_moved(other, node.right)
+    known = moved and operators.broadcast_side(node, *sides, prices) is not None
+    own = round(operators.joined(one, other, output.rows, broadcast=known, prices=prices))
+    side = None if known else operators.hash_side(node, one, other, prices)
     hash_gain = 0
     if side is not None:
-        hashed = operators.hashed(node, sizes[side], sizes[1 - side], output.rows, prices)
+        build, probe = (one, other) if side == 0 else (other, one)
+        hashed = operators.hashed(node, build, probe, output.rows, prices)
         hash_gain = max(0, own - round(hashed))
     delivers = [left] if node.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI) else []
     delivers += [left] if node.kind is JoinKind.ANTI else []
     delivers += [right] if node.kind is JoinKind.INNER else []
     hashed_input = side if hash_gain else None
-    return alternatives + [
-        PhysicalAlternative(own, placed_required, given, hashed_input, hash_gain)
+    return [
+        PhysicalAlternative(own, required, given, hashed_input, hash_gain)
         for given in delivers or [()]
     ]
+
+
+def _as_moved(size: Size, rows: Relation) -> Size:
+    """Return the size of a side as Spark counts it once it was shuffled."""
+    return Size(size.rows, max(size.width, shuffled_row_bytes(rows)))
 
 
 def aggregated(
@@ -115,5 +169,5 @@ def aggregated(
     if not prices.partial_tasks:
         return [whole]
     partial = Size(min(sizes[0].rows, output.rows * prices.partial_tasks), output.width)
-    moved = round(operators.exchange(partial, prices))
+    moved = round(operators.exchange(partial, prices, output.rows))
     return [PhysicalAlternative(own + moved, requirements, key, shuffles=True), whole]

@@ -67,7 +67,7 @@ class QueryDays:
         self._used = tuple(sorted(sources_of(self._query)))
 
     @cached_property
-    def _plain(self) -> PlainQuery:
+    def plain(self) -> PlainQuery:
         """The plain query over everything."""
         write_deliveries(self._whole, self._used, _quiet)
         for run in range(1, len(self._whole.points) + 1):
@@ -77,13 +77,13 @@ class QueryDays:
     @cached_property
     def _batch(self) -> tuple[Generation, RunAccount]:
         """Batch, the second time that it is run: the first time, its code is compiled."""
-        self._plain.run()
-        return self._plain.run()
+        self.plain.run()
+        return self.plain.run()
 
     @cached_property
     def _own(self) -> tuple[RunAccount, Comparison]:
-        at, account = self._plain.run_own()
-        return account, self._plain.compare(at, self._batch[0])
+        at, account = self.plain.run_own()
+        return account, self.plain.compare(at, self._batch[0])
 
     def first_run(self, method: Method, weight: float) -> FirstRun:
         """Plan the first run of a day that has this weight then. Raises
@@ -119,7 +119,7 @@ class QueryDays:
         plain = plain_query(what, self._used, self._runner)
         at, runs = run_day(what, plain, lambda _text: None, compare_early=compare_early)
         day = account_of(
-            what, self._query, self._plain, at, plain_at, runs=runs, batch=batch, rows=rows
+            what, self._query, self.plain, at, plain_at, runs=runs, batch=batch, rows=rows
         )
         return replace(
             day,

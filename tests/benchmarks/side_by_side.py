@@ -28,13 +28,14 @@ def run_texts(session: SparkSession, texts: Sequence[str], at_once: int) -> tupl
         session.sparkContext.setLocalProperty("spark.scheduler.pool", f"pool-{number}")
         session.sql(texts[number]).write.format("noop").mode("overwrite").save()
 
-    wall, cpu = time.monotonic(), _cpu_s()
+    wall, cpu = time.monotonic(), cpu_s()
     with ThreadPoolExecutor(at_once) as pool:
         list(pool.map(one, range(len(texts))))
-    return time.monotonic() - wall, _cpu_s() - cpu
+    return time.monotonic() - wall, cpu_s() - cpu
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
+    """CPU seconds of this process and of those below it, such as a JVM."""
     me = psutil.Process()
     times = [one.cpu_times() for one in (me, *me.children(recursive=True))]
     return sum(each.user + each.system for each in times)

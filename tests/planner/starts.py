@@ -27,6 +27,7 @@ CHEAP_RUNS = replace(
     output_row=0.05,
     exchange_row=0.15,
     exchange_byte=0.002,
+    block=1.0,
     write_row=0.13,
     write_byte=0.0035,
     sort_row=0.6,

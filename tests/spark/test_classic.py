@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from include.reports.spec import PartitionFolder
 from include.state.commits import ArtifactError, describe_partition, read_commit
 from include.state.file_store import FileStore
 from planner.contract import ArtifactOutput, ColumnSpec, Family, FamilyInput, SourceInput, Stage
+from planner.contract.plan_v1 import SmallSide
 from planner.errors import ContractError
 from planner.nesting import MOST_LEVELS
 from spark_jobs import classic, stages
 from spark_jobs.classic import ClassicEngine
+from spark_jobs.engine import Frame
 from spark_jobs.inputs import bind_inputs, load_inputs
 from tests.spark.days import SALES, Day, expected, publish, save_rows, save_sums
 
@@ -432,3 +435,32 @@ def test_each_file_is_read_once_whatever_patterns_its_name_could_be(tmp_path, sp
     files = [f"file://{tmp_path / name}" for name in names]
     rows = spark.read(files, (ColumnSpec(name="id", type="BIGINT"),)).collect()
     assert sorted(row[0] for row in rows) == list(range(len(names)))
+
+
+def test_a_side_that_is_computed_first_is_shuffled_as_its_stage_is(
+    spark: ClassicEngine, day: Day, monkeypatch
+) -> None:
+    """Held in the 200 parts that Spark shuffles into, it would be 200 tasks for each reader."""
+    seen, compute = [], spark.computed_first
+
+    def noted(view: str, frame: Frame, rows: int) -> AbstractContextManager[None]:
+        seen.append(spark.session.conf.get("spark.sql.shuffle.partitions"))
+        return compute(view, frame, rows)
+
+    monkeypatch.setattr(spark, "computed_first", noted)
+    monkeypatch.setattr(spark, "partitions_for", lambda _size: 5)
+    day.deliver([(1, "a", 100), (2, "b", 250)])
+    side = SmallSide(
+        view="__side_1",
+        sql="SELECT shop, sum(amount) AS t, count(*) AS n FROM sales GROUP BY shop",
+        columns=(ColumnSpec(name="shop", type="STRING"),),
+    )
+    stage = replace(
+        publish(1),
+        sql="SELECT shop, CAST(t AS DECIMAL(20,2)) AS t, n AS c FROM __side_1 ORDER BY shop",
+        inputs=(SourceInput(view="sales", source="sales", version="snapshot"),),
+        small_sides=(side,),
+    )
+    day.plan_run(1, (stage,), final=True, method="own-batch", families=())
+    assert len(day.rows(day.do(spark))) == 2
+    assert seen == ["5"]

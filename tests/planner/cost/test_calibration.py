@@ -102,7 +102,7 @@ def test_an_outlier_among_many_runs_moves_prices_little() -> None:
 
 
 def test_a_stage_that_is_estimated_a_thousand_times_too_large_blames_no_price() -> None:
-    plain = runs(80, 0.0)
+    plain = runs(120, 0.0)
     work = {name: 1000 * n for name, n in plain[0].stages[0].work.items()}
     wrong = ExecutedStage(work, plain[0].stages[0].executor_s)
     odd = ExecutedRun("odd", (wrong,), wrong.executor_s, None)

@@ -13,12 +13,14 @@ from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceCo
 
 ROWS = 50_000_000
 PRICE = ColumnStats(minimum="0.00", maximum="9999.99", distinct=100_000.0)
+KEYS = ColumnStats(distinct=7.0)
+"""Fewer than a stage has partitions, so that a text has no more of them, either."""
 SALES = Source(
     name="sales",
     columns=(SourceColumn(name="k", type=BIGINT), SourceColumn(name="price", type=decimal(15, 2))),
     rows=ROWS,
     bytes=16 * ROWS,
-    stats=(("k", ColumnStats(distinct=10.0)), ("price", PRICE)),
+    stats=(("k", KEYS), ("price", PRICE)),
 )
 FEW = ColumnStats(minimum="0.00", maximum="0.10", distinct=11.0)
 SUMS = "SELECT k, sum(price) AS s FROM sales GROUP BY k"
@@ -44,7 +46,7 @@ def test_sums_of_decimals_cost_less_in_stages_of_our_own() -> None:
 
 
 def test_not_without_bounds_or_where_they_are_turned_off() -> None:
-    unknown = replace(SALES, stats=(("k", ColumnStats(distinct=10.0)),))
+    unknown = replace(SALES, stats=(("k", KEYS),))
     assert saved(unknown) == saved(exact_sums=False) == 0
 
 

@@ -21,6 +21,7 @@ from planner.contract import ArtifactOutput, Family
 from planner.cost import operators
 from planner.cost.operators import Size
 from planner.cost.prices import SPARK
+from planner.cost.told_sizes import told_bytes
 from planner.errors import UnknownOperatorError
 from planner.lifting.operators import lift
 from planner.materialize import portfolio
@@ -70,6 +71,7 @@ not_null_of.register(Twice)(lambda _, inputs, __: inputs[0])
 dependencies_of.register(Twice)(lambda _, inputs: inputs[0].dependencies)
 repeatable.of_node.register(Twice)(lambda _, below, __: below[0])
 estimate_of.register(Twice)(lambda _, below, __: replace(below[0], rows=2.0 * below[0].rows))
+told_bytes.register(Twice)(lambda _, below, __: 2.0 * below[0])
 operators.plain.register(Twice)(lambda _, __, size, prices: size.rows * prices.output_row)
 pruned.register(Twice)(lambda node, _: node)
 read_by.register(Twice)(lambda _: frozenset())
@@ -205,6 +207,7 @@ DOORS: dict[str, Callable[[], object]] = {
     "repeatability": lambda: Memo(frozenset({"sales"})).add(STRANGE),
     "estimate": lambda: Estimator(SOURCES).rows(STRANGE),
     "cost": lambda: operators.plain(STRANGE, (Size(1, 8),), Size(1, 8), SPARK),
+    "told size": lambda: told_bytes(STRANGE, (8.0,), {}),
     "pruning": lambda: prune_columns(STRANGE),
     "columns that are read": lambda: needed_below(STRANGE, frozenset()),
     "columns that are made": lambda: normalize(STRANGE, SOURCES, ColumnIds(100)),
@@ -237,7 +240,7 @@ def test_every_operator_of_the_algebra_is_known(name: str) -> None:
         wanted = leaves
     elif name in ("keys", "dependencies"):
         wanted = algebra - leaves
-    elif name == "estimate":
+    elif name in ("estimate", "told size"):
         wanted = algebra - {StateRead}  # rows of families are counted
     assert not {c.__name__ for c in wanted if not PASSES[name].knows(c)}
 

@@ -1,0 +1,60 @@
+"""What Spark takes the groups of a memo for while it plans the user's own text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.algebra.relational import Join, JoinKind, Relation
+from planner.cost.operators import Size
+from planner.cost.told_sizes import Files, told_bytes
+from planner.memo.groups import GroupId
+from planner.memo.memo import Memo
+from planner.memo.reference import Reference
+
+ToldSides = tuple[Size, Size]
+"""The sides of a join, as Spark knows them before it computes anything."""
+
+
+class ToldSizes:
+    """The bytes that Spark takes each group for at one instant, by the files that there are.
+
+    A memo does not tell in which order a text joins its tables, and Spark joins them one at a time.
+    So of the text, an inner join of sides below ``one_by_one`` bytes, such as of suppliers and
+    their nations, is no larger than they are: each is sent to where the other rows are. Of a stage
+    the order is known, and ``one_by_one`` is 0.
+    """
+
+    def __init__(self, memo: Memo, files: Mapping[str, Files], one_by_one: float = 0.0) -> None:
+        self._memo = memo
+        self._files = files
+        self._one_by_one = one_by_one
+        self._told: dict[GroupId, float] = {}
+
+    def sides(self, join: Join) -> ToldSides:
+        """Return the sides of a join over groups. Their rows, which nobody tells, are 1 each."""
+        left, right = (Size(1.0, self._of(self._below(one))) for one in join.inputs)
+        return left, right
+
+    def _of(self, group: GroupId) -> float:
+        waiting = [group]
+        while waiting:
+            at = waiting[-1]
+            node = next(self._memo.alternatives(at)).node
+            below = [self._below(one) for one in node.inputs]
+            missing = [one for one in below if one not in self._told]
+            waiting += missing
+            if not missing:
+                self._told[at] = self._of_node(node, tuple(self._told[one] for one in below))
+                waiting.pop()
+        return self._told[group]
+
+    def _of_node(self, node: Relation, below: tuple[float, ...]) -> float:
+        inner = isinstance(node, Join) and node.kind is JoinKind.INNER
+        if inner and max(below) < self._one_by_one:
+            return max(below)
+        return told_bytes(node, below, self._files)
+
+    def _below(self, given: Relation) -> GroupId:
+        if not isinstance(given, Reference):
+            raise TypeError(f"{given} is no reference")
+        return self._memo.leader(given.group)
