@@ -75,7 +75,7 @@ REPAIRS = (
     ),
     Mutation(
         "repair: the small engine does what was not compared", "forerun/repair_engines.py",
-        "    if not reasons:\n        repair", "    if reasons is not None:\n        repair",
+        "    refuse(engine, what, why_not_exact(engine, day, pins))\n", "",
         suite=("tests/forerun/test_repair_engines.py",),
     ),
     Mutation(
