@@ -51,7 +51,7 @@ from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 from planner.temporal.space import Slot, Space
-from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
+from planner.tvr.signed import ColumnIds, Signed, consolidate, integer, plus, with_weight
 
 HASH = "SHUFFLE_HASH"
 """Spark sorts both sides of a join of two bucketed tables, because a bucket has a file per run.
@@ -304,6 +304,10 @@ class StageBuilder:
         family = self._family(kept, until)
         columns = self._families.columns(slot)
         names = tuple(column.name for column in family.columns)
+        if slot.weighted and not family.signed:  # plain rows: each counts once
+            data, weight = columns[:-1], columns[-1]
+            rows = StateRead(family.id, data, names, version)
+            return Project(rows, (*((c, Ref(c)) for c in data), (weight, integer(1))))
         return StateRead(family.id, columns, names, version)
 
     def _stamped(self, kept: ChainId, slot: Slot, node: Stamped) -> Relation:
@@ -330,7 +334,7 @@ class StageBuilder:
         if start is not None:
             family = self._families.family(kept, start)
         else:
-            family = self._families.borrowed_chains[kept]
+            family = self._families.read_only[kept]
         self.used[family.id] = family
         return family
 

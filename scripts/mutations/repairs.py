@@ -69,6 +69,17 @@ REPAIRS = (
         suite=_FORMS,
     ),
     Mutation(
+        "repair: weighted rows are appended to plain ones", "planner/temporal/group_costs.py",
+        "dict.fromkeys(problem.committed - problem.terms.read_only, _SPENT)",
+        "dict.fromkeys(problem.committed, _SPENT)",
+        suite=_FORMS,
+    ),
+    Mutation(
+        "repair: rows that are kept count twice", "planner/stages/build.py",
+        "(weight, integer(1))", "(weight, integer(2))",
+        suite=_FORMS,
+    ),
+    Mutation(
         "repair: the small engine cuts quotients off", "planner/exact/quotients.py",
         "scale = max(dividend.type.scale, type_.scale)", "scale = dividend.type.scale",
         suite=("tests/planner/exact/test_quotients.py",),
