@@ -13,6 +13,7 @@ from planner.algebra.relational import (
     AggregateCall,
     Filter,
     Join,
+    JoinKind,
     Project,
     Relation,
     Scan,
@@ -255,6 +256,8 @@ class StageBuilder:
         elif entry.hashed and entry.alternative.hashed_input is not None:
             self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
+        if isinstance(node, Join) and self._context.prices.hashes_first:
+            return _smaller_first(node, *map(self._size, below))
         if self._run != self._context.sums_in:
             return node
         if isinstance(node, Aggregate):
@@ -337,6 +340,14 @@ class StageBuilder:
             family = self._families.read_only[kept]
         self.used[family.id] = family
         return family
+
+
+def _smaller_first(join: Join, left: Size, right: Size) -> Relation:
+    """An inner join with its smaller side first, and its columns as they were."""
+    if join.kind is not JoinKind.INNER or left.bytes <= right.bytes:
+        return join
+    turned = replace(join, left=join.right, right=join.left)
+    return Project(turned, tuple((c, Ref(c)) for c in join.columns))
 
 
 def in_run(node: Relation, run: int) -> Relation:
