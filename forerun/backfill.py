@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from forerun import console
-from forerun.backfill_work import DoneDay, compute_all
+from forerun.backfill_work import DoneDay, compute_all, refuse_inexact
+from forerun.exact_engines import settings_on
 from include.days.backfill import Backfill, find_backfill
 from include.engines import own_engine
 from include.machine.wall_clock import utc_now
@@ -20,7 +21,15 @@ from include.reports.spec import ReportSpec, decode_report
 from include.state.opening import open_store
 from planner.cost.constants import MICRO
 from planner.errors import RequestError
-from planner.request import Settings
+
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="spark; or sail, which is refused where its results might not be Spark's.",
+    ),
+]
 
 
 def backfill_command(  # noqa: PLR0913 - the options of the command
@@ -44,9 +53,7 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
         Path | None,
         typer.Option("--spec", metavar="FILE", help="The report as JSON, if the store lacks it."),
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="NAME", help="spark or sail.")] = (
-        "spark"
-    ),
+    engine: Engine = "spark",
     master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON.")] = False,
 ) -> int:
@@ -56,7 +63,8 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
     that are published and whose sources are unchanged are left alone. Without a terminal it
     computes with `--yes` only.
     """
-    settings, known = Settings(prices=own_engine(engine).prices), _spec(store, report, spec)
+    chosen, known = own_engine(engine), _spec(store, report, spec)
+    settings = settings_on(chosen)
     found = find_backfill(
         store,
         known,
@@ -67,6 +75,7 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
         settings=settings,
         at_once=lift,
     )
+    refuse_inexact(chosen, found)
     if not as_json:
         console.say("\n".join(_lines(found)))
     may_ask = sys.stdin.isatty() and not as_json and not yes

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from forerun.exact_engines import refuse, why_not_as_planned, why_not_exact
 from forerun.running import Runner, open_runner, scratch_folder
 from forerun.telling import tell_planned, telling_how_runs_end, told_publication
-from include.days.backfill import Application, Backfill, begin_days
+from include.days.backfill import Application, Backfill, BackfillDay, begin_days
 from include.days.handle import Day
 from include.days.prepare import PreparedRun, publish_result
+from include.days.repair_plans import bytes_read
+from include.engines import EngineSpec
 from include.machine.jvm import home_folder
 from include.machine.wall_clock import utc_now
 from include.telemetry.events import Part
@@ -26,6 +29,29 @@ class DoneDay:
     date: date
     version: str = ""
     error: str = ""
+
+
+def refuse_inexact(engine: EngineSpec, found: Backfill) -> None:
+    """Raise :class:`forerun.exact_engines.NotExactError` if an engine might give a day of the range
+    other rows than Spark, or would have to read too much for this process."""
+    for application in found.applications:
+        for day in application.days:
+            refuse(engine, f"{found.spec.name} of {day.date}", _why_not(engine, day, application))
+
+
+def _why_not(engine: EngineSpec, day: BackfillDay, application: Application) -> list[str]:
+    if day.repair is not None:
+        best, pins = day.repair.best, day.repair.pins
+        looked_at, size = {name: pin for name, (_, pin) in pins.items()}, bytes_read(best, pins)
+        reasons = why_not_exact(engine, day.repair.day, looked_at)
+        return reasons + why_not_as_planned(engine, day.repair.day, best.result.plan, size)
+    if day.asked is None or day.plan is None:
+        return []  # computed, and to be published
+    together = [one.asked for one in application.days if one.date in application.at_once]
+    asked = together if day.date in application.at_once else [day.asked]
+    files = {f.uri: f.size for one in asked if one for pin in one.pins.values() for f in pin.files}
+    reasons = why_not_exact(engine, day.asked.day, day.asked.pins)
+    return reasons + why_not_as_planned(engine, day.asked.day, day.plan, sum(files.values()))
 
 
 def compute_all(

@@ -27,7 +27,7 @@ from include.days.prepare import (
     open_generation,
     planned,
 )
-from include.days.repair import Repair, begin_repair, find_repair
+from include.days.repair import Repair, SourcesMovedError, begin_repair, find_repair
 from include.days.results import read_pointer
 from include.reports.spec import ReportSpec
 from include.sources.completeness import find_missing
@@ -35,6 +35,7 @@ from include.state.opening import open_store
 from include.state.pointers import Pointer
 from include.state.scratch_store import ScratchStore
 from planner.api import plan
+from planner.contract import Plan
 from planner.contract.digest import digest_of
 from planner.errors import ForerunError, LiftError, RequestError
 from planner.request import Settings
@@ -48,13 +49,17 @@ _MOST_DAYS = 3_700
 class BackfillDay:
     """A day of the range. ``cost``: of its run by estimate, in millionths of a CPU second, the
     start of an application included; 0 where nothing is to be done. ``what`` says in words what is
-    to be done, or why nothing is. ``repair``: of a day that was corrected."""
+    to be done, or why nothing is. ``repair``: of a day that was corrected. ``asked`` and ``plan``:
+    of a day that is missing, its run and how it is planned without the other days (of those that
+    one query computes, the largest stands for all)."""
 
     date: date
     standing: Standing
     what: str
     cost: int = 0
     repair: Repair | None = None
+    asked: AskedRun | None = None
+    plan: Plan | None = None
 
     @property
     def is_to_do(self) -> bool:
@@ -159,17 +164,17 @@ def _priced(
     """The days with their prices, and the application of those that can be done: by one query where
     that is right and cheaper, else each by its own plan."""
     alike = [day for day in days if isinstance(day, AskedRun) and not day.request.committed]
-    why_not, costs, query_cost = "", dict[date, int](), 0
+    why_not, costs, query_cost, largest = "", dict[date, int](), 0, None
     if at_once and len(alike) > 1:
         try:
             found = lift_days(alike)
         except LiftError as error:
             why_not = f"{error.reason}: {error.message}"
         else:
-            query_cost = found.cost - start
+            query_cost, largest = found.cost - start, found.largest.plan
             costs = {a.day.date: c for a, c in zip(alike, found.alone, strict=True)}
     priced = tuple(
-        day if isinstance(day, BackfillDay) else _missing(day, costs.get(day.day.date))
+        day if isinstance(day, BackfillDay) else _missing(day, costs.get(day.day.date), largest)
         for day in days
     )
     application = Application(
@@ -181,11 +186,17 @@ def _priced(
     return application, priced
 
 
-def _missing(asked: AskedRun, cost: int | None) -> BackfillDay:
-    """A day that is to be computed, at this cost or, if it is not known, by a plan of its own."""
+def _missing(asked: AskedRun, cost: int | None, largest: Plan | None) -> BackfillDay:
+    """A day that is to be computed, at this cost by the query of which the ``largest`` day has this
+    plan; or, if the cost is not known, by a plan of its own."""
     if cost is not None:
         return BackfillDay(
-            date=asked.day.date, standing="missing", what="to compute anew", cost=cost
+            date=asked.day.date,
+            standing="missing",
+            what="to compute anew",
+            cost=cost,
+            asked=asked,
+            plan=largest,
         )
     try:
         made = plan(asked.request).plan
@@ -199,6 +210,8 @@ def _missing(asked: AskedRun, cost: int | None) -> BackfillDay:
         standing="missing",
         what=f"to compute {how}",
         cost=made.run.estimated_cost,
+        asked=asked,
+        plan=made,
     )
 
 
@@ -264,7 +277,17 @@ def _asked(
     day = begun or open_generation(
         store_uri, spec, found.date, trigger=f"backfill-{digest_of(spec.digest)[:16]}", now=now
     )
-    return day, ask_for_run(day, spec.runs, now=now, settings=settings)
+    asked = ask_for_run(day, spec.runs, now=now, settings=settings)
+    if found.asked is not None and isinstance(asked, AskedRun) and _moved(found.asked, asked):
+        raise SourcesMovedError(
+            f"the sources of {spec.name} of {found.date} changed since they were looked at",
+            hint="Nothing is computed of that day: ask for the range again.",
+        )
+    return day, asked
+
+
+def _moved(before: AskedRun, now: AskedRun) -> bool:
+    return any(pin.files != before.pins[name].files for name, pin in now.pins.items())
 
 
 def _looked_at(

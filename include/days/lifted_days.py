@@ -30,9 +30,9 @@ class LiftedDays:
     """Days that one query computes.
 
     ``query`` is the plan of that query and ``daily`` its sources that differ by day. ``largest`` is
-    how the largest day was planned as batch, of which each day gets a copy with its own parameters
-    and its ``shares`` of the cost. Costs are in millionths of a CPU second with the start of an
-    application.
+    how the largest day was planned as batch. Where that is the report's text, each day gets a copy
+    with its own parameters and its ``shares`` of the cost. Costs are in millionths of a CPU second
+    with the start of an application.
     """
 
     asked: tuple[AskedRun, ...]
@@ -70,8 +70,9 @@ def lift_days(asked: Sequence[AskedRun]) -> LiftedDays:
     daily = _daily(asked)
     sizes = [sum(file.size for file in _files(one)) for one in asked]
     most = max(range(len(asked)), key=lambda place: sizes[place])
-    alone = plan(replace(asked[most].request, method="batch"))
-    _refuse_other_parameters(asked, alone.plan.run.stages[0].parameters)
+    alone, settings = replace(asked[most].request, method="batch"), first.request.settings
+    text = plan(replace(alone, settings=replace(settings, own_batch="never")))
+    _refuse_other_parameters(asked, text.plan.run.stages[0].parameters)
     request = PlanRequest(
         report=first.request.report,
         sql=first.request.sql,
@@ -81,16 +82,16 @@ def lift_days(asked: Sequence[AskedRun]) -> LiftedDays:
         ),
         points=(TimePoint(weight=1.0),),
         parameters=first.request.parameters,
-        settings=first.request.settings,
+        settings=settings,
         days=Days(count=len(asked), daily=daily),
     )
     found = LiftedDays(
         asked=tuple(asked),
         query=plan(request).plan,
         daily=daily,
-        largest=alone,
+        largest=plan(alone) if settings.own_batch == "always" else text,
         shares=tuple(size / max(1, sizes[most]) for size in sizes),
-        start=round(first.request.settings.prices.run_start),
+        start=round(settings.prices.run_start),
     )
     together = sum(found.alone) - found.start * (len(asked) - 1)
     if found.cost >= together:
@@ -103,8 +104,11 @@ def store_lifted(days: LiftedDays) -> tuple[list[PreparedRun], str]:
     the order of the days, and the URI of the query."""
     prepared = []
     for asked, share in zip(days.asked, days.shares, strict=True):
-        own = _plan_of_day(days.largest.plan, asked, share)
-        prepared.append(replace(stored(asked, own), result=replace(days.largest, plan=own)))
+        if days.largest.plan.method == "batch":
+            own = replace(days.largest, plan=_plan_of_day(days.largest.plan, asked, share))
+        else:  # stages of our own may rely on the bounds of the very files that they read
+            own = plan(replace(asked.request, method="batch"))
+        prepared.append(replace(stored(asked, own.plan), result=own))
     first = days.asked[0].day
     query = LiftedQuery(
         version=LIFTED_VERSION,

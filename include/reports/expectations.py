@@ -99,7 +99,7 @@ class Expectation:
         if self.type not in KNOWN:
             near = get_close_matches(self.type, sorted(KNOWN), n=1, cutoff=0.0)
             raise ExpectationError(
-                f"{self.type!r} is not an expectation of Great Expectations on one table",
+                f"{self.type!r:.100} is not an expectation of Great Expectations on one table",
                 hint=f"The nearest name is {near[0]}.",
             )
 

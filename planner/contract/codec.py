@@ -42,21 +42,52 @@ def decode_plan(data: bytes) -> Plan:
     return typing.cast(Plan, from_json(Plan, raw, "plan"))
 
 
+# What is known of a type is looked up once: to ask `typing` for every value took most of the time.
+
+
 @functools.cache
 def _hints(kind: type) -> dict[str, Any]:
-    """The types of a record's fields. To evaluate them for every record took most of the time."""
+    """The types of a record's fields."""
     return typing.get_type_hints(kind)
+
+
+@functools.cache
+def _written(kind: type) -> tuple[tuple[str, bool], ...] | None:
+    """The fields of a record, each with whether its records say of which kind they are; None for
+    what is no record."""
+    if not is_dataclass(kind):
+        return None
+    return tuple((f.name, _is_union(_hints(kind)[f.name])) for f in fields(kind))
+
+
+@functools.cache
+def _is_record(kind: type) -> bool:
+    return is_dataclass(kind)
+
+
+def _shape(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The generic type that a type is made of, if any, and its arguments; of a record itself. (Not
+    cached: unions are equal whatever the order of what they are made of, which counts here.)"""
+    if isinstance(kind, type):
+        return kind if _is_record(kind) else None, ()
+    return getattr(kind, "__origin__", types.UnionType), kind.__args__
+
+
+@functools.cache
+def _read(kind: type, defaults: bool) -> tuple[dict[str, Any], frozenset[str]]:
+    """The fields of a record with their types, and those that may not be missing."""
+    hints = _hints(kind)
+    required = (f.name for f in fields(kind) if not _may_lack(f, defaults))
+    return {f.name: hints[f.name] for f in fields(kind)}, frozenset(required)
 
 
 def to_json(value: Any, *, tagged: bool = False) -> Any:
     """A contract value as plain JSON values. ``tagged`` adds the class name."""
-    if is_dataclass(value) and not isinstance(value, type):
-        hints = _hints(type(value))
-        record = {
-            f.name: to_json(getattr(value, f.name), tagged=_is_union(hints[f.name]))
-            for f in fields(value)
-        }
-        return {_TAG: type(value).__name__, **record} if tagged else record
+    kind: type = type(value)
+    written = _written(kind)
+    if written is not None:
+        record = {name: to_json(getattr(value, name), tagged=tag) for name, tag in written}
+        return {_TAG: kind.__name__, **record} if tagged else record
     if isinstance(value, tuple):
         return [to_json(item, tagged=tagged) for item in value]
     return value
@@ -71,8 +102,10 @@ def from_json(kind: Any, raw: Any, path: str, *, defaults: bool = False) -> Any:
     arguments of an expectation do, may they be. With ``defaults``, for what people write by hand,
     every field that has a default may be left out, and numbers are for the type to check.
     """
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
-    if is_dataclass(kind) and isinstance(kind, type):
+    origin, args = _shape(kind)
+    if origin is None:
+        return _scalar(kind, raw, path, least=None if defaults else 0)
+    if origin is kind:
         return _record(kind, raw, path, defaults)
     if origin is tuple:
         if not isinstance(raw, list):
@@ -94,7 +127,7 @@ def from_json(kind: Any, raw: Any, path: str, *, defaults: bool = False) -> Any:
         return raw
     if origin in (types.UnionType, typing.Union):
         return _union(args, raw, path, defaults)
-    return _scalar(kind, raw, path, least=None if defaults else 0)
+    raise _wrong(path, str(kind), raw)
 
 
 def _scalar(kind: Any, raw: Any, path: str, *, least: int | None) -> Any:
@@ -118,7 +151,7 @@ def _scalar(kind: Any, raw: Any, path: str, *, least: int | None) -> Any:
 def _union(args: tuple[Any, ...], raw: Any, path: str, defaults: bool) -> Any:
     if raw is None and type(None) in args:
         return None
-    records = {a.__name__: a for a in args if isinstance(a, type) and is_dataclass(a)}
+    records = {a.__name__: a for a in args if _shape(a)[0] is a}
     if not records:
         return _first_fit([a for a in args if a is not type(None)], raw, path, defaults)
     if len(records) == 1:  # optional: not tagged either, see _is_union
@@ -147,18 +180,20 @@ def _first_fit(kinds: list[Any], raw: Any, path: str, defaults: bool) -> Any:
 def _record(kind: type, raw: Any, path: str, defaults: bool) -> Any:
     if not isinstance(raw, dict):
         raise _wrong(path, "an object", raw)
-    hints = _hints(kind)
-    known = {f.name: f for f in fields(kind)}
-    if unknown := sorted(set(raw) - set(known)):
+    known, required = _read(kind, defaults)
+    if unknown := sorted(raw.keys() - known.keys()):
         raise ContractError(
             f"{path} has unknown fields: {', '.join(ascii(name)[1:-1] for name in unknown)[:200]}",
             hint="It was written by another version; plan the run again.",
         )
-    required = {name for name, field in known.items() if not _may_lack(field, defaults)}
-    if missing := sorted(required - set(raw)):
+    if missing := sorted(required - raw.keys()):
         raise ContractError(f"{path} lacks {', '.join(missing)}", hint="Plan the run again.")
-    given = (name for name in known if name in raw)
-    return kind(**{n: from_json(hints[n], raw[n], f"{path}.{n}", defaults=defaults) for n in given})
+    values = {
+        name: from_json(type_, raw[name], f"{path}.{name}", defaults=defaults)
+        for name, type_ in known.items()
+        if name in raw
+    }
+    return kind(**values)
 
 
 def _may_lack(field: Field[Any], defaults: bool) -> bool:

@@ -52,7 +52,8 @@ def decode_lifted(data: bytes) -> LiftedQuery:
             hint="Run the same Forerun version that planned it, or plan the days again.",
         )
     query = typing.cast(LiftedQuery, from_json(LiftedQuery, raw, "lifted query"))
-    stages = query.plan.run.stages
+    plan = query.plan
+    stages = plan.run.stages if 0 < plan.current <= len(plan.runs) else ()
     if len(stages) != 1 or not _reads_sources(stages[0]):
         raise ContractError(
             "the lifted query is not one stage that gives a result of the sources",

@@ -66,7 +66,9 @@ class Prices:
     Arithmetic of DECIMALs costs ``decimal_row``, and sums of at most 8 digits
     ``narrow_decimal_row``; with ``exact_sums``, aggregates cost what they are computed as in stages
     of our own (:mod:`planner.exact.sums`). ``task``, ``file_write`` and ``file_read`` are
-    charged for what is kept in many tasks and files, by a key or not."""
+    charged for what is kept in many tasks and files, by a key or not. ``hashes_first``: a join
+    hashes its first side if the engine cannot tell which is the smaller one, so that one is written
+    first."""
 
     run_start: float = c.RUN_START
     stage_start: float = c.STAGE_START
@@ -109,6 +111,7 @@ class Prices:
     own_batch: bool = True
     exact_sums: bool = False
     counts_sides: bool = False
+    hashes_first: bool = False
 
     def of(self, name: str) -> float:
         """Return one of the prices that :data:`WORK` and :data:`STARTS` name."""

@@ -266,8 +266,7 @@ class _Walk:
             return
         until = index - 1 if entry.how is How.ADDED else index
         start = start_of(chosen, kept, until) or families.committed_start(kept)
-        borrowed = families.borrowed_chains.get(kept) if start is None else None
-        family = families.family(kept, start) if start is not None else borrowed
+        family = families.family(kept, start) if start else families.read_only.get(kept)
         name = family.id if family is not None else ""
         again = kept in self.seen
         self.seen.add(kept)
@@ -285,7 +284,7 @@ class _Walk:
             Line(
                 depth=depth,
                 operator=what,
-                mode="borrowed" if borrowed is not None else "kept",
+                mode="borrowed" if not start and kept in families.borrowed_chains else "kept",
                 kept=name,
                 rows=tuple(rows),
                 cost=tuple(costs),

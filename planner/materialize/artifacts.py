@@ -37,7 +37,10 @@ class ArtifactFamilies:
     nothing may come after it in the same family.
 
     ``borrowed_chains`` maps a chain to the family of another report that holds it as of the last
-    committed run.
+    committed run. ``plain_chains`` maps a chain of weighted rows to the family in which the
+    committed runs of this report hold it as plain rows. Such a source only grew when they ran, and
+    takes rows back by now, as in a repair of corrected files. A plain row counts once, so each is
+    read with the weight 1, and the delta since, whose rows have weights, is added to them.
     """
 
     def __init__(
@@ -50,7 +53,9 @@ class ArtifactFamilies:
         self._relations: dict[GroupId, Relation] = {}
         self._texts: dict[int, str] = {}
         self._digests: dict[tuple[ChainId, int], str] = {}
-        self._committed = dict(self._found(dict(_unbroken(request))))
+        self._stored = dict(_unbroken(request))
+        self._committed = dict(self._found())
+        self.plain_chains: dict[ChainId, Family] = dict(self._plain())
         self.borrowed_chains: dict[ChainId, Family] = {}
 
     @property
@@ -58,9 +63,30 @@ class ArtifactFamilies:
         """The chains that the committed runs hold without a gap."""
         return frozenset(self._committed)
 
-    def _found(self, stored: dict[str, Family]) -> Iterator[tuple[ChainId, tuple[int, Family]]]:
+    @property
+    def read_only(self) -> dict[ChainId, Family]:
+        """The chains that can be read as of the last committed run, and are never appended to."""
+        return self.plain_chains | self.borrowed_chains
+
+    def _plain(self) -> Iterator[tuple[ChainId, Family]]:
+        keys = self._space.keys
+        for slot in (one for one in self._space.slots if one.weighted):
+            data = self.columns(slot)[:-1]
+            for family in self._stored.values():
+                if family.signed or [c.type for c in family.columns] != [c.type.sql for c in data]:
+                    continue
+                places = key_places(family)
+                key = tuple(data[place].id for place in places)
+                kept = slot.index, key if self._request.settings.prices.buckets else ()
+                if kept[1] in keys[slot.index] and any(
+                    self.digest(slot, places, run.index, View.ROWS) == family.fingerprint
+                    for run in self._request.committed
+                ):
+                    yield kept, family
+
+    def _found(self) -> Iterator[tuple[ChainId, tuple[int, Family]]]:
         """Yield the chains that stored families hold, with the runs in which they start."""
-        request = self._request
+        request, stored = self._request, self._stored
         starts = [run.index for run in request.committed]
         last = request.current == len(request.points)
         if last and not request.settings.prices.buckets:
@@ -126,10 +152,13 @@ class ArtifactFamilies:
             self._digests[kept, start] = self.digest(slot, places, start)
         return self._digests[kept, start]
 
-    def digest(self, slot: Slot, places: tuple[int, ...], start: int) -> str:
-        """Return the fingerprint of a slot whose key is the columns at these positions."""
+    def digest(
+        self, slot: Slot, places: tuple[int, ...], start: int, view: View | None = None
+    ) -> str:
+        """Return the fingerprint of a slot whose key is the columns at these positions. ``view`` is
+        the form that its rows are kept in, by default that of the slot."""
         session = [f"{name}={value}" for name, value in self._request.settings.session]
-        extra = (_FORMAT, slot.view.value, f"{list(places)}", f"{start}", *session)
+        extra = (_FORMAT, (view or slot.view).value, f"{list(places)}", f"{start}", *session)
         return fingerprint(self.relation(slot), *extra, known=self._texts)
 
     def relation(self, slot: Slot) -> Relation:

@@ -90,7 +90,7 @@ class RunOpening:
     def _terms(self) -> ChainTerms:
         return ChainTerms(
             late=self._request.method != "progressive",  # each of its early runs has work
-            borrowed=frozenset(self._families.borrowed_chains),
+            read_only=frozenset(self._families.read_only),
         )
 
     @property
@@ -216,7 +216,7 @@ class RunOpening:
                     alternatives=alternatives,
                     spans=self._spans(opened),
                     weights=self._weights,
-                    committed=self._families.committed | terms.borrowed,
+                    committed=self._families.committed | terms.read_only,
                     twins=self._families.twins,
                     terms=terms,
                 ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from planner.algebra.relational import (
     Aggregate,
     Join,
+    JoinKind,
     Project,
     Relation,
     Scan,
@@ -54,7 +55,7 @@ from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
 from planner.temporal.group_sizes import GroupSizes
 from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 from planner.temporal.space import Slot, Space
-from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
+from planner.tvr.signed import ColumnIds, Signed, consolidate, integer, plus, with_weight
 
 HASH = "SHUFFLE_HASH"
 """Spark sorts both sides of a join of two bucketed tables, because a bucket has a file per run.
@@ -297,6 +298,8 @@ class StageBuilder:
         elif entry.hashed and entry.alternative.hashed_input is not None:
             self._hints[inputs[entry.alternative.hashed_input]] = HASH
         node = in_run(node.with_inputs(tuple(inputs)) if inputs else node, self._run)
+        if isinstance(node, Join) and self._context.prices.hashes_first:
+            return _smaller_first(node, *map(self._size, below))
         if self._run != self._context.sums_in:
             return node
         if isinstance(node, Aggregate):
@@ -349,6 +352,10 @@ class StageBuilder:
         family = self._family(kept, until)
         columns = self._families.columns(slot)
         names = tuple(column.name for column in family.columns)
+        if slot.weighted and not family.signed:  # plain rows: each counts once
+            data, weight = columns[:-1], columns[-1]
+            rows = StateRead(family.id, data, names, version)
+            return Project(rows, (*((c, Ref(c)) for c in data), (weight, integer(1))))
         return StateRead(family.id, columns, names, version)
 
     def _stamped(self, kept: ChainId, slot: Slot, node: Stamped) -> Relation:
@@ -375,6 +382,14 @@ class StageBuilder:
         if start is not None:
             family = self._families.family(kept, start)
         else:
-            family = self._families.borrowed_chains[kept]
+            family = self._families.read_only[kept]
         self.used[family.id] = family
         return family
+
+
+def _smaller_first(join: Join, left: Size, right: Size) -> Relation:
+    """An inner join with its smaller side first, and its columns as they were."""
+    if join.kind is not JoinKind.INNER or left.bytes <= right.bytes:
+        return join
+    turned = replace(join, left=join.right, right=join.left)
+    return Project(turned, tuple((c, Ref(c)) for c in join.columns))

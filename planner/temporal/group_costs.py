@@ -29,14 +29,14 @@ class ChainTerms:
     Without ``keeping`` nothing is kept, and without ``rewrites`` the query is computed as it was
     written, too, as batch does.
     ``late`` says whether a chain may also start in an early run that is not the first one.
-    ``borrowed`` are the committed chains that another report keeps: this one may read them, and
-    never appends to them.
+    ``read_only`` are the committed chains that are read and never appended to, since another report
+    keeps them, or they were kept in another form.
     """
 
     keeping: bool = True
     rewrites: bool = True
     late: bool = True
-    borrowed: frozenset[ChainId] = frozenset()
+    read_only: frozenset[ChainId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class GroupCosts:
         self._weights = [problem.weights[span.run] for span in problem.spans]
         self._penalty = forced_penalty(problem.weights)
         self._committed = dict.fromkeys(problem.committed, _SPENT)
-        self._own = dict.fromkeys(problem.committed - problem.terms.borrowed, _SPENT)
+        self._own = dict.fromkeys(problem.committed - problem.terms.read_only, _SPENT)
         self._twins = problem.twins
         self._terms = problem.terms
         self.evaluations = 0

@@ -69,13 +69,24 @@ REPAIRS = (
         suite=_FORMS,
     ),
     Mutation(
+        "repair: weighted rows are appended to plain ones", "planner/temporal/group_costs.py",
+        "dict.fromkeys(problem.committed - problem.terms.read_only, _SPENT)",
+        "dict.fromkeys(problem.committed, _SPENT)",
+        suite=_FORMS,
+    ),
+    Mutation(
+        "repair: rows that are kept count twice", "planner/stages/build.py",
+        "(weight, integer(1))", "(weight, integer(2))",
+        suite=_FORMS,
+    ),
+    Mutation(
         "repair: the small engine cuts quotients off", "planner/exact/quotients.py",
         "scale = max(dividend.type.scale, type_.scale)", "scale = dividend.type.scale",
         suite=("tests/planner/exact/test_quotients.py",),
     ),
     Mutation(
         "repair: the small engine does what was not compared", "forerun/repair_engines.py",
-        "    if not reasons:\n        repair", "    if reasons is not None:\n        repair",
+        "    refuse(engine, what, why_not_exact(engine, day, pins))\n", "",
         suite=("tests/forerun/test_repair_engines.py",),
     ),
     Mutation(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.backfill_work import compute_all
 from forerun.cli import run
 from forerun.running import Runner, open_runner
 from include.days.backfill import find_backfill
@@ -17,10 +18,13 @@ from include.days.generations import latest_generation
 from include.days.handle import Day
 from include.days.prepare import open_generation, prepare_run, publish_result, read_pointer
 from include.days.publishing import published_folder
+from include.machine.wall_clock import utc_now
+from include.reports.expectations import expect
 from include.reports.spec import ReportSpec, encode_report
 from include.state.commits import read_commit
 from include.state.rows import read_rows
 from planner.errors import RequestError
+from planner.request import Settings
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase, table
 
 RUNS = 2
@@ -77,7 +81,9 @@ def days(tmp_path: Path) -> Range:
     return found
 
 
-def test_a_range_is_priced_and_computed(days: Range, tmp_path: Path, capsys):
+def test_a_range_is_priced_and_computed(days: Range, tmp_path: Path, capsys, monkeypatch):
+    """By the small engine in place of Spark, also the day of which the text itself is run."""
+    monkeypatch.setattr("forerun.backfill.refuse_inexact", lambda *_: None)
     command = ["backfill", "totals", DAYS[0].isoformat(), DAYS[-1].isoformat()]
     command += ["--store", days.case.store_uri, "--engine", "sail"]
     assert run(command) == 2
@@ -130,7 +136,40 @@ def test_missing_days_are_computed_by_one_query(days: Range, tmp_path: Path, cap
     assert [commit.metrics.days_in_query for commit in commits] == [2, 2]
 
 
-def test_a_day_that_fails_holds_up_no_other(days: Range, tmp_path: Path, capsys):
+def test_the_small_engine_is_refused_what_it_may_get_wrong(days: Range, tmp_path: Path, capsys):
+    command = ["backfill", "totals", "--preview", "--store", days.case.store_uri]
+    command += ["--spec", str(tmp_path / "spec.json")]
+    assert run([*command, BEGUN.isoformat(), MISSING.isoformat(), "--engine", "sail"]) == 2
+    assert f"totals of {BEGUN} cannot be computed by Sail" in capsys.readouterr().err
+    command += [CORRECTED.isoformat(), CORRECTED.isoformat()]
+    assert run([*command, "--engine", "sail"]) == 0
+    text = "SELECT k, stddev(v) AS total FROM orders GROUP BY k"
+    checked = (expect("expect_column_values_to_not_be_null", column="k"),)
+    for changed, why in (
+        (replace(days.spec, sql=text), "stddev_samp was not compared with Spark"),
+        (replace(days.spec, expectations=checked), "its expectations are checked by Spark"),
+    ):
+        (tmp_path / "spec.json").write_bytes(encode_report(changed))
+        assert run([*command, "--engine", "sail"]) == 2
+        said = capsys.readouterr().err
+        assert why in said
+        assert "--engine spark" in said
+        assert run([*command, "--engine", "spark"]) == 0
+
+
+def test_sources_that_move_after_they_were_looked_at_are_not_computed(days: Range, tmp_path: Path):
+    found = find_backfill(
+        days.case.store_uri, days.spec, MISSING, MISSING, now=utc_now(), together=1
+    )
+    days.deliver(MISSING, "2", (5, 6))
+    settings, logs = Settings(), []
+    (done,) = compute_all(days.case.store_uri, found, "sail", "local[1]", settings, logs.append)
+    assert "changed since they were looked at" in done.error
+    assert read_pointer(days.case.store, "totals", MISSING) is None
+
+
+def test_a_day_that_fails_holds_up_no_other(days: Range, tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr("forerun.backfill.refuse_inexact", lambda *_: None)
     broken = tmp_path / "sources" / CORRECTED.isoformat() / "late.parquet"
     broken.write_bytes(b"no Parquet")
     command = ["backfill", "totals", DAYS[0].isoformat(), MISSING.isoformat(), "--yes"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from forerun import repair_engines
-from forerun.repair_engines import NotExactError, cheapest_engine, repair_on
+from forerun import exact_engines, repair_engines
+from forerun.exact_engines import NotExactError
+from forerun.repair_engines import cheapest_engine, repair_on
 from include.days.prepare import publish_result
 from include.days.repair import LookedAt, look_at
 from include.engines import ENGINES
@@ -61,7 +62,7 @@ def test_an_engine_that_is_not_installed_is_passed_over(looked: LookedAt, monkey
 
 
 def test_what_is_too_much_for_this_process_is_refused(looked: LookedAt, monkeypatch):
-    monkeypatch.setattr(repair_engines, "MOST_READ_BYTES", 1)
+    monkeypatch.setattr(exact_engines, "MOST_READ_BYTES", 1)
     with pytest.raises(NotExactError, match="in this process"):
         repair_on(SAIL, looked)
     assert cheapest_engine(looked).engine == SPARK

@@ -14,7 +14,7 @@ from unittest import mock
 
 import pyarrow.parquet as pq
 
-from forerun.repair_engines import settings_on
+from forerun.exact_engines import settings_on
 from include.days import day_request
 from include.days.handle import Day
 from include.days.prepare import publish_result

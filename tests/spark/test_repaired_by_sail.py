@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forerun.repair_engines import settings_on
+from forerun.exact_engines import settings_on
 from include.engines import ENGINES
 from include.verify.sail_exact import why_not_exact
 from planner.algebra.types import parse_type

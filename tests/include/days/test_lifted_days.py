@@ -15,6 +15,7 @@ from include.days.prepare import AskedRun, ask_for_run, open_generation
 from include.days.stored_plan import StoredPlan
 from include.reports.spec import ReportSpec
 from include.state.opening import open_store
+from planner.api import plan
 from planner.contract.lifted_v1 import decode_lifted
 from planner.errors import LiftError, NotLifted
 from planner.request import Settings
@@ -71,6 +72,35 @@ def test_days_of_their_own_files_are_computed_by_one_query(case: DayCase) -> Non
 def test_a_parameter_of_the_day_is_refused(case: DayCase) -> None:
     text = "SELECT k, :report_date AS d FROM orders"
     assert why_not(case, daily(case, sql=text)) == NotLifted.PARAMETER
+
+
+def test_stages_of_our_own_are_planned_for_each_day(case: DayCase) -> None:
+    """They may rely on the bounds of the files that they read, and hold values of parameters."""
+    settings = Settings(own_batch="always")
+    spec = daily(case, sql="SELECT k, sum(v) AS total FROM orders WHERE v < 3 GROUP BY k")
+    found = find_backfill(
+        case.store_uri, spec, DAYS[0], DAYS[-1], now=LATER, together=3, settings=settings
+    )
+    (application,) = found.applications
+    assert application.at_once == frozenset(DAYS)
+    begun = begin_days(case.store_uri, spec, application, now=LATER, settings=settings)
+    plans = [StoredPlan.read(prepared.plan_uri).plan for _, prepared in begun.runs]
+    assert {plan.method for plan in plans} == {"own-batch"}
+    assert not any(stage.sql == spec.sql for plan in plans for stage in plan.run.stages)
+    alone = []
+    for day in DAYS:
+        opened = open_generation(case.store_uri, spec, day, trigger="t", now=LATER)
+        asked = ask_for_run(opened, 1, now=LATER, settings=settings)
+        assert isinstance(asked, AskedRun)
+        alone.append(plan(replace(asked.request, method="batch")).plan)
+    assert plans == alone
+
+    text = "SELECT k, :report_date AS d FROM orders"
+    other = daily(case, sql=text)
+    found = find_backfill(
+        case.store_uri, other, DAYS[0], DAYS[-1], now=LATER, together=3, settings=settings
+    )
+    assert found.applications[0].why_not.startswith(NotLifted.PARAMETER)
 
 
 def test_a_query_for_each_may_be_asked_for(case: DayCase) -> None:

@@ -9,6 +9,7 @@ from include.days.fitted_prices import FittedPrices
 from include.state import cluster_report, given_up, ledger_entry, pointers, records, shadow_day
 from include.state.records import decode, encode
 from planner.contract import Plan, decode_plan, encode_plan
+from planner.contract.lifted_v1 import LiftedQuery, decode_lifted, encode_lifted
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 RECORDS: dict[str, type] = {
@@ -28,18 +29,27 @@ RECORDS: dict[str, type] = {
     "StageRecord": records.StageRecord,
     "Unpublished": pointers.Unpublished,
 }
-KINDS = (*RECORDS, "Plan")
+CONTRACTS: dict[str, tuple[type, Callable[[bytes], object], Callable[..., bytes]]] = {
+    "LiftedQuery": (LiftedQuery, decode_lifted, encode_lifted),
+    "Plan": (Plan, decode_plan, encode_plan),
+}
+"""Documents of the plan contract, each with what reads and what writes it."""
+KINDS = (*RECORDS, *CONTRACTS)
 
 
 def read(name: str, data: bytes) -> object:
     """Decode a document of this kind."""
-    return decode_plan(data) if name == "Plan" else decode(RECORDS[name], data, name)
+    if name in CONTRACTS:
+        return CONTRACTS[name][1](data)
+    return decode(RECORDS[name], data, name)
 
 
 def written(document: object) -> bytes:
     """Encode a document."""
-    write: Callable[..., bytes] = encode_plan if isinstance(document, Plan) else encode
-    return write(document)
+    for kind, _, write in CONTRACTS.values():
+        if isinstance(document, kind):
+            return write(document)
+    return encode(document)
 
 
 def goldens() -> list[tuple[str, str, bytes]]:

@@ -10,6 +10,7 @@ from include.engines import ENGINES
 from planner.algebra.types import parse_type
 from planner.api import plan
 from planner.contract import ArtifactOutput, Family, FamilyInput
+from planner.contract.plan_v1 import WEIGHT_COLUMN
 from planner.request import (
     ColumnStats,
     Committed,
@@ -123,3 +124,67 @@ def test_an_engine_without_buckets_reads_them_in_the_last_run_only():
     ids = {family.id for family in families}
     assert writes(earlier) & ids  # a partition for the engine that has made the others
     assert not writes(replace(earlier, settings=sail)) & ids
+
+
+JOINED = (
+    "SELECT d.g, sum(f.v) AS total FROM facts f JOIN dims d ON f.k = d.k WHERE f.v > 9 GROUP BY d.g"
+)
+"""What is kept of it early is the few rows of facts that pass."""
+
+
+def joined_request() -> PlanRequest:
+    request = request_of(SUM, repairable=True)
+    columns = tuple(SourceColumn(name=n, type=parse_type("BIGINT")) for n in ("k", "g"))
+    rows = 20_000_000
+    dims = Source(name="dims", columns=columns, changing=True, rows=rows, bytes=16 * rows)
+    few = (("v", ColumnStats(minimum="1", maximum="10", distinct=10.0)),)
+    (facts,) = request.sources
+    return replace(request, sql=JOINED, sources=(replace(facts, stats=facts.stats + few), dims))
+
+
+def rows_kept(request: PlanRequest) -> Family:
+    found = plan(request).plan
+    outputs = [stage.output for stage in found.run.stages]
+    kept = [found.family(o.family) for o in outputs if isinstance(o, ArtifactOutput)]
+    (family,) = [one for one in kept if one.title.startswith("selected facts rows")]
+    assert not family.signed
+    return family
+
+
+def taking_back(request: PlanRequest, run: int, family: Family) -> PlanRequest:
+    """A later run, in which facts takes rows back, and dims only grows."""
+    facts, dims = request.sources
+    later = after(request, run, (family,))
+    return replace(later, sources=(replace(facts, change="changelog", retracted=0.001), dims))
+
+
+@pytest.mark.parametrize("engine", ["spark", "sail"])
+def test_rows_are_taken_back_from_plain_rows_that_are_kept(engine: str):
+    """Each plain row counts once: it is read with the weight 1."""
+    request = joined_request()
+    family = rows_kept(request)
+    prices = ENGINES[engine].prices
+    last = replace(
+        taking_back(request, 3, family), settings=replace(request.settings, prices=prices)
+    )
+    found = plan(last).plan
+    assert found.method == "incremental"
+    (sql,) = [s.sql for s in found.run.stages if FamilyInput(family=family.id) in s.inputs]
+    assert f"1L AS `{WEIGHT_COLUMN}" in sql
+    assert family in found.families
+
+
+def test_nothing_is_appended_to_plain_rows_once_rows_are_taken_back():
+    """A partition of weighted rows would make them another family's."""
+    request = joined_request()
+    family = rows_kept(request)
+    assert family.id not in writes(taking_back(request, 2, family))
+    grows = after(request, 2, (family,))
+    assert family.id in writes(grows), "else it could not be seen here"
+
+
+def test_other_rows_are_not_read_in_their_place():
+    request = joined_request()
+    family = rows_kept(request)
+    other = replace(request, sql=JOINED.replace("> 9", "> 8"))
+    assert not reads(taking_back(other, 3, family))

@@ -34,7 +34,7 @@ def request_of(report: str) -> PlanRequest:
 @pytest.mark.parametrize("report", ["top_orders", "customer_distribution"])
 def test_early_runs_keep_what_would_pay_but_for_the_starts_of_stages(report: str) -> None:
     found = api.plan(request_of(report)).plan
-    assert api.plan(replace(request_of(report), method="auto")).plan.method == "batch"
+    assert api.plan(replace(request_of(report), method="auto")).plan.method != "incremental"
     assert [run.opened for run in found.runs] == [True, True, True]
     for run in found.runs[:-1]:
         assert any(isinstance(stage.output, ArtifactOutput) for stage in run.stages)
