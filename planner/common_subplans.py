@@ -154,11 +154,11 @@ def _texts(relation: Relation) -> Iterator[str]:
 
 
 def _in_stages(found: PlanResult) -> PlanResult:
-    """The plan in stages of our own in place of the user's text; as it is where hints or the engine
-    say no."""
-    request = found.request
-    settings = request.settings
-    if found.query.hinted or settings.own_batch != "cost" or not settings.prices.own_batch:
+    """The plan in stages of our own in place of the user's text; as it is where the text was asked
+    for, or where hints or the engine say no."""
+    request, settings = found.request, found.request.settings
+    asked_for = request.method != "auto" or settings.own_batch != "cost"
+    if asked_for or found.query.hinted or not settings.prices.own_batch:
         return found
     asked = replace(request, method="batch", settings=replace(settings, own_batch="always"))
     return api.plan(asked)

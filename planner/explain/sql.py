@@ -40,9 +40,11 @@ def _stage(plan: Plan, stage: Stage) -> str:
 
 
 def statements(stage: Stage) -> str:
-    """The statements of a stage, as they would be typed: its small sides as views, and its own."""
+    """The statements of a stage, as they would be typed: what is computed before it as views, and
+    its own."""
+    common = (one for subplan in stage.common for one in (*subplan.small_sides, subplan))
     views = (
-        f"CREATE OR REPLACE TEMPORARY VIEW {quote(side.view)} AS\n{side.sql};\n"
-        for side in stage.small_sides
+        f"CREATE OR REPLACE TEMPORARY VIEW {quote(one.view)} AS\n{one.sql};\n"
+        for one in (*common, *stage.small_sides)
     )
     return f"{''.join(views)}{stage.sql.strip().rstrip(';')};"

@@ -10,6 +10,7 @@ import pytest
 from planner.contract import decode_plan, encode_plan
 from planner.cost.prices import SPARK
 from planner.explain import group
+from planner.explain.sql import statements
 from planner.report_group import GroupPlan, plan_group, whole_days
 from planner.request import PlanRequest, Settings, TimePoint
 from planner.result import PlanResult
@@ -87,6 +88,23 @@ def test_an_engine_that_holds_nothing_shares_nothing():
     assert not planned(
         request(LARGE, "large", prices=nothing), request(BOTH, "both", prices=nothing)
     ).common
+
+
+def test_a_text_that_was_asked_for_stays_what_it_is():
+    asked = replace(request(BOTH, "both"), method="batch")
+    large, both = results(planned(request(LARGE, "large"), asked))
+    assert both.plan.method == "batch"
+    assert not read(large)
+    assert not read(both)
+    decided = replace(request(BOTH, "both"), batch_because="it lost for three days")
+    assert results(planned(request(LARGE, "large"), decided))[1].plan.method == "batch"
+
+
+def test_what_stages_read_is_shown_with_them():
+    (found, _) = results(planned(request(LARGE, "large"), request(BOTH, "both")))
+    shown = statements(found.plan.run.stages[0])
+    assert shown.startswith(f"CREATE OR REPLACE TEMPORARY VIEW `{read(found)[0]}` AS\nSELECT")
+    assert shown.count("GROUP BY") == 1
 
 
 def test_few_rows_are_not_worth_it():
