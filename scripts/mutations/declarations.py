@@ -26,7 +26,7 @@ DECLARATIONS = (
     ),
     Mutation(
         "foreign keys: no run says what it relies on", "planner/api.py",
-        "relies_on=_relied_on(candidate.extracted, index),", "", suite=(_FOREIGN,),
+        "relies_on=_relied_on(extracted, index),", "", suite=(_FOREIGN,),
     ),
     Mutation(
         "foreign keys: children that come count as those that were there",

@@ -101,7 +101,7 @@ def random_query(rng: random.Random) -> str:
 def rewritten(relation: Relation, sums: ExactSums) -> Relation:
     below = tuple(rewritten(child, sums) for child in relation.inputs)
     node = relation.with_inputs(below) if below else relation
-    return sums.rewritten(node, 1e6, 1.0) if isinstance(node, Aggregate) else node
+    return sums.rewritten(node, 1e7, 1.0) if isinstance(node, Aggregate) else node
 
 
 def source(stats: tuple[tuple[str, ColumnStats], ...] = ()) -> Source:
