@@ -219,21 +219,22 @@ def _once(one: _Option, part: Part, place: int) -> float:
 
 
 def _sees_the_same(one: _Option, other: _Option, name: PartName) -> bool:
-    """Whether two reports compute a part in the same way: by the session and the declarations that
-    each of them verifies for itself. That their runs read the same files is verified by the run."""
+    """Whether two reports compute a part in the same way: by the session, the declarations that
+    each of them verifies for itself, and the bounds of files that narrow casts rest on. That their
+    runs read the same files is verified by the run."""
     used = sources(one.parts[name].relation)
     return _seen(one.found, used) == _seen(other.found, used)
 
 
 def _seen(found: PlanResult, used: frozenset[str]) -> tuple[object, ...]:
     request: PlanRequest = found.request
-    columns = {
-        source.name: (source.columns, source.change)
-        for source in request.sources
-        if source.name in used
+    seen = {
+        one.name: (one.columns, one.change, one.keys, one.stats)
+        for one in request.sources
+        if one.name in used
     }
     relied = frozenset(pair for pair in found.reading.relied if pair[0] in used)
-    return columns, relied, request.settings.session, request.settings.exact_quotients
+    return seen, relied, request.settings.session, request.settings.exact_quotients
 
 
 def _view(name: PartName) -> str:

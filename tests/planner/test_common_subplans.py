@@ -12,7 +12,7 @@ from planner.cost.prices import SPARK
 from planner.explain import group
 from planner.explain.sql import statements
 from planner.report_group import GroupPlan, plan_group, whole_days
-from planner.request import PlanRequest, Settings, TimePoint
+from planner.request import ColumnStats, PlanRequest, Settings, TimePoint
 from planner.result import PlanResult
 from tests.planner.sales import SALES
 
@@ -120,6 +120,8 @@ def test_reports_that_see_a_source_otherwise_share_nothing():
     changed = request(BOTH, "both")
     other = replace(changed.sources[0], change="changelog")
     assert not planned(request(LARGE, "large"), replace(changed, sources=(other,))).common
+    bounds = replace(changed.sources[0], stats=(("v", ColumnStats(minimum="0", maximum="7")),))
+    assert not planned(request(LARGE, "large"), replace(changed, sources=(bounds,))).common
     session = (("spark.sql.ansi.enabled", "true"), ("spark.sql.session.timeZone", "Europe/Oslo"))
     assert not planned(request(LARGE, "large"), request(BOTH, "both", session=session)).common
 
