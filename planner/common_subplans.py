@@ -183,9 +183,8 @@ def _saving(name: PartName, options: Sequence[_Option]) -> _Saving | None:
         losing = [one for one, gain in zip(readers[1:], gains[1:], strict=True) if gain <= 0.0]
         if not losing:
             paid = sum(one.weight(name) * one.parts[name].cost for one in readers)
-            saved, start = sum(gains), readers[0].found.request.settings.prices.stage_start
-            clear = saved > (1 - CLEARLY) * paid + readers[0].weight(name) * start
-            clear = clear and all(_is_clear(one, name) for one in readers)
+            saved = sum(gains)
+            clear = saved > (1 - CLEARLY) * paid and all(_is_clear(one, name) for one in readers)
             return _Saving(name, tuple(readers), saved) if clear else None
         readers = [one for one in readers if one not in losing]
     return None

@@ -32,6 +32,7 @@ from planner.cost.constants import (
     BUCKET_BYTES,
     HASHED,
     HELD,
+    HOLD_START,
     LEAST_BUCKETS,
     LEAST_TASKS,
     MOST_BUCKETS,
@@ -115,7 +116,7 @@ def write(size: Size, prices: Prices, buckets: int = 0) -> float:
 
 def hold(size: Size, prices: Prices) -> float:
     """Hold rows for others, which takes a job of its own, once they are computed."""
-    return prices.stage_start + HELD * (write(size, prices) - prices.stage_start)
+    return HOLD_START + HELD * (write(size, prices) - prices.stage_start)
 
 
 def read_held(size: Size, prices: Prices) -> float:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 
 from planner.contract.plan_v1 import ArtifactOutput
+from planner.cost import operators
 from planner.cost.prices import SPARK
 from planner.errors import ForerunError
 from planner.report_group import plan_group, whole_days
@@ -89,6 +90,11 @@ def one_day(pair: tuple[Case, Case], engine: SailEngine) -> int:
 def written(found: PlanResult) -> tuple:
     outputs = (stage.output for stage in found.plan.run.stages)
     return tuple(found.plan.family(o.family) for o in outputs if isinstance(o, ArtifactOutput))
+
+
+@pytest.fixture(autouse=True)
+def _held_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators, "HOLD_START", 0.0)
 
 
 @pytest.mark.parametrize("start", starts(0, PAIRS, CHUNK, fast=FAST))
