@@ -112,11 +112,11 @@ bench-methods: setup ## cost of all methods against each alone, estimated or EXE
 bench-scale: setup ## throughput by deliveries a day and by workers, resumable (SF=1): docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.scale --scale $(or $(SF),1)
 
-bench-tpch: setup ## TPC-H's 22 queries executed against batch, resumable (SF=10): docs/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.executed tpch --scale $(or $(SF),10)
+bench-tpch: setup ## TPC-H's 22 queries executed against batch, resumable (SF=10, IN=sail): docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.executed tpch --scale $(or $(SF),10) $(if $(IN),--in $(IN))
 
-bench-tpcds: setup ## TPC-DS's 99 queries (fetched) executed against batch (SF=1): docs/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.executed tpcds --scale $(or $(SF),1)
+bench-tpcds: setup ## TPC-DS's 99 queries (fetched) executed against batch (SF=1, IN=session): docs/benchmarks.md
+	.venv/bin/python -m tests.benchmarks.executed tpcds --scale $(or $(SF),1) $(if $(IN),--in $(IN))
 
 bench-night: setup ## a suite's queries as one night, against batch, executed (SF=3, SUITE=tpch): docs/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.night $(or $(SUITE),tpch) --scale $(or $(SF),3)

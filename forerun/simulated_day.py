@@ -63,7 +63,8 @@ class Simulation:
     parameters: tuple[Parameter, ...] = ()
     """Named parameters of the query beside those of the day."""
     own_batch: bool = False
-    """Also run batch in stages of our own: what rewriting saves without any early work."""
+    """Also run batch in stages of our own: what rewriting saves without any early work. What the
+    day itself was is not run again."""
 
 
 def shared_place(store: str, master: str, name: str) -> str:

@@ -30,6 +30,7 @@ from planner.algebra.relational import (
 from planner.algebra.scalar import Call, Ref, Scalar
 from planner.algebra.scalar import walk as walk_scalar
 from planner.algebra.types import DataType
+from planner.exact.quotients import QUOTIENT_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,16 @@ def _set_of_nothing(node: Relation) -> bool:
     return [column.name for column in node.right.listed] == ["grouping_id"]
 
 
+def _long_quotient(node: Relation) -> bool:
+    """A quotient of DECIMALs to which Spark gives more digits than Sail computes."""
+    return any(
+        call.name == "/"
+        and call.type.name == "DECIMAL"
+        and call.type.scale > _type(call.args[0]).scale + QUOTIENT_DIGITS
+        for call in _calls(node)
+    )
+
+
 SAIL_GAPS = (
     EngineGap(
         "range-of-dates",
@@ -160,6 +171,12 @@ SAIL_GAPS = (
         "set-of-nothing",
         "Sail has a row for the empty grouping set where no row qualifies, Spark has none",
         _set_of_nothing,
+    ),
+    EngineGap(
+        "long-quotient",
+        "Sail computes four digits more of a quotient of DECIMALs than its dividend has, and cuts "
+        "off those that Spark gives after them",
+        _long_quotient,
     ),
 )
 

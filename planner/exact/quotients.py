@@ -27,8 +27,8 @@ from planner.exact.means import without_means
 from planner.exact.narrowing import cast_to
 from planner.tvr.signed import ColumnIds
 
-_MORE = 4
-"""Digits that a quotient has beyond those of its dividend."""
+QUOTIENT_DIGITS = 4
+"""So many digits the small engine computes of a quotient beyond those of its dividend."""
 
 
 def with_exact_quotients(node: Relation, ids: ColumnIds) -> Relation:
@@ -75,7 +75,7 @@ def _exact(scalar: Scalar) -> Scalar:
 
 def _quotient(dividend: Scalar, divisor: Scalar, type_: DataType) -> Scalar:
     scale = max(dividend.type.scale, type_.scale)
-    if scale + _MORE > MAX_PRECISION:
+    if scale + QUOTIENT_DIGITS > MAX_PRECISION:
         raise ValueError(f"a quotient of {dividend.type.sql} has no digit left to round")
     wide = cast_to(dividend, decimal(MAX_PRECISION, scale))
     return Call("cast", (Call("/", (wide, divisor), UNKNOWN),), type_)

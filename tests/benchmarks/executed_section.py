@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tests.benchmarks.days import Suite
 from tests.benchmarks.figures import (
     Day,
     Estimates,
@@ -26,25 +25,29 @@ MEASURES: tuple[tuple[str, Measure], ...] = (("executors", executor), ("processe
 
 
 def section(
-    suite: Suite,
+    name: str,
     conditions: Conditions,
     rows: Sequence[Row],
     queries: Sequence[str],
     machine: str,
+    prices: Sequence[str] = (),
 ) -> list[str]:
-    """The figures of these rows as lines of the page. ``queries``: all that the suite has."""
+    """The figures of these rows as lines of the page. ``name`` is that of the plot and of the rows
+    beside it; ``queries``: all that the suite has; ``prices``: what is said of how they fit."""
     days = days_of(rows)
     out = [_head(conditions, rows, machine), ""]
     if len(days) < len(queries):
         out += [f"**Unfinished: {len(days)} of {len(queries)} queries have figures.**", ""]
     if not days:
         return [*out, *_trouble(rows, days)]
-    out += [f"![{suite.title}: weighted CPU of days over batch, by query]({suite.name}.svg)", ""]
-    out += [*_sums(days), "", *_estimates(days), "", *_trouble(rows, days)]
+    out += [f"![weighted CPU of days over batch, by query]({name}.svg)", ""]
+    out += [*_sums(days), "", *_estimates(days), ""]
+    out += [*prices, ""] if prices else []
+    out += _trouble(rows, days)
     out += [
         "CPU seconds of executors, then of whole processes; runs that were not opened are 0.",
         "*Own batch* is batch in stages of our own. All rows are in",
-        f"[{suite.name}.csv]({suite.name}.csv).",
+        f"[{name}.csv]({name}.csv).",
         "",
         f"| {' | '.join(_COLUMNS)} |",
         "| --- " * len(_COLUMNS) + "|",
@@ -56,7 +59,7 @@ def _head(conditions: Conditions, rows: Sequence[Row], machine: str) -> str:
     dates = sorted({row.at[:10] for row in rows})
     when = " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "never"
     return (
-        f"{machine}, {when}, scale {conditions.scale}, Spark {conditions.master}, memory "
+        f"{machine}, {when}, scale {conditions.scale}, {conditions.master}, memory "
         f"{conditions.memory}; arrived@weight {conditions.points}; code {conditions.code}."
     )
 
@@ -106,16 +109,24 @@ def _estimates(days: Sequence[Day]) -> Iterator[str]:
 def _trouble(rows: Sequence[Row], days: Sequence[Day]) -> list[str]:
     """Days that ended otherwise than they should."""
     out = [f"- {row.query} failed: {row.error}" for row in rows if row.run == FAILED]
-    out += [f"- {day.query} is not equal: {day.batch.error}" for day in days if not day.batch.equal]
+    for day in days:
+        if not day.batch.equal:
+            gaps = day.batch.not_covered
+            why = f", where the engine's own text is wrong ({gaps})" if gaps else ""
+            out.append(f"- {day.query} is not equal{why}: {day.batch.error}")
     return [*out, ""] if out else []
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f}" if value >= 1 or not value else f"{value:.2f}"
 
 
 def _line(day: Day) -> str:
     kept = f"{day.kept / 1e6:,.0f} MB" if day.kept else ""
     cells = [day.query, day.decided]
     for _, measure in MEASURES:
-        cells.append(", ".join(f"{measure(row):.1f}" for row in day.runs))
-        cells += [f"{measure(day.batch):.1f}", f"{measure(day.own):.1f}"]
+        cells.append(", ".join(_seconds(measure(row)) for row in day.runs))
+        cells += [_seconds(measure(day.batch)), _seconds(measure(day.own))]
         cells.append(f"{day.ratio(measure):.3f}")
         if measure is executor:
             cells += [f"{day.final_ratio(measure):.3f}", f"{day.own_ratio(measure):.3f}"]

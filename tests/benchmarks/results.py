@@ -43,7 +43,8 @@ class Conditions:
 class Row(Conditions):
     """One run of a query's day, by its number, or :data:`BATCH` or :data:`OWN` beside it. A day
     that did not end is one row, :data:`FAILED` or :data:`REFUSED`, with the reason as ``error``.
-    ``method`` is the one that was asked for."""
+    ``method`` is the one that was asked for. ``not_covered`` has the codes of what the engine
+    itself gets wrong in the query, so that a day that differs from it may be the right one."""
 
     at: str
     query: str
@@ -64,6 +65,12 @@ class Row(Conditions):
     stages: int = 0
     error: str = ""
     method: str = "auto"
+    not_covered: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the result is known to be no other than it should be."""
+        return self.equal or bool(self.not_covered)
 
     @property
     def conditions(self) -> Conditions:
@@ -102,6 +109,7 @@ def rows_of(
             state_rows=run.state_rows_read, bytes_read=run.bytes_read,
             bytes_kept=run.state_bytes, stages=len(run.stages),
             error="" if day.equal else "; ".join(day.differences), method=method,
+            not_covered=" ".join(gap["code"] for gap in day.not_covered),
         )
         for name, run in runs
     ]  # fmt: skip
@@ -167,9 +175,9 @@ def _day(row: Row) -> tuple[Conditions, str, str]:
 
 
 def _row(line: Mapping[str, str]) -> Row:
-    """A row as it was written; files from before there was a column for the method are of
-    ``auto``."""
-    known = [f for f in fields(Row) if f.name in line or f.name != "method"]
+    """A row as it was written; files from before there were columns for the method and for gaps
+    are of ``auto``, and without gaps."""
+    known = [f for f in fields(Row) if f.name in line or f.name not in ("method", "not_covered")]
     return Row(**{f.name: _READ[str(f.type)](line[f.name]) for f in known})
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from forerun.accounts import DayAccount, RunAccount
 from forerun.plain import PlainQuery
 from forerun.running import InProcessRunner, Runner
-from forerun.simulate import account_of, plain_query, read_simulated, run_day
+from forerun.simulate import account_of, decided_alone, plain_query, read_simulated, run_day
 from forerun.simulated_day import Simulation, arrive, open_day, write_deliveries
 from include.days.prepare import prepare_run
 from include.engines import ENGINES
@@ -109,15 +109,26 @@ class QueryDays:
         problem: Problem = PDW,
         settings: Settings | None = None,
         compare_early: bool = True,
+        again: bool = False,
     ) -> DayAccount:
         """Execute a day, its first run at this weight if one is given, after batch and own batch;
-        ``equal`` says whether both gave the rows of batch."""
+        ``equal`` says whether both gave the rows of batch. With ``again``, batch is the mean of one
+        before and one after the day, since what comes later finds more compiled and cached; and a
+        day that was batch or own batch stands for it, too: executed twice, the two differ by
+        noise."""
         plain_at, batch = self._batch
         own, verdict = self._own
         what = self._day(method, weight, "day", problem, settings or Settings())
         rows = write_deliveries(what, self._used, _quiet)
         plain = plain_query(what, self._used, self._runner)
         at, runs = run_day(what, plain, lambda _text: None, compare_early=compare_early)
+        was = decided_alone(runs) if again else ""
+        if was == "batch":
+            batch = runs[-1]
+        elif again:
+            batch = _mean(batch, self.plain.run()[1])
+        if was == "own-batch":
+            own = runs[-1]
         day = account_of(
             what, self._query, self.plain, at, plain_at, runs=runs, batch=batch, rows=rows
         )
@@ -152,6 +163,16 @@ def at_weight(day: DayAccount, weight: float) -> DayAccount:
     that run is planned alike for both."""
     first, *rest = day.runs
     return replace(day, runs=(replace(first, weight=weight), *rest))
+
+
+def _mean(one: RunAccount, other: RunAccount) -> RunAccount:
+    """A run that was executed twice, with what it took in the mean."""
+    return replace(
+        one,
+        cpu_s=(one.cpu_s + other.cpu_s) / 2,
+        process_cpu_s=(one.process_cpu_s + other.process_cpu_s) / 2,
+        wall_s=(one.wall_s + other.wall_s) / 2,
+    )
 
 
 def _quiet(_rows: int) -> None:

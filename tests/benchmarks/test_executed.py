@@ -8,14 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from forerun.accounts import DayAccount, RunAccount
-from forerun.running import RunFailedError
+from forerun.running import RunFailedError, open_runner
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
+from forerun.tables import find_tables
+from planner.request import TimePoint
 from tests.benchmarks import executed, results
 from tests.benchmarks.days import TPCH
 from tests.benchmarks.executed import Progress, measure
 from tests.benchmarks.executed_section import section
+from tests.benchmarks.executed_work import committed_runs, fitted
+from tests.benchmarks.executed_work import lines as prices_fit
 from tests.benchmarks.figures import (
     Day,
     Estimates,
@@ -119,8 +127,11 @@ class FakeDays:
     def of(self, *_: object) -> FakeDays:
         return self
 
-    def run(self, name: str, *_: object, own_batch: bool) -> DayAccount:
+    suite, folder = TPCH, Path("/nowhere/tpch-1")
+
+    def run(self, name: str, *_: object, own_batch: bool, store: str) -> DayAccount:
         assert own_batch
+        assert store == f"/nowhere/tpch-1-stores/{name}"
         self.ran.append(name)
         if name == "q02":
             raise RunFailedError("out of memory", hint="")
@@ -209,7 +220,7 @@ def test_what_is_kept_beside_what_batch_reads():
 
 
 def lines(rows: list[Row], queries: list[str]) -> str:
-    return "\n".join(section(TPCH, HERE, rows, queries, "2 cores"))
+    return "\n".join(section("tpch", HERE, rows, queries, "2 cores"))
 
 
 def test_the_section_has_every_query_and_whoever_lost():
@@ -270,3 +281,26 @@ def test_the_command_publishes_beside_the_page(tmp_path, monkeypatch):
     assert Results(page.with_name("tpch.csv")).rows() == rows
     assert "q01" in page.with_name("tpch.svg").read_text()
     assert list(written) == ["bench-tpch"]
+
+
+def test_prices_are_fitted_to_both_batches_too(tmp_path):
+    rows = pa.table({"k": list(range(2000)), "price": [1.5] * 2000})
+    (tmp_path / "tables" / "sales").mkdir(parents=True)
+    pq.write_table(rows, tmp_path / "tables" / "sales" / "rows.parquet")
+    what = Simulation(
+        name="q07", sql="SELECT sum(price) AS total FROM sales WHERE k > 10",
+        tables=find_tables(tmp_path / "tables"), changing=frozenset({"sales"}), correlations=(),
+        points=(TimePoint(weight=0.3, arrived=0.5), TimePoint(weight=1.0)), seed=1,
+        work=tmp_path / "work", store=str(tmp_path / "stores" / "q07"), method="progressive",
+        own_batch=True,
+    )  # fmt: skip
+    (tmp_path / "work").mkdir()
+    with open_runner("sail", tmp_path, "") as runner:
+        simulate(what, runner, lambda _text: None, lambda _rows: None)
+    runs = list(committed_runs(what.store))
+    assert {run.report for run in runs} == {"q07"}
+    assert len(runs) == 4, "two of the day, batch and own batch"
+    assert all(run.work["stage_start"] for run in runs)
+    found = fitted(tmp_path / "stores")
+    assert found is not None
+    assert "| that Forerun comes with | 4 |" in "\n".join(prices_fit(found))

@@ -72,6 +72,7 @@ def test_batch_in_stages_of_our_own_gives_the_batch_result(
         day = simulate(what, runner, lambda _text: None, lambda _rows: None)
     assert day.equal, day.differences
     assert day.runs[0].decided == "batch"
+    assert day.batch is day.runs[0], "the same text is not run twice"
     assert day.own_batch is not None
     assert day.own_batch.stages[0].sql != day.batch.stages[0].sql
 
@@ -84,7 +85,7 @@ def test_a_day_that_auto_gives_to_own_batch_is_no_early_work(
         name=query, sql=(TPCH / f"{query}.sql").read_text(), tables=find_tables(tables),
         changing=frozenset({"orders", "lineitem"}), correlations=(), seed=1, work=tmp_path,
         points=(TimePoint(weight=1.0, arrived=0.6), TimePoint(weight=1.0)),
-        store=str(tmp_path / "store"), settings=Settings(own_batch="always"),
+        store=str(tmp_path / "store"), settings=Settings(own_batch="always"), own_batch=True,
     )  # fmt: skip
     with open_runner("sail", tmp_path, "") as runner:
         day = simulate(what, runner, lambda _text: None, lambda _rows: None)
@@ -93,6 +94,7 @@ def test_a_day_that_auto_gives_to_own_batch_is_no_early_work(
     assert day.kept == ()
     assert [run.skipped for run in day.runs] == [True, False]
     assert day.runs[-1].decided == "own-batch"
+    assert day.own_batch is day.runs[-1], "the same stages are not run twice"
     assert day.runs[-1].stages[0].sql != day.batch.stages[0].sql
 
 

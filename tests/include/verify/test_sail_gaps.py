@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,11 @@ EXAMPLES = {
         "SELECT k, count(*) AS n FROM (SELECT 1 AS k WHERE false) GROUP BY GROUPING SETS ((k), ())",
         [],
     ),
+    "long-quotient": Example(
+        "SELECT k, m / CAST(k AS DECIMAL(9,2)) AS q FROM t",
+        "SELECT CAST(10 AS DECIMAL(9,2)) / CAST(3 AS DECIMAL(9,2)) AS q",
+        [(Decimal("3.333333333333"),)],
+    ),
 }
 COVERED = (
     "SELECT k, sum(x) AS s, min(k) AS lo, max(m) AS hi FROM t GROUP BY k",
@@ -101,6 +107,7 @@ COVERED = (
     "SELECT CAST(k AS DOUBLE) * x AS a, coalesce(n, k) AS b, m * 2 AS c FROM t",
     "SELECT k FROM t INTERSECT SELECT k FROM t",
     "SELECT sum(k) OVER (ORDER BY d) AS s FROM t",
+    "SELECT k, m / 3 AS q FROM t",
     "SELECT sum(k) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS r FROM t",
 )
 
