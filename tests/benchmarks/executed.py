@@ -18,12 +18,16 @@ import argparse
 import os
 import platform
 import shutil
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import psutil
 
 from forerun.accounts import DayAccount
 from forerun.running import open_runner
@@ -44,6 +48,8 @@ SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
 MEMORY = "8g"
 """Of the driver, in which local executors live: Q4 as its own text does not get by with 4 GB."""
 
+LIMIT_S = 900
+"""A query whose day and both batches take longer is given up."""
 APPLICATIONS, SESSION, SAIL = "applications", "session", "sail"
 """Where days run: each run in an application of its own, all in one Spark session, all in Sail."""
 WHERE = (APPLICATIONS, SESSION, SAIL)
@@ -108,6 +114,27 @@ def executing(where: str, days: Days, master: str, memory: str) -> Iterator[Exec
         yield lambda query: QueryDays(days, query, runner, work).day("auto", again=True)
 
 
+@contextmanager
+def at_most(seconds: float, give_up: Callable[[], None]) -> Iterator[None]:
+    """Give the block so many seconds. After them, ``give_up`` is called and the command starts
+    itself again, since a session in this process cannot be stopped otherwise."""
+
+    def end() -> None:
+        give_up()
+        say(f"not done in {seconds:g} s: going on with the next one")
+        for child in psutil.Process().children(recursive=True):
+            child.kill()
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def stores_of(tables: Path) -> Path:
     """The folder with a store for each query whose runs are applications over these tables."""
     return tables.with_name(f"{tables.name}-stores")
@@ -124,8 +151,12 @@ def measure(
         for query in queries:
             say(progress.line(query, time.time()))
             at = datetime.now(UTC).isoformat(timespec="seconds")
+            too_long = results.failed(
+                conditions, at, query, f"not done in {LIMIT_S} s", run=results.TOO_LONG
+            )
             try:
-                day = execute(query)
+                with at_most(LIMIT_S, lambda rows=too_long: kept.put(rows)):
+                    day = execute(query)
             except ForerunError as error:
                 say(f"{query} FAILED: {error}")
                 kept.put(results.failed(conditions, at, query, str(error)))

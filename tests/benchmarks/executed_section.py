@@ -15,7 +15,7 @@ from tests.benchmarks.figures import (
     process,
     state_share,
 )
-from tests.benchmarks.results import BATCH, FAILED, Conditions, Row
+from tests.benchmarks.results import BATCH, WITHOUT_FIGURES, Conditions, Row
 
 _COLUMNS = (
     "query", "by", "runs", "batch", "own batch", "weighted", "final", "own batch / batch",
@@ -108,7 +108,7 @@ def _estimates(days: Sequence[Day]) -> Iterator[str]:
 
 def _trouble(rows: Sequence[Row], days: Sequence[Day]) -> list[str]:
     """Days that ended otherwise than they should."""
-    out = [f"- {row.query} failed: {row.error}" for row in rows if row.run == FAILED]
+    out = [f"- {row.query} {row.run}: {row.error}" for row in rows if row.run in WITHOUT_FIGURES]
     for day in days:
         if not day.batch.equal:
             gaps = day.batch.not_covered

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.cost.calibration import rank_correlation
-from tests.benchmarks.results import BATCH, FAILED, OWN, REFUSED, Row
+from tests.benchmarks.results import BATCH, OWN, WITHOUT_FIGURES, Row
 
 Measure = Callable[[Row], float]
 
@@ -68,7 +68,7 @@ def days_of(rows: Iterable[Row]) -> list[Day]:
     one set of conditions."""
     by_query: dict[str, dict[str, Row]] = {}
     for row in rows:
-        if row.run not in (FAILED, REFUSED):
+        if row.run not in WITHOUT_FIGURES:
             by_query.setdefault(row.query, {})[row.run] = row
     return [
         Day(

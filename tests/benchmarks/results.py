@@ -22,8 +22,10 @@ from tests.benchmarks.page import ROOT
 
 BATCH, OWN = "batch", "own batch"
 """What is run beside the runs of the day: the user's own text, and stages of our own."""
-FAILED, REFUSED = "failed", "refused"
-"""A day that did not end, and one whose method does not apply to the query."""
+FAILED, REFUSED, TOO_LONG = "failed", "refused", "too long"
+"""A day that did not end, one whose method does not apply to the query, and one that was given up
+for taking too long: the next command does not try it again."""
+WITHOUT_FIGURES = (FAILED, REFUSED, TOO_LONG)
 _CODE = ("planner", "include", "forerun", "spark_jobs")
 
 
@@ -42,7 +44,7 @@ class Conditions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row(Conditions):
     """One run of a query's day, by its number, or :data:`BATCH` or :data:`OWN` beside it. A day
-    that did not end is one row, :data:`FAILED` or :data:`REFUSED`, with the reason as ``error``.
+    that has no figures is one row, one of :data:`WITHOUT_FIGURES`, with the reason as ``error``.
     ``method`` is the one that was asked for. ``not_covered`` has the codes of what the engine
     itself gets wrong in the query, so that a day that differs from it may be the right one."""
 

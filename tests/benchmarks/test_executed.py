@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
@@ -152,6 +157,34 @@ def test_a_killed_command_goes_on_where_it_was(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "figures-accounts" / "q05.json").read_text())["equal"]
     (failed,) = [row for row in kept.rows() if row.query == "q02"]
     assert "out of memory" in failed.error
+
+
+def test_a_day_that_takes_too_long_is_given_up_for_good(tmp_path, monkeypatch):
+    class RestartedError(Exception):
+        pass
+
+    started, kept = [], Results(tmp_path / "figures.csv")
+    monkeypatch.setattr(executed, "LIMIT_S", 0.01)
+    monkeypatch.setattr(executed.os, "execv", lambda _program, given: started.append(given))
+    monkeypatch.setattr(
+        executed.psutil, "Process", lambda: SimpleNamespace(children=lambda **_: [])
+    )
+    monkeypatch.setattr(executed.Days, "of", lambda *_: SimpleNamespace(folder=tmp_path / "t"))
+
+    def endless(*_: object) -> Iterator[object]:
+        def execute(_query: str) -> DayAccount:
+            while not started:
+                time.sleep(0.001)
+            raise RestartedError
+
+        yield execute
+
+    monkeypatch.setattr(executed, "executing", contextmanager(endless))
+    with pytest.raises(RestartedError):
+        measure(kept, HERE, ["q01"])
+    assert started == [[sys.executable, *sys.orig_argv[1:]]]
+    assert kept.missing(HERE, ["q01"]) == []
+    assert "- q01 too long: not done in 0.01 s" in lines(kept.rows(), ["q01"])
 
 
 def test_progress_says_what_is_left():
