@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from planner.algebra.relational import Relation, sources
+from planner.algebra.relational import Relation, scanned_columns, sources
 from planner.checks import check
 from planner.contract.plan_v1 import (
     CONTRACT_VERSION,
@@ -52,6 +52,7 @@ from planner.result import PlanResult as PlanResult  # noqa: PLC0414 - what the 
 from planner.result import Reading
 from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import AppliedRewrite, normalize
+from planner.rules.normalize.prune import prune_columns
 from planner.sql.frontend import Query, read_query
 from planner.stages.build import StageBuilder, StageContext, stated_work
 from planner.stages.common_reads import CommonPart, CommonRead
@@ -357,6 +358,8 @@ def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
 
 def _source_tables(read: Reading, relied: frozenset[tuple[str, str]]) -> tuple[SourceTable, ...]:
     used = sources(read.relation) | {source for source, _ in relied}
+    # The user's text reads what it was before it was normalized.
+    scanned = scanned_columns(prune_columns(read.query.relation)) | scanned_columns(read.relation)
     return tuple(
         SourceTable(
             name=source.name,
@@ -367,6 +370,11 @@ def _source_tables(read: Reading, relied: frozenset[tuple[str, str]]) -> tuple[S
             changing=source.changing,
             relies_not_null=tuple(
                 c.name for c in source.columns if (source.name, c.name) in relied
+            ),
+            reads=tuple(
+                c.name
+                for c in source.columns
+                if source.change == "changelog" and (source.name, c.name) in scanned
             ),
         )
         for source in sorted(read.request.sources, key=lambda s: s.name)

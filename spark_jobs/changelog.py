@@ -5,6 +5,8 @@ See :mod:`include.sources.changelog` for the files.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from include.state.records import ManifestSource
 from planner.contract.plan_v1 import WEIGHT_COLUMN
 from spark_jobs.engine import Frame, quoted
@@ -12,28 +14,44 @@ from spark_jobs.engine import Frame, quoted
 _W = quoted(WEIGHT_COLUMN)
 TAKEN_BACK_TOO_OFTEN = "source {}: a row is taken back more often than it came"
 """What a run fails with whose result would be wrong whatever it did."""
+_COPIES = 4096
+"""So many copies of a row are made at a time: by few columns millions of rows are alike, and what
+is repeated is in memory as a whole."""
 
 
-def consolidated(source: ManifestSource, rows: Frame, *, once: bool) -> Frame:
+def consolidated(
+    source: ManifestSource, rows: Frame, *, once: bool, reads: Collection[str] = ()
+) -> Frame:
     """The rows that are there. ``once``: by the footers each row comes exactly once and none is
     taken back, so nothing has to be added up. A row of which that is not true fails the query.
 
     So does a row that was taken back more often than it came: what the source says is wrong, and
-    any result would be.
+    any result would be. ``reads``: the columns that count, by default all; rows are added up and
+    compared by these alone, and the others are NULL. A table of many columns is grouped by few.
     """
     columns = [quoted(column.name) for column in source.columns]
     if once:
         wrong = f"source {source.name}: a footer says of all rows that they come once, one does not"
         return rows.where(f"CASE WHEN {_W} = 1 THEN true ELSE {_error(wrong)} END").select(*columns)
-    total, copy = quoted(f"sum({WEIGHT_COLUMN})"), quoted("__copy")
+    keys = [quoted(c.name) for c in source.columns if not reads or c.name in reads]
+    total, part = quoted(f"sum({WEIGHT_COLUMN})"), quoted("__part")
     wrong = (
         f"{TAKEN_BACK_TOO_OFTEN.format(source.name)}. Deliver a negative {WEIGHT_COLUMN} only for "
         "rows that are there, with the values that they came with."
     )
-    times = f"CASE WHEN {total} < 0 THEN raise_error('{wrong}') ELSE CAST({total} AS INT) END"
-    there = rows.groupBy(*columns).sum(WEIGHT_COLUMN)
-    return there.selectExpr(*columns, f"explode(array_repeat(1, {times})) AS {copy}").select(
-        *columns
+    parts = (
+        f"CASE WHEN {total} < 0 THEN raise_error('{wrong}') "
+        f"ELSE sequence(CAST(0 AS BIGINT), ({total} - 1) DIV {_COPIES}) END"
+    )
+    copies = f"array_repeat(1, CAST(least({total} - {part} * {_COPIES}, {_COPIES}) AS INT))"
+    there = rows.groupBy(*keys).sum(WEIGHT_COLUMN)
+    apart = there.selectExpr(*keys, total, f"explode({parts}) AS {part}")
+    each = apart.selectExpr(*keys, f"explode({copies}) AS {quoted('__copy')}")
+    return each.selectExpr(
+        *(
+            name if name in keys else f"CAST(NULL AS {column.type}) AS {name}"
+            for name, column in zip(columns, source.columns, strict=True)
+        )
     )
 
 

@@ -180,7 +180,7 @@ def _check_weights(work: Work, source: ManifestSource) -> None:
             f"have NULL in {WEIGHT_COLUMN}: they neither come nor go",
             hint=f"Deliver every row with its {WEIGHT_COLUMN}; then clear the day.",
         )
-    if found["back"] and _taken_back_too_often(work, source, rows):
+    if found["back"] and _taken_back_too_often(work, source, rows, found["back"]):
         raise DeclarationError(TAKEN_BACK_TOO_OFTEN.format(source.name), hint=_CHANGELOG_HINT)
 
 
@@ -190,20 +190,26 @@ _CHANGELOG_HINT = (
 )
 
 
-def _taken_back_too_often(work: Work, source: ManifestSource, changed: Frame) -> bool:
-    """Whether a row of these changes is now there less than no times. Only rows that go are looked
-    up in what came before: the rest of it is read, but neither shuffled nor grouped."""
+def _taken_back_too_often(work: Work, source: ManifestSource, changed: Frame, back: int) -> bool:
+    """Whether one of the ``back`` rows that go in these changes is now there less than no times.
+
+    What has come of the source is read, but only the rows are shuffled and grouped that are alike
+    to one that goes. They are found by a hash of all columns: it lets some others through, and
+    these are then told apart.
+    """
     whole = SourceInput(view=source.name, source=source.name, version="snapshot")
     engine = work.engine
     engine.bind_view(_DELTA, changed)
     engine.bind_view(_ALL, read_files(engine, source, work.inputs.files(whole)))
     columns = ", ".join(quoted(c.name) for c in source.columns)
-    total = f"sum({quoted(WEIGHT_COLUMN)}) < 0"
-    same = " AND ".join(f"a.{quoted(c.name)} <=> g.{quoted(c.name)}" for c in source.columns)
+    weight, hint = quoted(WEIGHT_COLUMN), "/*+ BROADCAST(g) */" if back <= _MOST_SENT else ""
     found = engine.session.sql(
-        f"SELECT 1 AS found FROM {quoted(_ALL)} a LEFT SEMI JOIN "
-        f"(SELECT {columns} FROM {quoted(_DELTA)} GROUP BY {columns} HAVING {total}) g ON {same} "
-        f"GROUP BY {', '.join(f'a.{quoted(c.name)}' for c in source.columns)} HAVING {total} "
-        "LIMIT 1"
+        f"SELECT {hint} 1 AS found FROM {quoted(_ALL)} a LEFT SEMI JOIN "
+        f"(SELECT DISTINCT xxhash64({columns}) AS h FROM {quoted(_DELTA)} WHERE {weight} < 0) g "
+        f"ON xxhash64({columns}) = g.h GROUP BY {columns} HAVING sum({weight}) < 0 LIMIT 1"
     )
     return bool(found.collect())
+
+
+_MOST_SENT = 2_000_000
+"""Hashes of so many rows are sent to all workers: some 60 MB there."""

@@ -206,11 +206,12 @@ def verify_sources(inputs: Inputs, *stages: Stage) -> None:
 
 def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Make every view and family of the run readable in SQL under the names of the contract."""
+    reads = {table.name: table.reads for table in inputs.plan.sources}
     for view in inputs.sources():
         source, files = inputs.manifest.source(view.source), inputs.files(view)
         rows = read_files(engine, source, files)
         if source.change == "changelog" and view.version == "snapshot":
-            rows = consolidated(source, rows, once=only_adds(files))
+            rows = consolidated(source, rows, once=only_adds(files), reads=reads[view.source])
         if withdrawn := inputs.withdrawn(view):
             rows = with_taken_back(source, rows, read_files(engine, source, withdrawn))
         engine.bind_view(view.view, rows)

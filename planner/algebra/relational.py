@@ -351,3 +351,9 @@ def rewrite(relation: Relation, rule: Callable[[Relation], Relation]) -> Relatio
 def sources(relation: Relation) -> frozenset[str]:
     """Names of the sources a relation reads."""
     return frozenset(node.source for node in walk(relation) if isinstance(node, Scan))
+
+
+def scanned_columns(relation: Relation) -> frozenset[tuple[str, str]]:
+    """The (source, column) pairs that the scans of a relation read."""
+    scans = (node for node in walk(relation) if isinstance(node, Scan))
+    return frozenset((scan.source, column.name) for scan in scans for column in scan.scanned)

@@ -88,12 +88,15 @@ class SourceTable:
 
     ``relies_not_null`` names the columns whose declared NOT NULL the stages depend on: the run
     counts the NULLs in them, and fails if there is one. Of no other column does it matter.
+    ``reads``: the columns of a changelog that the report depends on, by which its rows are added
+    up; empty where all of them count.
     """
 
     name: str
     columns: tuple[ColumnSpec, ...]
     changing: bool
     relies_not_null: tuple[str, ...] = later(())
+    reads: tuple[str, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,13 @@ columns in what has come since its base run, before it computes anything. Batch 
 text and depends on no such declaration.
 
 Whatever the plan, where a delivery of a changelog takes rows back, the run looks them up in all
-that has come of the source; unless they are those of whole files that were read before.
+that has come of the source, by a hash of all columns, and adds up those that are alike; unless they
+are those of whole files that were read before.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from planner.cost import operators
 from planner.cost.operators import Size
@@ -33,10 +36,22 @@ class DeclarationChecks:
 
     def cost(self, span: Span, *, batch: bool) -> int:
         """Return what the run that ends a step checks, in millionths of a CPU second."""
-        read = [self._whole(source, span) for source in self._changelogs]
-        if not batch:
-            read += [Size(self._came(source, span), width) for source, width in self._checked]
-        return round(sum(operators.read(size, self._prices) for size in read))
+        read = (
+            []
+            if batch
+            else [Size(self._came(source, span), width) for source, width in self._checked]
+        )
+        counted = sum(operators.read(size, self._prices) for size in read)
+        return round(counted + sum(self._looked_up(source, span) for source in self._changelogs))
+
+    def _looked_up(self, source: Source, span: Span) -> float:
+        """Return what looking up the rows that are taken back costs; nothing if nothing has come.
+        Each of them is alike to one that came before."""
+        whole, prices = self._whole(source, span), self._prices
+        alike = replace(whole, rows=min(whole.rows, 2 * source.retracted * source.rows))
+        hashed = whole.rows * len(source.columns) * prices.expression_row
+        moved = operators.exchange(alike, prices) + operators.group(alike.rows, alike.rows, prices)
+        return operators.read(whole, prices) + hashed + moved
 
     def _whole(self, source: Source, span: Span) -> Size:
         """Return what a lookup reads of a changelog; nothing if nothing has come."""

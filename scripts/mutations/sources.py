@@ -7,7 +7,23 @@ from scripts.mutations.mutation import Mutation
 SOURCES = (
     Mutation(
         "changelogs: rows that are taken back stay", "spark_jobs/changelog.py",
-        "ELSE CAST({total} AS INT) END", "ELSE 1 END",
+        "{_COPIES}) AS INT))", "{_COPIES}) + IF({total} = 0, 1, 0) AS INT))",
+    ),
+    Mutation(
+        "changelogs: a row comes as often as one part of its copies", "spark_jobs/changelog.py",
+        "least({total} - {part} * {_COPIES}, {_COPIES})", "least({total}, {_COPIES})",
+        suite=("tests/spark/test_changelog.py",),
+    ),
+    Mutation(
+        "changelogs: the text is given only what is left of it when it is rewritten",
+        "planner/api.py",
+        "scanned_columns(prune_columns(read.query.relation)) | ", "",
+        suite=("tests/planner/stages/test_columns_of_changelogs.py",),
+    ),
+    Mutation(
+        "declarations: only rows that come are looked up", "spark_jobs/declarations.py",
+        "WHERE {weight} < 0) g", "WHERE {weight} > 1) g",
+        suite=("tests/properties/test_wrong_declarations.py", "-k", "every_method"),
     ),
     Mutation(
         "changelogs: files that take rows back are believed to add only",

@@ -42,6 +42,19 @@ def test_each_row_is_there_as_often_as_its_weights_add_up_to(sail: ConnectEngine
     assert found(there) == [(1, "a"), (1, "a"), (None, None), (None, None)]
 
 
+def test_rows_are_added_up_by_the_columns_that_are_read(sail: ConnectEngine) -> None:
+    rows = changes(sail, ("1", "'a'", 2), ("1", "'b'", 1), ("2", "'c'", 1), ("2", "'c'", -1))
+    there = consolidated(SOURCE, rows, once=False, reads=("k",))
+    assert dict(there.dtypes) == {"k": "bigint", "copy": "string"}
+    assert found(there) == [(1, None)] * 3
+
+
+def test_rows_that_are_alike_by_few_columns_are_not_made_all_at_once(sail: ConnectEngine) -> None:
+    rows = changes(sail, ("1", "'a'", 4096), ("2", "'b'", 10000), ("3", "'c'", 1))
+    there = consolidated(SOURCE, rows, once=False, reads=("k",))
+    assert found(there.groupBy("k").count()) == [(1, 4096), (2, 10000), (3, 1)]
+
+
 def test_a_row_that_was_not_there_cannot_be_taken_back(sail: ConnectEngine) -> None:
     rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", -2))
     with pytest.raises(Exception, match="source prices: a row is taken back more often than it"):
