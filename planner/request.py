@@ -143,7 +143,8 @@ class Settings:
     TPC-H need at most 4,700). ``rules_off`` are rules by name
     that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
-    is planned alone to compare it with all together.
+    is planned alone to compare it with all together. ``all_sets``: every set of runs that may be
+    opened is searched, not only those of each size that look cheapest.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
     ``exact_quotients``: quotients and means of DECIMALs are written so that the small engine gives
     Spark's values, too.
@@ -164,6 +165,7 @@ class Settings:
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
     compare: int = 100_000
+    all_sets: bool = False
     exact_sums: bool = True
     exact_quotients: bool = False
     small_sides: bool = True
