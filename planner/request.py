@@ -226,8 +226,8 @@ class PlanRequest:
     never written or counted among what this day keeps. ``parameters``: the named parameters of the
     text with their values for this day. ``may_open``: the only early runs that may do anything,
     because a report group opens an application at no others; None for all. ``open_sets``: the only
-    sets of early runs that are compared by cost, where many times are candidates
-    (:mod:`planner.schedule.choose`); None for all. ``batch_because``: why
+    sets of early runs that may be opened, where many times are candidates
+    (:mod:`planner.schedule.choose`); None for any. ``batch_because``: why
     ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
     look at it. ``days``: the query is planned for all of these days at once, in stages of our own;
     the sources are then as they are over all days, and the result has the number of the day as its

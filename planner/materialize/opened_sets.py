@@ -20,9 +20,12 @@ from itertools import combinations, groupby, pairwise
 from planner.materialize.objective import PlanComparison
 from planner.request import PlanRequest
 
-ALONE = 2
-"""So many sets with a single run more than there has to be are searched; of more, which take longer
-to search, one of each size."""
+ALONE = 3
+"""So many sets with a single run more than there has to be are searched at most: the two that look
+cheapest, and a third one that is near to the first. Of more, which take longer to search, one of
+each size."""
+_NEAR = 10
+"""What looks dearer than the cheapest by at most one part in so many is near to it."""
 
 _ALL_SETS_UP_TO = 6
 """Of more free runs not all sets are searched, even if that is asked for."""
@@ -32,8 +35,8 @@ Opened = tuple[int, ...]
 
 class OpenedSets:
     """The sets of opened runs of a request, each with the runs that give the result. ``work`` is
-    what batch takes in its last run, in millionths of a CPU second, and ``sources`` the names of
-    those that the query reads."""
+    what batch takes in its last run but for its start, in millionths of a CPU second, and
+    ``sources`` are the names of those that the query reads."""
 
     def __init__(self, request: PlanRequest, work: float, sources: frozenset[str]) -> None:
         self._request = request
@@ -91,10 +94,15 @@ class OpenedSets:
 
     def _cheapest(self, size: int, sets: Iterable[Opened]) -> tuple[Opened, ...]:
         """Return those of the sets of one size that are searched, in order."""
-        ranked = sorted(sets, key=lambda one: (self._cost(one), one))
-        if not self._request.settings.all_sets:
-            ranked = ranked[: ALONE if size == len(self._wanted) + 1 else 1]
-        return tuple(sorted(ranked))
+        costs = {one: self._cost(one) for one in sets}
+        ranked = sorted(costs, key=lambda one: (costs[one], one))
+        if self._request.settings.all_sets:
+            return tuple(sorted(ranked))
+        if size != len(self._wanted) + 1:
+            return tuple(ranked[:1])
+        limit = costs[ranked[0]] * (_NEAR + 1)
+        near = (one for one in ranked[2:ALONE] if costs[one] * _NEAR <= limit)
+        return tuple(sorted((*ranked[:2], *near)))
 
     def _cost(self, opened: Opened) -> int:
         """Return roughly what a plan costs that opens these runs."""

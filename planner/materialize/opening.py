@@ -107,13 +107,14 @@ class RunOpening:
         request = self._request
         batch = self._batch()
         late, refused = self._late(batch)
-        self._work = late.by_run[-1]
+        self._work = late.by_run[-1] - self._starts((self._last,))[0]
         at_the_end = request.current == self._last and not self._has_views
         may_keep = self._budget != 0 or bool(request.committed)
         if request.method == "batch" or at_the_end or not may_keep:
             return Decision(late, batch, late, refused, self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"
         candidates = self._candidates(early, None if early else late)
+        searched = len(self._searches)
         if not candidates and request.method == "progressive":
             # Early work does not pay here, but early runs were asked for.
             candidates = self._but_for_starts() or self._candidates(True, None)
@@ -128,7 +129,8 @@ class RunOpening:
             candidates = worth or candidates
         best = min(candidates, key=in_order, default=late)
         rejected = tuple(one for one in seen if one is not best)
-        return Decision(best, batch, late, rejected, self.evaluations, True, self._budget)
+        spent = self.evaluations
+        return Decision(best, batch, late, rejected, spent, True, self._budget, searched)
 
     def from_the_other_end(self, decision: Decision) -> Decision:
         """Search again from everything kept that can be: the first search may have ended where no
