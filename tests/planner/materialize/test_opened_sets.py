@@ -51,6 +51,7 @@ def gap(request: PlanRequest) -> float:
     return found.chosen.total / every.chosen.total - 1
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("kind", ["rising", "falling", "mixed"])
 def test_no_set_that_is_left_out_is_cheaper(kind: str) -> None:
     draw = random.Random(kind)
@@ -62,6 +63,7 @@ def test_no_set_that_is_left_out_is_cheaper(kind: str) -> None:
     assert mean(gaps) <= 0.001
 
 
+@pytest.mark.search
 def test_what_is_left_of_a_day_with_a_committed_run() -> None:
     first = asked("q12", drawn(random.Random(2), "falling"), method="progressive", may_open=(1,))
     plan = api.plan(first).plan
@@ -143,6 +145,7 @@ def even(count: int) -> tuple[TimePoint, ...]:
     return (*early, TimePoint(weight=1.0))
 
 
+@pytest.mark.search
 def test_six_time_points_take_about_the_work_of_three() -> None:
     """The sets that are searched, and the alternatives that are costed for them."""
     queries = ("q01", "q03", "q04", "q06", "q12", "q14", "q15", "q19", "q22")
