@@ -44,10 +44,11 @@ class Member:
 
     @property
     def of_group(self) -> PlanRequest:
-        """The request with the prices of applications that are shared."""
+        """The request with the prices of applications that are shared. All sets of runs are
+        searched: what is second best for a report may be best for the group."""
         settings = self.request.settings
-        prices = settings.prices.in_group()
-        return replace(self.request, settings=replace(settings, prices=prices))
+        asked = replace(settings, prices=settings.prices.in_group(), all_sets=True)
+        return replace(self.request, settings=asked)
 
     def at(self, one: Candidate) -> frozenset[int]:
         """The time points at which a plan of the report does anything."""

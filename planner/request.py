@@ -143,7 +143,8 @@ class Settings:
     TPC-H need at most 4,700). ``rules_off`` are rules by name
     that are not used. ``state_budget``: the most bytes that may be kept between the runs of a day,
     by estimate; None for any. ``compare``: once so many ways have been evaluated, no further method
-    is planned alone to compare it with all together.
+    is planned alone to compare it with all together. ``all_sets``: every set of runs that may be
+    opened is searched, not only those of each size that look cheapest.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
     ``exact_quotients``: quotients and means of DECIMALs are written so that the small engine gives
     Spark's values, too.
@@ -164,6 +165,7 @@ class Settings:
     rules_off: tuple[str, ...] = ()
     state_budget: int | None = None
     compare: int = 100_000
+    all_sets: bool = False
     exact_sums: bool = True
     exact_quotients: bool = False
     small_sides: bool = True
@@ -224,8 +226,8 @@ class PlanRequest:
     never written or counted among what this day keeps. ``parameters``: the named parameters of the
     text with their values for this day. ``may_open``: the only early runs that may do anything,
     because a report group opens an application at no others; None for all. ``open_sets``: the only
-    sets of early runs that are compared by cost, where many times are candidates
-    (:mod:`planner.schedule.choose`); None for all. ``batch_because``: why
+    sets of early runs that may be opened, where many times are candidates
+    (:mod:`planner.schedule.choose`); None for any. ``batch_because``: why
     ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
     look at it. ``days``: the query is planned for all of these days at once, in stages of our own;
     the sources are then as they are over all days, and the result has the number of the day as its

@@ -72,7 +72,8 @@ class Decision:
     what the plan is without early work, which has to be clearly cheaper: the text, or own batch.
     ``evaluations`` counts the alternatives that were costed in all searches. ``open`` says whether
     early work was a choice at all: not if batch is asked for or the day is at its end. ``budget``
-    is the most bytes that may be kept, or None."""
+    is the most bytes that may be kept, or None. ``searched``: for how many sets of opened runs a
+    plan was searched for first."""
 
     chosen: Candidate
     batch: Candidate
@@ -81,3 +82,4 @@ class Decision:
     evaluations: int
     open: bool
     budget: int | None = None
+    searched: int = 0

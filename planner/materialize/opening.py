@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planner.cost.constants import CLEARLY
@@ -15,8 +15,9 @@ from planner.materialize.diss_actions import DissInput
 from planner.materialize.footprint import Footprint
 from planner.materialize.no_regret import NoRegretLimit
 from planner.materialize.objective import PlanComparison
-from planner.materialize.opened_sets import opened_sets
+from planner.materialize.opened_sets import OpenedSets
 from planner.materialize.own_batch import is_a_choice, own_batch_prices
+from planner.materialize.searched_sets import Searched, SearchedSets
 from planner.materialize.sharing import GreedySharing
 from planner.materialize.stage_prices import stage_prices, text_prices
 from planner.request import PlanRequest
@@ -25,20 +26,10 @@ from planner.temporal.as_of import Span
 from planner.temporal.extraction import ExtractedPlan, extract_plan
 from planner.temporal.group_costs import ChainTerms, DpProblem
 from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.listed import Listed
-from planner.temporal.solution import Partition, Solution
+from planner.temporal.solution import Partition
 from planner.temporal.solve import Solver
 from planner.temporal.space import Space
 from planner.temporal.uncertainty import Uncertainty
-
-
-@dataclass(frozen=True, slots=True)
-class _Searched:
-    """A set of opened runs, with the search for its best plan."""
-
-    opened: tuple[int, ...]
-    search: GreedySharing
-    solver: Solver
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +71,7 @@ class RunOpening:
         self._of_batch = 0
         self._no_regret: NoRegretLimit | None = None
         self._searches: list[tuple[tuple[int, ...], GreedySharing]] = []
+        self._work = 0.0
 
     @property
     def _has_views(self) -> bool:
@@ -115,12 +107,14 @@ class RunOpening:
         request = self._request
         batch = self._batch()
         late, refused = self._late(batch)
+        self._work = late.by_run[-1] - self._starts((self._last,))[0]
         at_the_end = request.current == self._last and not self._has_views
         may_keep = self._budget != 0 or bool(request.committed)
         if request.method == "batch" or at_the_end or not may_keep:
             return Decision(late, batch, late, refused, self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"
         candidates = self._candidates(early, None if early else late)
+        searched = len(self._searches)
         if not candidates and request.method == "progressive":
             # Early work does not pay here, but early runs were asked for.
             candidates = self._but_for_starts() or self._candidates(True, None)
@@ -135,7 +129,8 @@ class RunOpening:
             candidates = worth or candidates
         best = min(candidates, key=in_order, default=late)
         rejected = tuple(one for one in seen if one is not best)
-        return Decision(best, batch, late, rejected, self.evaluations, True, self._budget)
+        spent = self.evaluations
+        return Decision(best, batch, late, rejected, spent, True, self._budget, searched)
 
     def from_the_other_end(self, decision: Decision) -> Decision:
         """Search again from everything kept that can be: the first search may have ended where no
@@ -201,53 +196,64 @@ class RunOpening:
         improved."""
         forced_groups = self._space.makeable_by_step() if forced else frozenset()
         alternatives = alternatives or self._alternatives.forcing(forced_groups)
-        terms = self._terms
-        searches: dict[tuple[int, ...], _Searched] = {}
+        sets = OpenedSets(self._request, self._work, self._space.sources)
+        done = SearchedSets()
         found: list[Candidate] = []
-        listed: Listed | None = None
-        root: Solution | None = None
-        # Sets that begin with the same runs follow one another, and share what is found there.
-        for opened in sorted(opened_sets(self._request)):
-            if batch is not None and not self._may_pay(opened, batch):
-                continue
-            solver = Solver(
-                DpProblem(
-                    space=self._space,
-                    alternatives=alternatives,
-                    spans=self._spans(opened),
-                    weights=self._weights,
-                    committed=self._families.committed | terms.read_only,
-                    twins=self._families.twins,
-                    terms=terms,
-                ),
-                near=listed,
-            )
-            listed = solver.listed
-            found = self._lean(found, batch, searches)  # what both begin with was taken over
-            early = self._comparison.early_results_among(opened)
-            tries = self._request.settings.tries
-            whole = self._budget is not None  # any of its plans may be the best that fits
-            search = GreedySharing(
-                self._space, solver, self._weights, tries, early, whole=whole, near=root
-            )
-            self._searches.append((opened, search))
-            chosen = search.first()
-            root = search.root
-            if chosen is not None:
-                searches[opened] = _Searched(opened, search, solver)
-                found.append(self._candidate(opened, chosen, *chosen.by_run))
-        found = self._lean(found, batch, searches)
+        for size, of_size in sets.by_size():
+            before = min(one.rank for one in found) if found else None
+            for opened in of_size:
+                if batch is not None and not self._may_pay(opened, batch):
+                    continue
+                searched = self._begin(opened, alternatives, done)
+                found = done.lean(found, batch)  # what both begin with was taken over
+                chosen = searched.search.first()
+                done.add(searched)
+                if chosen is not None:
+                    found.append(self._candidate(opened, chosen, *chosen.by_run))
+            if sets.may_end(size) and found and min(one.rank for one in found) == before:
+                break
+        found = done.lean(found, batch)
         first = min(found, key=in_order, default=None)
         if first is not None and (batch is None or first.rank < batch.rank):
-            better = self._improved(first, batch, searches[first.opened].search)
+            better = self._improved(first, batch, done.of(first.opened).search)
             found = [better if one is first else one for one in found]
         if self._budget is not None:
-            asked, done, found = None if forced else batch, {}, []
-            for opened, searched in searches.items():
-                done[opened] = searched
+            asked, fitting, found = None if forced else batch, SearchedSets(), []
+            for searched in done:
+                fitting.add(searched)
                 found += self._within(self._budget, searched, alternatives, asked)
-                found = self._lean(found, asked, done)
+                found = fitting.lean(found, asked)
         return [one for one in found if one.keeps]
+
+    def _begin(
+        self, opened: tuple[int, ...], alternatives: AlternativeEnumerator, done: SearchedSets
+    ) -> Searched:
+        """Make a search for the best plan that opens these runs. It goes on from what was found for
+        a set that begins with the same runs."""
+        spans, near = self._spans(opened), done.nearest(self._spans(opened))
+        solver = Solver(
+            DpProblem(
+                space=self._space,
+                alternatives=alternatives,
+                spans=spans,
+                weights=self._weights,
+                committed=self._families.committed | self._terms.read_only,
+                twins=self._families.twins,
+                terms=self._terms,
+            ),
+            near=None if near is None else near.listed,
+        )
+        search = GreedySharing(
+            self._space,
+            solver,
+            self._weights,
+            self._request.settings.tries,
+            self._comparison.early_results_among(opened),
+            whole=self._budget is not None,  # any of its plans may be the best that fits
+            near=None if near is None else near.root,
+        )
+        self._searches.append((opened, search))
+        return Searched(opened, search, solver)
 
     def _improved(
         self, first: Candidate, batch: Candidate | None, search: GreedySharing
@@ -263,27 +269,10 @@ class RunOpening:
             lost = lost or not better.is_worth_it(batch)
         return first if lost else better
 
-    def _lean(
-        self,
-        found: list[Candidate],
-        batch: Candidate | None,
-        searches: Mapping[tuple[int, ...], _Searched],
-    ) -> list[Candidate]:
-        """Drop the DP tables of all candidates but the leading ones: for hundreds of joins, the
-        tables of one set of opened runs take tens of megabytes."""
-        ranked = sorted(found, key=in_order)
-        keeping = [one for one in ranked if one.keeps]
-        worth = [one for one in keeping if batch is not None and one.is_worth_it(batch)]
-        leading = [group[0].opened for group in (ranked, keeping, worth) if group]
-        for opened, searched in searches.items():
-            if opened not in leading:
-                searched.search.forget()
-        return [one if one.opened in leading else one.without_tables() for one in found]
-
     def _within(
         self,
         budget: int,
-        searched: _Searched,
+        searched: Searched,
         alternatives: AlternativeEnumerator,
         batch: Candidate | None,
     ) -> list[Candidate]:

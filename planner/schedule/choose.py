@@ -2,10 +2,8 @@
 
 Each candidate is a time point of one planning request, with its price and what has arrived by then.
 The search that plans the runs compares sets of opened runs anyway, and charges each its fixed cost;
-here it is told which sets. All subsets of a dozen times would be thousands. Of the sets of one
-size, those are planned at which the rows of the day are processed most cheaply: what has come since
-the run before, times the price. The planner then knows what that rule does not: what is kept, what
-is read again, what a run costs to open.
+here it is told which of them would be in time. It searches a few of each size
+(:mod:`planner.materialize.opened_sets`).
 
 Time comes before money. A set whose runs would overlap, or whose final run would miss the deadline,
 is dearer than any that does not. Where batch itself misses it, early runs are opened whatever they
@@ -25,10 +23,6 @@ from planner.cost.constants import MICRO
 from planner.materialize.candidate import Candidate
 from planner.request import PlanRequest
 from planner.schedule.others import UNSHARED, Cores
-
-ALONE = 2
-"""So many sets of a single early run are planned; of more, which take longer to plan, one of each
-number."""
 
 MOST_CANDIDATES = 11
 """So many early times are compared at most; with the final run they are a dozen."""
@@ -110,14 +104,16 @@ class _Choice:
         decision = found.decision
         best, batch = decision.chosen, decision.late
         if self._is_timely(best):
-            return self._chosen(best, batch, forced=False, planned=len(sets))
+            return self._chosen(best, batch, forced=False, planned=decision.searched)
         others = [batch, *(one for one in decision.rejected if one.keeps)]
         timely = [one for one in others if self._is_timely(one)]
         if timely:
             best = min(timely, key=lambda one: (one.rank, one.opened))
-            return self._chosen(best, batch, forced=best.keeps, planned=len(sets))
+            return self._chosen(best, batch, forced=best.keeps, planned=decision.searched)
         best, tried = self._for_the_deadline(batch)
-        return self._chosen(best, batch, forced=best is not batch, planned=len(sets) + tried)
+        return self._chosen(
+            best, batch, forced=best is not batch, planned=decision.searched + tried
+        )
 
     def _for_the_deadline(self, batch: Candidate) -> tuple[Candidate, int]:
         """The fewest early runs with which the deadline is met, or missed by least; batch where
@@ -146,23 +142,10 @@ class _Choice:
     # -- sets ------------------------------------------------------------------------------------
 
     def _sets(self) -> Iterator[tuple[int, ...]]:
-        """The sets of early runs that are worth planning, and none."""
+        """The sets of early runs that would be in time, and none."""
         yield ()
         for size in range(1, self._most + 1):
-            fitting = filter(self._fits, combinations(self._early, size))
-            cheapest = sorted(fitting, key=lambda one: (self.mean_price(one), one))
-            yield from cheapest[: ALONE if size == 1 else 1]
-
-    def mean_price(self, early: Sequence[int]) -> float:
-        """At what price the rows of the rest of the day are processed, if each early run takes all
-        that has come since the one before."""
-        points = self._request.points
-        arrived, price = self._base_arrived, 0.0
-        for run in (*early, self._last):
-            point = points[run - 1]
-            price += point.weight * max(0.0, point.arrived - arrived)
-            arrived = max(arrived, point.arrived)
-        return price
+            yield from filter(self._fits, combinations(self._early, size))
 
     def _latest_chain(self, count: int) -> tuple[int, ...] | None:
         """So many early runs, each as late as it can be to end before the next begins; None if

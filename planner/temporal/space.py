@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from planner.algebra.predicates import split_condition
 from planner.algebra.relational import (
@@ -13,6 +14,7 @@ from planner.algebra.relational import (
     Join,
     Project,
     Relation,
+    Scan,
     UnionAll,
     Version,
     Window,
@@ -110,6 +112,12 @@ class Space:
         self.parts = {group: frozenset(made_of[group]) for group in self.order}
         self.wanted = self._wanted()
         self.keys = tuple(self._keys(slot) for slot in self.slots)
+
+    @cached_property
+    def sources(self) -> frozenset[str]:
+        """The names of the sources that the query reads."""
+        nodes = (one.node for group in self.order for one in self.memo.alternatives(group))
+        return frozenset(node.source for node in nodes if isinstance(node, Scan))
 
     def slots_of(self, group: GroupId) -> Iterator[Slot]:
         """Yield the slots from which a snapshot group can be read."""

@@ -7,6 +7,7 @@ from scripts.mutations.mutation import Mutation
 _PROBLEMS = "tests/planner/materialize/test_problems.py"
 _MEMO = "tests/planner/memo/test_memo.py"
 _PATTERNS = "tests/planner/memo/test_patterns.py"
+_OPENED_SETS = "tests/planner/materialize/test_opened_sets.py"
 PLANNER = (
     Mutation(
         "objective: runs are weighed by their prices, not by the ratios of them",
@@ -18,6 +19,29 @@ PLANNER = (
         "objective: what is forced to be kept has a price that estimates reach",
         "planner/temporal/alternatives.py",
         "FORCED_PENALTY = 1 << 1100\n", "FORCED_PENALTY = 1 << 50\n", suite=(_PROBLEMS,),
+    ),
+    Mutation(
+        "opened sets: a run costs nothing to start", "planner/materialize/opened_sets.py",
+        "self._weights[following] * (self._start + round(self._work * share))",
+        "self._weights[following] * round(self._work * share)", suite=(_OPENED_SETS,),
+    ),
+    Mutation(
+        "opened sets: a run that gives the result is passed over",
+        "planner/materialize/opened_sets.py",
+        "before = [run for run in ways if passed <= run < following]",
+        "before = [run for run in ways if run < following]", suite=(_OPENED_SETS,),
+    ),
+    Mutation(
+        "opened sets: a larger set is searched although a smaller one was cheaper",
+        "planner/materialize/opened_sets.py",
+        "return not self._to_the_end and size >= len(self._wanted) + 2", "return False",
+        suite=(_OPENED_SETS,),
+    ),
+    Mutation(
+        "opened sets: a set goes on from one that begins otherwise as if it began alike",
+        "planner/temporal/as_of.py",
+        "return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))",
+        "return min(len(one), len(other))", suite=(_OPENED_SETS,),
     ),
     Mutation(
         "memo: a merged TVR takes the weight without its delta", "planner/memo/memo.py",

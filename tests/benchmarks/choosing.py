@@ -85,7 +85,9 @@ def run_case(query: str, sql: str, sources: tuple[Source, ...], draw: random.Ran
         one for size in range(MOST_EARLY + 1)
         for one in combinations(range(1, len(points)), size)
     )  # fmt: skip
-    best = api.plan(replace(request, open_sets=every)).decision.chosen.total / 1e6
+    settings = replace(request.settings, all_sets=True)
+    found = api.plan(replace(request, open_sets=every, settings=settings))
+    best = found.decision.chosen.total / 1e6
     return Case(query, chosen.cost, best, chosen.batch, chosen.planned, choosing_s, three_s)
 
 

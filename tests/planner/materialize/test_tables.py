@@ -9,6 +9,7 @@ import pytest
 from planner import api
 from planner.contract import encode_plan
 from planner.materialize import opening
+from planner.materialize.searched_sets import SearchedSets
 from planner.materialize.sharing import GreedySharing
 from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from tests.planner.materialize.test_portfolio import GROWING, QUERIES, ROWS
@@ -29,7 +30,7 @@ def request(sql: str, problem: Problem = PDW) -> PlanRequest:
         replace(s, changing=s.name in GROWING, rows=ROWS[s.name], bytes=100 * ROWS[s.name])
         for s in SOURCES
     )
-    settings = Settings(tries=8, prices=CHEAP_RUNS)
+    settings = Settings(tries=8, prices=CHEAP_RUNS, all_sets=True)
     return PlanRequest(
         report="r", sql=sql, sources=sources, points=POINTS, problem=problem, settings=settings
     )
@@ -51,7 +52,7 @@ def test_the_plan_is_the_same_with_all_tables(path, monkeypatch) -> None:
     lean = [api.plan(one) for one in requests]
     with monkeypatch.context() as patched:
         patched.setattr(opening, "GreedySharing", Whole)
-        patched.setattr(opening.RunOpening, "_lean", lambda self, found, batch, searches: found)
+        patched.setattr(SearchedSets, "lean", lambda self, found, batch: found)
         whole = [api.plan(one) for one in requests]
     for one, other in zip(lean, whole, strict=True):
         assert encode_plan(one.plan) == encode_plan(other.plan)
