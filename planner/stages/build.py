@@ -320,7 +320,8 @@ class StageBuilder:
         joined = replace(node, left=inputs[0], right=inputs[1])
         sizes = self._size(below[0]), self._size(below[1])
         known = is_known(inputs[0]), is_known(inputs[1])
-        side = small_side(joined, sizes, known, self._context.prices)
+        follows = self._sides.are_in(inputs[0]), self._sides.are_in(inputs[1])
+        side = small_side(joined, sizes, known, self._context.prices, follows)
         if side is None:
             side = sent_table(joined, sizes, known, self._context.prices)
             # Where it is wanted by its key, moving both sides was cheaper; what is held has been

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import Project, Relation, Scan
+from planner.algebra.relational import Project, Relation, Scan, walk
 from planner.algebra.scalar import Ref
 from planner.algebra.types import Column
 from planner.contract.plan_v1 import SIDE, SmallSide
@@ -106,6 +106,11 @@ class SmallSides:
         return isinstance(relation, Scan) and any(
             relation.source == side.view for side in self.made
         )
+
+    def are_in(self, relation: Relation) -> bool:
+        """Return whether a relation is computed of one of these views that was counted."""
+        counted = {side.view for side in self.made if not side.rows}
+        return any(isinstance(node, Scan) and node.source in counted for node in walk(relation))
 
 
 def is_known(relation: Relation) -> bool:

@@ -29,6 +29,12 @@ STAGES = (
         suite=("tests/planner/stages/test_small_sides.py",),
     ),
     Mutation(
+        "small sides: nothing follows from what is counted", _SIDES,
+        "return any(isinstance(node, Scan) and node.source in counted",
+        "return any(isinstance(node, Scan) and node.source not in counted",
+        suite=("tests/planner/stages/test_small_sides.py",),
+    ),
+    Mutation(
         "families: the bucket count chosen anew in each run", "planner/materialize/artifacts.py",
         "            return self._committed[kept][1]\n",
         "            pass\n",

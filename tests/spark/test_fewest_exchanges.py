@@ -32,7 +32,7 @@ FEWEST = {
     "q10": (1, 1, 5),
     "q13": (1, 1, 4),
     "q17": (0, 0, 2),
-    "q18": (1, 1, 3),
+    "q18": (1, 1, 2),
     "q21": (2, 2, 3),
 }
 """Exchanges of each run, derived by hand for the plan that the prices choose: what is kept by a key

@@ -78,6 +78,30 @@ def test_not_what_the_engine_knows_the_size_of(known):
     assert small_side(joined, (LARGE, SMALL), (False, True), SPARK) is None
 
 
+@pytest.mark.parametrize(
+    ("small", "follows", "side"),
+    [
+        (1e6, (False, True), 1),
+        (1e6, (True, False), None),  # the uncertain one is not the smaller one
+        (3e6, (False, True), None),  # the other side is the smaller one, and certain
+        (9e5, (False, False), None),
+    ],
+)
+def test_what_follows_from_a_small_side_is_tried_unless_it_is_the_larger_one(small, follows, side):
+    """TPC-H Q18: how many orders have a large sum is known once the sums are counted."""
+    sizes = Size(1.5e6, 30), Size(small, 30)
+    joined = join(JoinKind.INNER, *BOTH)
+    assert small_side(joined, sizes, (False, False), SPARK, follows) == side
+
+
+def test_what_is_computed_of_a_counted_side_follows_from_it():
+    sides = SmallSides(1, {})
+    counted, known = sides.first(BOTH[1]), sides.first(Scan("a", (LEFT,)), rows=5)
+    assert sides.are_in(join(JoinKind.INNER, BOTH[0], counted))
+    assert not sides.are_in(join(JoinKind.INNER, known, BOTH[1]))
+    assert not sides.are_in(BOTH[1])
+
+
 TABLE = Size(1.5e6, 20)
 
 
