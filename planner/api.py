@@ -28,7 +28,7 @@ from planner.contract.plan_v1 import (
     stated,
 )
 from planner.cost import operators
-from planner.cost.work import itemized
+from planner.cost.work import itemized, stated_work
 from planner.errors import MethodError
 from planner.exact.sums import ExactSums
 from planner.gc_pause import seldom_collecting
@@ -54,7 +54,7 @@ from planner.rules.methods.catalog import SINGLE, method_of
 from planner.rules.normalize.driver import AppliedRewrite, normalize
 from planner.rules.normalize.prune import prune_columns
 from planner.sql.frontend import Query, read_query
-from planner.stages.build import StageBuilder, StageContext, stated_work
+from planner.stages.build import StageBuilder, StageContext
 from planner.stages.common_reads import CommonPart, CommonRead
 from planner.stages.views import leaf_of
 from planner.stats.containment import with_contained_keys

@@ -37,15 +37,22 @@ def tells_size(node: Relation) -> bool:
 
 
 def small_side(
-    join: Join, sizes: tuple[Size, Size], known: tuple[bool, bool], prices: Prices
+    join: Join,
+    sizes: tuple[Size, Size],
+    known: tuple[bool, bool],
+    prices: Prices,
+    follows: tuple[bool, bool] = (False, False),
 ) -> int | None:
     """Return which side of a join is to be computed first, or None. Of a side that is ``known``
-    (:func:`tells_size`), computed row by row or not, the engine can tell the size anyway."""
+    (:func:`tells_size`), computed row by row or not, the engine can tell the size anyway. One that
+    ``follows`` from a small side is as uncertain as that: it may be far smaller than estimated, and
+    if it is not, it is not the larger one."""
     side = _smaller(join, sizes)
     if side is None or known[side]:
         return None
     small, large = sizes[side], sizes[1 - side]
-    if large.rows < max(_MANY_ROWS, _TIMES * small.rows):
+    times = 1 if follows[side] else _TIMES
+    if large.rows < max(_MANY_ROWS, times * small.rows):
         return None
     return side if small.bytes < _GUESSED * prices.broadcast_bytes else None
 

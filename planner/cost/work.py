@@ -60,6 +60,13 @@ def work_of(cost: float) -> Work:
     return cost.work if isinstance(cost, Charge) else NOTHING
 
 
+def stated_work(cost: float) -> tuple[tuple[str, float], ...]:
+    """Return the work of a cost as stages state it: by name, in six digits. Nothing is charged a
+    millionth of a time: that is what rounding leaves where counts cancel out."""
+    counts = {name: float(f"{n:.6g}") for name, n in work_of(cost).items() if n > 1e-6}
+    return tuple(sorted(counts.items()))
+
+
 def itemized(prices: Prices) -> Prices:
     """Return the same prices as charges that remember how often they are multiplied."""
     return prices.with_prices(

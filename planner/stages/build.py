@@ -36,7 +36,7 @@ from planner.contract.plan_v1 import (
 from planner.cost.operators import Size
 from planner.cost.prices import Prices
 from planner.cost.small_sides import sent_table, small_side
-from planner.cost.work import work_of
+from planner.cost.work import stated_work
 from planner.exact.keys import with_packed_key
 from planner.exact.quotients import with_exact_quotients
 from planner.exact.sums import ExactSums
@@ -60,13 +60,6 @@ from planner.tvr.signed import ColumnIds, Signed, consolidate, integer, plus, wi
 HASH = "SHUFFLE_HASH"
 """Spark sorts both sides of a join of two bucketed tables, because a bucket has a file per run.
 Where one side fits in memory for sure, hashing it spares both sorts."""
-
-
-def stated_work(cost: float) -> tuple[tuple[str, float], ...]:
-    """Return the work of a cost as stages state it: by name, in six digits. Nothing is charged a
-    millionth of a time: that is what rounding leaves where counts cancel out."""
-    counts = {name: float(f"{n:.6g}") for name, n in work_of(cost).items() if n > 1e-6}
-    return tuple(sorted(counts.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +233,7 @@ class StageBuilder:
                 )
         return tuple(views[name] for name in sorted(views))
 
-    def _is_made_first(self, leaf: Scan) -> bool:
+    def _is_made_first(self, leaf: Relation) -> bool:
         """Whether a leaf reads no source, but what is computed before the stage."""
         return self._sides.is_read_by(leaf) or self._common.is_read_by(leaf)
 
@@ -291,6 +284,8 @@ class StageBuilder:
         node = entry.expression.node
         if isinstance(node, Relying):
             return inputs[0]
+        if isinstance(node, Join):
+            inputs = [self._of_side(*one) for one in zip(inputs, below, strict=True)]
         first = self._small_side(node, inputs, below)
         if first is not None:
             rows = self._size(below[first]).rows if is_known(inputs[first]) else 0
@@ -309,6 +304,13 @@ class StageBuilder:
             return with_packed_key(node, self._context.sums.narrowing)
         return node
 
+    def _of_side(self, rows: Relation, at: EntryKey) -> Relation:
+        """One side of a join, read from a small side that has columns of the same rows; as it is
+        where it lies by its key, or with all its columns would be too large to be sent."""
+        placed = at[1] and self._chosen.entry(self._index, at).placed
+        large = self._size(at).bytes >= self._context.prices.counted_bytes
+        return rows if placed or large else self._sides.whole(rows)
+
     def _small_side(
         self, node: Relation, inputs: list[Relation], below: list[EntryKey]
     ) -> int | None:
@@ -318,12 +320,13 @@ class StageBuilder:
         joined = replace(node, left=inputs[0], right=inputs[1])
         sizes = self._size(below[0]), self._size(below[1])
         known = is_known(inputs[0]), is_known(inputs[1])
-        side = small_side(joined, sizes, known, self._context.prices)
+        follows = self._sides.are_in(inputs[0]), self._sides.are_in(inputs[1])
+        side = small_side(joined, sizes, known, self._context.prices, follows)
         if side is None:
             side = sent_table(joined, sizes, known, self._context.prices)
             # Where it is wanted by its key, moving both sides was cheaper; what is held has been
             # counted before.
-            if side is None or below[side][1] or self._common.is_read_by(inputs[side]):
+            if side is None or below[side][1] or self._is_made_first(inputs[side]):
                 return None
             return side
         large = below[1 - side]

@@ -11,6 +11,11 @@ Only where it can pay: the other side has many rows, and this one is more than a
 whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
 held it for nothing costs little beside a shuffle of the other side that was not needed.
 
+Where the stage joins the same rows whole as well, the side has all their columns and both read it.
+Of TPC-H Q4, orders say which lines count, and are joined with those: computed twice, they would be
+read twice, and since Spark takes a semi join of a union for a union of semi joins, all that they
+are joined with would be read and moved for the kept and for the new ones.
+
 A table as it lies that is too large for the engine's own threshold is such a side, too, where own
 batch is cheaper by it. Its rows are stated and not counted, so nothing is computed before.
 """
@@ -19,7 +24,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import Project, Relation, Scan
+from planner.algebra.relational import Project, Relation, Scan, walk
+from planner.algebra.scalar import Ref
+from planner.algebra.types import Column
 from planner.contract.plan_v1 import SIDE, SmallSide
 from planner.cost.small_sides import tells_size
 from planner.sql.printer import to_sql
@@ -36,6 +43,7 @@ class SmallSides:
         self._run = run
         self._hints = hints
         self._read: dict[Relation, Scan] = {}
+        self._views: dict[str, str] = {}
         self.made: list[SmallSide] = []
         self.relations: list[Relation] = []
 
@@ -43,20 +51,66 @@ class SmallSides:
         """Have the rows computed first, once, and return the leaf that reads them. Sides that are
         the same query are one. ``rows``: how many there are, where that is known."""
         if relation not in self._read:
-            names = numbered_names(relation)
-            sql = to_sql(relation, run=self._run, names=names, hints=self._hints)
-            view = next((side.view for side in self.made if side.sql == sql), "")
-            if not view:
-                view = f"{self._prefix}{len(self.made) + 1}"
-                columns = view_columns(relation)
-                self.made.append(SmallSide(view=view, sql=sql, columns=columns, rows=rows))
-            self._read[relation] = leaf_of(view, relation)
-            self.relations.append(relation)
+            sql = self._sql(relation)
+            if sql not in self._views:
+                self._views[sql] = f"{self._prefix}{len(self.made) + 1}"
+                self.made.append(self._side(self._views[sql], relation, rows))
+                self.relations.append(relation)
+            self._read[relation] = leaf_of(self._views[sql], relation)
         return self._read[relation]
 
-    def is_read_by(self, leaf: Scan) -> bool:
-        """Return whether a leaf reads one of these views."""
-        return any(leaf.source == side.view for side in self.made)
+    def whole(self, relation: Relation) -> Relation:
+        """Return the leaf that reads a relation from a side that has some of its columns, and has
+        the others, too, from now on; without such a side, the relation."""
+        for place, (side, made) in enumerate(zip(self.made, self.relations, strict=True)):
+            order = None if side.rows else self._order(made, relation)
+            if order is None or not isinstance(made, Project):
+                continue
+            columns = tuple(made.input.columns[at] for at in order)
+            widened = Project(made.input, tuple((column, Ref(column)) for column in columns))
+            self.relations[place] = widened
+            self.made[place] = self._side(side.view, widened, 0)
+            names = dict(zip(order, numbered_names(widened), strict=True))
+            return Scan(
+                side.view,
+                tuple(
+                    Column(column.id, names[at], column.type)
+                    for at, column in enumerate(relation.columns)
+                ),
+            )
+        return relation
+
+    def _order(self, made: Relation, relation: Relation) -> list[int] | None:
+        """Return where the columns of a relation are if those that a side has of it come first, as
+        they are; None if it has none of it."""
+        if not isinstance(made, Project) or made.input.columns != relation.columns:
+            return None
+        read = [item.column for _, item in made.items if isinstance(item, Ref)]
+        if len(set(read)) < len(made.items) or self._sql(made.input) != self._sql(relation):
+            return None
+        first = [relation.columns.index(column) for column in read]
+        return [*first, *(at for at in range(len(relation.columns)) if at not in first)]
+
+    def _side(self, view: str, relation: Relation, rows: int) -> SmallSide:
+        columns = view_columns(relation)
+        return SmallSide(view=view, sql=self._sql(relation), columns=columns, rows=rows)
+
+    def _sql(self, relation: Relation) -> str:
+        names = numbered_names(relation)
+        return to_sql(relation, run=self._run, names=names, hints=self._hints)
+
+    def is_read_by(self, relation: Relation) -> bool:
+        """Return whether a relation is one of these views as it lies, or columns of it."""
+        while isinstance(relation, Project):
+            relation = relation.input
+        return isinstance(relation, Scan) and any(
+            relation.source == side.view for side in self.made
+        )
+
+    def are_in(self, relation: Relation) -> bool:
+        """Return whether a relation is computed of one of these views that was counted."""
+        counted = {side.view for side in self.made if not side.rows}
+        return any(isinstance(node, Scan) and node.source in counted for node in walk(relation))
 
 
 def is_known(relation: Relation) -> bool:

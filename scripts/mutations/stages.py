@@ -5,6 +5,8 @@ from __future__ import annotations
 from scripts.mutations.mutation import Mutation
 
 _STAGES = "planner/stages/build.py"
+_SIDES = "planner/stages/small_sides.py"
+_WHOLE = "tests/properties/test_sides_read_whole.py"
 _LIFTED = ("tests/properties/test_lifting.py", "-k", "relations or interpreter")
 STAGES = (
     Mutation(
@@ -15,6 +17,22 @@ STAGES = (
     Mutation(
         "stages: a family is read with this run's rows where it is asked for as it was", _STAGES,
         "version = Version.NEW if until == self._index else Version.OLD", "version = Version.NEW",
+    ),
+    Mutation(
+        "small sides: columns that are read for two are taken for others", _SIDES,
+        "names = dict(zip(order, numbered", "names = dict(zip(sorted(order), numbered",
+        suite=(_WHOLE,),
+    ),
+    Mutation(
+        "small sides: rows of another filter are read from one", _SIDES,
+        " or self._sql(made.input) != self._sql(relation):", ":",
+        suite=("tests/planner/stages/test_small_sides.py",),
+    ),
+    Mutation(
+        "small sides: nothing follows from what is counted", _SIDES,
+        "return any(isinstance(node, Scan) and node.source in counted",
+        "return any(isinstance(node, Scan) and node.source not in counted",
+        suite=("tests/planner/stages/test_small_sides.py",),
     ),
     Mutation(
         "families: the bucket count chosen anew in each run", "planner/materialize/artifacts.py",

@@ -71,20 +71,29 @@ def _add(total: Executed, text: str, *, holds: bool) -> None:
 
 def _nodes(text: str, *, holds: bool) -> Iterator[tuple[str, str]]:
     """Names and numbers of the nodes of the final plan. Below rows that are held in memory only if
-    this is the execution that computes them."""
+    this is the execution that computes them, and then not below those that they are computed of."""
     skipped: int | None = None
+    above = ""
     for line in text.split("\n\n", maxsplit=1)[0].splitlines()[1:]:
         match = _NODE.fullmatch(line)
         assert match is not None
         depth = len(match["indent"]) + 3 * bool(match["branch"])
         name = match["name"].removeprefix("* ")
         header = name.startswith("== ")
-        if skipped is not None and depth - header > skipped:
-            continue
+        above, before = name, above
+        if skipped is not None:
+            if depth - header > skipped:
+                continue
+            if header and before.startswith("AdaptiveSparkPlan"):
+                # Spark prints a plan that is held below one that is held further left than it is.
+                skipped = depth - header
+                continue
         skipped = None
-        if name == "== Initial Plan ==" or (name.startswith("InMemoryTableScan") and not holds):
+        held = name.startswith("InMemoryTableScan")
+        if name == "== Initial Plan ==" or (held and not holds):
             skipped = depth - header
         elif not header:
+            holds = holds and not held
             yield name.strip(), match["id"] or ""
 
 

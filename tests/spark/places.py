@@ -1,8 +1,8 @@
 """A folder with deliveries and a store, and reports over them that are planned and executed.
 
-All of it through files, pins, manifests, plans, executor and commits, on the small engine. With the
-statistics of a dozen rows nothing would be kept, so sources claim to be large, and to start
-applications costs nothing.
+All of it through files, pins, manifests, plans, executor and commits, on the engine that it is
+given. With the statistics of a dozen rows nothing would be kept, so sources claim to be large, and
+to start applications costs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from include.state.opening import open_store
 from include.state.records import Pin, RunCommit
 from planner.contract import ColumnSpec
 from planner.request import Settings, Source, TimePoint
-from spark_jobs.connect import ConnectEngine
+from spark_jobs.engine import Engine
 from spark_jobs.executor import execute
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
@@ -55,7 +55,7 @@ class Place:
     """A folder with deliveries and a store; reports are made of their SQL."""
 
     folder: Path
-    engine: ConnectEngine
+    engine: Engine
     delivered: dict[str, list[Row]] = field(default_factory=dict)
     changes: dict[str, dict[str, object]] = field(default_factory=dict)
     arrived: tuple[float, ...] = (0.9, 1.0)

@@ -22,6 +22,8 @@ METHODS: tuple[Method, ...] = (*(method.name for method in SINGLE), "auto")
 NEEDED = {
     # An outer join and its parts: each row is read once, whatever becomes of it.
     13: {"customer": 1, "orders": 1},
+    # Orders say which lines count, and are joined with those: the stage reads them once for both.
+    4: {"orders": 1, "lineitem": 1},
     # Of three aliases of lineitem, two are of the late lines alone, which one scan finds.
     21: {"lineitem": 2, "orders": 1, "supplier": 1, "nation": 1},
     # A chain of six tables, and three that are joined once.
@@ -54,6 +56,7 @@ def too_often(result: PlanResult, needed: dict[str, int]) -> list[tuple[int, str
 CASES = [
     *product((13,), METHODS, ("at the end", "each run"), (BIG, SMALL)),
     *product((5,), METHODS, ("at the end",), (BIG, SMALL)),
+    *product((4,), ("im1", "auto"), ("at the end",), (BIG, SMALL)),
     *product((21,), METHODS, ("at the end",), (BIG, SMALL)),
     *product((21,), METHODS, ("each run",), (BIG,)),
 ]

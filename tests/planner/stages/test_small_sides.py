@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.relational import Aggregate, Filter, Join, JoinKind, Relation, Scan, Values
+from planner.algebra.relational import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    Values,
+)
 from planner.algebra.scalar import Call, Literal, Ref, equals
 from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from planner.api import plan
@@ -67,6 +76,30 @@ def test_not_what_the_engine_knows_the_size_of(known):
     assert not is_known(BOTH[1])
     joined = join(JoinKind.INNER, *BOTH)
     assert small_side(joined, (LARGE, SMALL), (False, True), SPARK) is None
+
+
+@pytest.mark.parametrize(
+    ("small", "follows", "side"),
+    [
+        (1e6, (False, True), 1),
+        (1e6, (True, False), None),  # the uncertain one is not the smaller one
+        (3e6, (False, True), None),  # the other side is the smaller one, and certain
+        (9e5, (False, False), None),
+    ],
+)
+def test_what_follows_from_a_small_side_is_tried_unless_it_is_the_larger_one(small, follows, side):
+    """TPC-H Q18: how many orders have a large sum is known once the sums are counted."""
+    sizes = Size(1.5e6, 30), Size(small, 30)
+    joined = join(JoinKind.INNER, *BOTH)
+    assert small_side(joined, sizes, (False, False), SPARK, follows) == side
+
+
+def test_what_is_computed_of_a_counted_side_follows_from_it():
+    sides = SmallSides(1, {})
+    counted, known = sides.first(BOTH[1]), sides.first(Scan("a", (LEFT,)), rows=5)
+    assert sides.are_in(join(JoinKind.INNER, BOTH[0], counted))
+    assert not sides.are_in(join(JoinKind.INNER, known, BOTH[1]))
+    assert not sides.are_in(BOTH[1])
 
 
 TABLE = Size(1.5e6, 20)
@@ -148,6 +181,41 @@ def test_sides_that_are_the_same_query_are_computed_once():
     assert first.source == second.source != other.source
     assert first.columns != second.columns
     assert len(sides.made) == 2
+
+
+def test_rows_that_a_side_has_columns_of_are_read_from_it():
+    """Its columns stay where they are, so that what has been written reads them as before."""
+    sides = SmallSides(run=1, hints={})
+    key = sides.first(Project(filtered_pair("7"), ((PAIR[1], Ref(PAIR[1])),)))
+    other = filtered_pair("8")
+    assert sides.whole(other) is other
+    assert [column.name for column in sides.made[0].columns] == ["c0"]
+    whole = sides.whole(filtered_pair("7"))
+    assert isinstance(whole, Scan)
+    assert whole.source == key.source
+    assert [(c.id, c.name) for c in key.columns] == [(PAIR[1].id, "c0")]
+    assert [(c.id, c.name) for c in whole.columns] == [(PAIR[0].id, "c1"), (PAIR[1].id, "c0")]
+    (side,) = sides.made
+    assert side.sql.startswith("SELECT\n  `t`.`k` AS `c0`,\n  `t`.`n` AS `c1`\nFROM `t`")
+    assert sides.is_read_by(whole)
+    assert sides.relations[0].columns == PAIR[::-1]
+    # The same columns alone are the same side.
+    assert sides.first(Project(filtered_pair("7"), ((PAIR[1], Ref(PAIR[1])),))).source == key.source
+
+
+def test_a_table_whose_rows_are_known_is_read_as_it_lies():
+    """It is not computed first, so there is nothing to be read in its place."""
+    sides = SmallSides(run=1, hints={})
+    table = Scan("t", PAIR)
+    sides.first(Project(table, ((PAIR[1], Ref(PAIR[1])),)), rows=1000)
+    assert sides.whole(table) is table
+
+
+PAIR = Column(ColumnId(7), "n", BIGINT), Column(ColumnId(8), "k", BIGINT)
+
+
+def filtered_pair(text: str) -> Relation:
+    return Filter(Scan("t", PAIR), Call("<", (Ref(PAIR[0]), Literal(text, BIGINT)), BOOLEAN))
 
 
 def scanned(number: int) -> Scan:
