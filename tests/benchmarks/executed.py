@@ -111,7 +111,7 @@ def executing(where: str, days: Days, master: str, memory: str) -> Iterator[Exec
     work = days.folder.with_name(f"{days.folder.name}-in-{where}")
     session = spark_session(master, memory) if where == SESSION else open_runner(SAIL, work, "")
     with session as runner:
-        yield lambda query: QueryDays(days, query, runner, work).day("auto", again=True)
+        yield lambda query: QueryDays(days, query, runner, work).warm_day("auto")
 
 
 @contextmanager

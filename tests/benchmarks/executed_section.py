@@ -15,7 +15,7 @@ from tests.benchmarks.figures import (
     process,
     state_share,
 )
-from tests.benchmarks.results import BATCH, WITHOUT_FIGURES, Conditions, Row
+from tests.benchmarks.results import WITHOUT_FIGURES, Conditions, Row
 
 _COLUMNS = (
     "query", "by", "runs", "batch", "own batch", "weighted", "final", "own batch / batch",
@@ -65,7 +65,7 @@ def _head(conditions: Conditions, rows: Sequence[Row], machine: str) -> str:
 
 
 def _sums(days: Sequence[Day]) -> Iterator[str]:
-    early = [day for day in days if day.decided != BATCH]
+    early = [day for day in days if any(process(run) for run in day.runs[:-1])]
     yield f"Sums over {len(days)} queries, as ratios to batch; {len(early)} of them work early:"
     yield ""
     yield (

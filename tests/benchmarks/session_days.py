@@ -7,7 +7,7 @@ Batch of a query is run once for all its days over the same arrivals, and each i
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -109,35 +109,44 @@ class QueryDays:
         problem: Problem = PDW,
         settings: Settings | None = None,
         compare_early: bool = True,
-        again: bool = False,
     ) -> DayAccount:
         """Execute a day, its first run at this weight if one is given, after batch and own batch;
-        ``equal`` says whether both gave the rows of batch. With ``again``, batch is the mean of one
-        before and one after the day, since what comes later finds more compiled and cached; and a
-        day that was batch or own batch stands for it, too: executed twice, the two differ by
-        noise."""
+        ``equal`` says whether both gave the rows of batch."""
         plain_at, batch = self._batch
         own, verdict = self._own
         what = self._day(method, weight, "day", problem, settings or Settings())
-        rows = write_deliveries(what, self._used, _quiet)
-        plain = plain_query(what, self._used, self._runner)
-        at, runs = run_day(what, plain, lambda _text: None, compare_early=compare_early)
-        was = decided_alone(runs) if again else ""
-        if was == "batch":
-            batch = runs[-1]
-        elif again:
-            batch = _mean(batch, self.plain.run()[1])
-        if was == "own-batch":
-            own = runs[-1]
+        at, runs, rows = self._executed(what, compare_early=compare_early)
         day = account_of(
             what, self._query, self.plain, at, plain_at, runs=runs, batch=batch, rows=rows
         )
-        return replace(
-            day,
-            own_batch=own,
-            equal=day.equal and verdict.equal,
-            differences=(*day.differences, *(f"own batch: {d}" for d in verdict.differences)),
+        return _beside_own(day, own, verdict)
+
+    def warm_day(self, method: Method) -> DayAccount:
+        """Execute a day in a session that has computed the report before, as one that is there
+        every day has: the day and both batches run once before they are counted. Batch is the mean
+        of one before and one after the day, since what comes later finds more compiled and cached;
+        and a day that was batch or own batch stands for it, too: executed twice, the two would
+        differ by noise."""
+        plain_at, batch = self._batch
+        self._executed(self._day(method, None, "first"))
+        own, verdict = self._own
+        what = self._day(method, None, "day")
+        at, runs, rows = self._executed(what)
+        was = decided_alone(runs)
+        batch = runs[-1] if was == "batch" else _mean(batch, self.plain.run()[1])
+        own = runs[-1] if was == "own-batch" else self.plain.run_own()[1]
+        day = account_of(
+            what, self._query, self.plain, at, plain_at, runs=runs, batch=batch, rows=rows
         )
+        return _beside_own(day, own, verdict)
+
+    def _executed(
+        self, what: Simulation, *, compare_early: bool = True
+    ) -> tuple[Generation, tuple[RunAccount, ...], Mapping[str, tuple[int, ...]]]:
+        rows = write_deliveries(what, self._used, _quiet)
+        plain = plain_query(what, self._used, self._runner)
+        at, runs = run_day(what, plain, lambda _text: None, compare_early=compare_early)
+        return at, runs, rows
 
     def _day(
         self,
@@ -156,6 +165,15 @@ class QueryDays:
             self._whole, name=name, work=self._work / name, points=(first, *rest), method=method,
             problem=problem, settings=settings,
         )  # fmt: skip
+
+
+def _beside_own(day: DayAccount, own: RunAccount, verdict: Comparison) -> DayAccount:
+    return replace(
+        day,
+        own_batch=own,
+        equal=day.equal and verdict.equal,
+        differences=(*day.differences, *(f"own batch: {d}" for d in verdict.differences)),
+    )
 
 
 def at_weight(day: DayAccount, weight: float) -> DayAccount:
