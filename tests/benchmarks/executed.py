@@ -124,7 +124,8 @@ def at_most(seconds: float, give_up: Callable[[], None]) -> Iterator[None]:
         say(f"not done in {seconds:g} s: going on with the next one")
         for child in psutil.Process().children(recursive=True):
             child.kill()
-        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+        given = [one for one in sys.orig_argv[1:] if one != "--again"]
+        os.execv(sys.executable, [sys.executable, *given])
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
