@@ -16,7 +16,7 @@ from include.state.records import ManifestSource, PinnedFile
 from planner.contract import SourceInput, decode_plan
 from planner.contract.plan_v1 import WEIGHT_COLUMN, ForeignKey, ReliedForeignKey
 from planner.errors import ContractError, ForerunError
-from spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN
+from spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN, goes_too_often
 from spark_jobs.engine import Frame, quoted
 from spark_jobs.failures import explained
 from spark_jobs.inputs import read_files
@@ -168,6 +168,8 @@ def _check_weights(work: Work, source: ManifestSource) -> None:
     files = work.inputs.files(view)
     if not files:
         return
+    snapshot = SourceInput(view=source.name, source=source.name, version="snapshot")
+    whole = read_files(work.engine, source, work.inputs.files(snapshot))
     rows = read_files(work.engine, source, files)
     weight = quoted(WEIGHT_COLUMN)
     found = rows.selectExpr(
@@ -180,7 +182,7 @@ def _check_weights(work: Work, source: ManifestSource) -> None:
             f"have NULL in {WEIGHT_COLUMN}: they neither come nor go",
             hint=f"Deliver every row with its {WEIGHT_COLUMN}; then clear the day.",
         )
-    if found["back"] and _taken_back_too_often(work, source, rows, found["back"]):
+    if found["back"] and goes_too_often(work.engine, source, whole, rows, found["back"]):
         raise DeclarationError(TAKEN_BACK_TOO_OFTEN.format(source.name), hint=_CHANGELOG_HINT)
 
 
@@ -188,28 +190,3 @@ _CHANGELOG_HINT = (
     f"Deliver a negative {WEIGHT_COLUMN} only for rows that are there, with the values that they "
     "came with; then clear the day."
 )
-
-
-def _taken_back_too_often(work: Work, source: ManifestSource, changed: Frame, back: int) -> bool:
-    """Whether one of the ``back`` rows that go in these changes is now there less than no times.
-
-    What has come of the source is read, but only the rows are shuffled and grouped that are alike
-    to one that goes. They are found by a hash of all columns: it lets some others through, and
-    these are then told apart.
-    """
-    whole = SourceInput(view=source.name, source=source.name, version="snapshot")
-    engine = work.engine
-    engine.bind_view(_DELTA, changed)
-    engine.bind_view(_ALL, read_files(engine, source, work.inputs.files(whole)))
-    columns = ", ".join(quoted(c.name) for c in source.columns)
-    weight, hint = quoted(WEIGHT_COLUMN), "/*+ BROADCAST(g) */" if back <= _MOST_SENT else ""
-    found = engine.session.sql(
-        f"SELECT {hint} 1 AS found FROM {quoted(_ALL)} a LEFT SEMI JOIN "
-        f"(SELECT DISTINCT xxhash64({columns}) AS h FROM {quoted(_DELTA)} WHERE {weight} < 0) g "
-        f"ON xxhash64({columns}) = g.h GROUP BY {columns} HAVING sum({weight}) < 0 LIMIT 1"
-    )
-    return bool(found.collect())
-
-
-_MOST_SENT = 2_000_000
-"""Hashes of so many rows are sent to all workers: some 60 MB there."""

@@ -211,7 +211,9 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
         source, files = inputs.manifest.source(view.source), inputs.files(view)
         rows = read_files(engine, source, files)
         if source.change == "changelog" and view.version == "snapshot":
-            rows = consolidated(source, rows, once=only_adds(files), reads=reads[view.source])
+            # A source that rewriting has dropped is none of the plan's; the text still names it.
+            read = reads.get(view.source, ())
+            rows = consolidated(source, rows, once=only_adds(files), reads=read)
         if withdrawn := inputs.withdrawn(view):
             rows = with_taken_back(source, rows, read_files(engine, source, withdrawn))
         engine.bind_view(view.view, rows)

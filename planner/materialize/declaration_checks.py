@@ -5,8 +5,8 @@ columns in what has come since its base run, before it computes anything. Batch 
 text and depends on no such declaration.
 
 Whatever the plan, where a delivery of a changelog takes rows back, the run looks them up in all
-that has come of the source, by a hash of all columns, and adds up those that are alike; unless they
-are those of whole files that were read before.
+that has come of the source, by a hash, and adds up those that are alike; unless they are those of
+whole files that were read before.
 """
 
 from __future__ import annotations
@@ -36,13 +36,11 @@ class DeclarationChecks:
 
     def cost(self, span: Span, *, batch: bool) -> int:
         """Return what the run that ends a step checks, in millionths of a CPU second."""
-        read = (
-            []
-            if batch
-            else [Size(self._came(source, span), width) for source, width in self._checked]
-        )
-        counted = sum(operators.read(size, self._prices) for size in read)
-        return round(counted + sum(self._looked_up(source, span) for source in self._changelogs))
+        cost = sum(self._looked_up(source, span) for source in self._changelogs)
+        if not batch:
+            read = (Size(self._came(source, span), width) for source, width in self._checked)
+            cost += sum(operators.read(size, self._prices) for size in read)
+        return round(cost)
 
     def _looked_up(self, source: Source, span: Span) -> float:
         """Return what looking up the rows that are taken back costs; nothing if nothing has come.
