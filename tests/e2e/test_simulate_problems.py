@@ -157,3 +157,23 @@ def test_what_the_comparison_does_not_cover_is_said(
     assert "does not cover what Sail itself gets wrong" in capsys.readouterr().out
     (gap,) = json.loads(target.read_text())["not_covered"]
     assert gap["code"] == "intersect-all"
+
+
+def test_a_changelog_that_only_the_text_reads_is_read(tmp_path: Path) -> None:
+    """Rewriting drops the condition, and the user's own text still has it."""
+    for name in ("orders", "refused"):
+        (tmp_path / "tables" / name).mkdir(parents=True)
+        rows = pa.table({"k": list(range(200)), "v": [1] * 200})
+        pq.write_table(rows, tmp_path / "tables" / name / "rows.parquet")
+    what = Simulation(
+        name="dropped", tables=find_tables(tmp_path / "tables"), method="batch", seed=1,
+        sql="SELECT k FROM orders WHERE EXISTS (SELECT 1 FROM refused) OR true",
+        changing=frozenset({"orders", "refused"}), changelogs=frozenset({"refused"}),
+        points=(TimePoint(weight=0.3, arrived=0.5), TimePoint(weight=1.0)), correlations=(),
+        work=tmp_path / "work", store=str(tmp_path / "store"),
+    )  # fmt: skip
+    (tmp_path / "work").mkdir()
+    with open_runner("sail", tmp_path, "") as runner:
+        day = simulate(what, runner, lambda _text: None, lambda _rows: None)
+    assert day.equal
+    assert day.rows == 200
