@@ -15,9 +15,6 @@ _W = quoted(WEIGHT_COLUMN)
 TAKEN_BACK_TOO_OFTEN = "source {}: a row is taken back more often than it came"
 """What a run fails with whose result would be wrong whatever it did."""
 _CHANGED, _CAME = "__forerun_changed", "__forerun_came"
-_SAME_BYTES = (
-    "TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "DATE", "TIMESTAMP", "BOOLEAN",
-)  # fmt: skip
 _MOST_SENT = 2_000_000
 """Hashes of so many rows are sent to all workers: some 60 MB there."""
 _COPIES = 4096
@@ -67,15 +64,14 @@ def goes_too_often(
     """Whether one of the ``back`` rows that go in these changes is now there less than no times, of
     all that came.
 
-    Rows are shuffled and grouped only if they are alike to one that goes. They are found by a hash
-    of the columns whose equal values have equal bytes (0.0 and -0.0 have not): it lets some others
-    through, and these are then told apart.
+    Rows are shuffled and grouped only if they are alike to one that goes. They are found by a hash,
+    which is equal for equal rows (of 0.0 and -0.0, too); some others that it lets through are then
+    told apart.
     """
     engine.bind_view(_CHANGED, changed)
     engine.bind_view(_CAME, came)
     columns = ", ".join(quoted(column.name) for column in source.columns)
-    exact = [quoted(column.name) for column in source.columns if _has_same_bytes(column.type)]
-    hashed = f"xxhash64({', '.join(exact)})" if exact else "CAST(0 AS BIGINT)"
+    hashed = f"xxhash64({columns})"
     hint = "/*+ BROADCAST(g) */" if back <= _MOST_SENT else ""
     found = engine.session.sql(
         f"SELECT {hint} 1 AS found FROM {quoted(_CAME)} a LEFT SEMI JOIN "
@@ -83,12 +79,6 @@ def goes_too_often(
         f"ON {hashed} = g.h GROUP BY {columns} HAVING sum({_W}) < 0 LIMIT 1"
     )
     return bool(found.collect())
-
-
-def _has_same_bytes(kind: str) -> bool:
-    """Whether values of a type are equal only if they are so byte by byte: not floating-point
-    numbers, what is made of them, and strings with a collation."""
-    return kind.upper() == "STRING" or kind.upper().startswith(_SAME_BYTES)
 
 
 def coming(source: ManifestSource, rows: Frame) -> Frame:

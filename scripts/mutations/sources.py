@@ -21,11 +21,6 @@ SOURCES = (
         suite=("tests/planner/stages/test_columns_of_changelogs.py",),
     ),
     Mutation(
-        "changelogs: numbers that are equal have equal bytes", "spark_jobs/changelog.py",
-        'return kind.upper() == "STRING" or', 'return kind.upper() in ("STRING", "DOUBLE") or',
-        suite=("tests/spark/test_changelog.py",),
-    ),
-    Mutation(
         "declarations: only rows that come are looked up", "spark_jobs/changelog.py",
         "WHERE {_W} < 0) g", "WHERE {_W} > 1) g",
         suite=("tests/properties/test_wrong_declarations.py", "-k", "every_method"),

@@ -84,17 +84,17 @@ def test_rows_that_go_are_looked_up_in_all_that_came(
 @pytest.mark.spark
 @pytest.mark.parametrize("columns", [("x",), ("x", "k")])
 def test_a_row_goes_that_is_equal_and_has_other_bytes(spark: Any, columns: tuple) -> None:
-    """Spark groups 0.0 with -0.0; by a hash of their bytes the row that came would be missed."""
+    """Spark groups 0.0 with -0.0. Were its hash not the same, the row that came would be missed."""
     types = {"x": "DOUBLE", "k": "BIGINT"}
     source = replace(
         SOURCE, columns=tuple(ColumnSpec(name=name, type=types[name]) for name in columns)
     )
-    names = ", ".join(columns)
+    names, minus = ", ".join(columns), "CAST('-0.0' AS DOUBLE)"
     select = f"SELECT {names}, CAST(w AS BIGINT) AS `__w` FROM VALUES"
-    came = spark.session.sql(f"{select} (0D, 1L, 1), (-0D, 1L, -1), (2D, 1L, 1) v(x, k, w)")
-    back = spark.session.sql(f"{select} (-0D, 1L, -1) v(x, k, w)")
+    came = spark.session.sql(f"{select} (0D, 1L, 1), ({minus}, 1L, -1), (2D, 1L, 1) v(x, k, w)")
+    back = spark.session.sql(f"{select} ({minus}, 1L, -1) v(x, k, w)")
     assert not goes_too_often(spark, source, came, back, 1)
-    more = spark.session.sql(f"{select} (0D, 1L, 1), (-0D, 1L, -2), (2D, 1L, 1) v(x, k, w)")
+    more = spark.session.sql(f"{select} (0D, 1L, 1), ({minus}, 1L, -2), (2D, 1L, 1) v(x, k, w)")
     assert goes_too_often(spark, source, more, back, 1)
 
 
