@@ -207,15 +207,21 @@ def name_of(suite: str, where: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--scale", type=float, default=10.0)
-    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--scale", type=float, default=10.0, help="of the tables (default: 10)")
+    parser.add_argument("--master", default="local[2]", help="of Spark (default: local[2])")
     parser.add_argument("--only", default="", help="queries, such as q05,q09")
     parser.add_argument("--again", action="store_true", help="also what has its figures")
     parser.add_argument("--csv", type=Path, help="where the rows are (below FORERUN_HOME/bench)")
     parser.add_argument(
         "--page", action="store_true", help="write docs/ although queries are missing, and say so"
     )
-    parser.add_argument("--in", dest="where", choices=WHERE, default=APPLICATIONS)
+    parser.add_argument(
+        "--in",
+        dest="where",
+        choices=WHERE,
+        default=APPLICATIONS,
+        help="each run an application (the default), or all in one session of Spark or of Sail",
+    )
     given = parser.parse_args()
     suite, name = SUITES[given.suite], name_of(given.suite, given.where)
     master = {SESSION: f"{given.master}, one session", SAIL: "Sail"}.get(given.where, given.master)
