@@ -33,7 +33,6 @@ COPY --chown=forerun include include
 COPY --chown=forerun spark_jobs spark_jobs
 COPY --chown=forerun forerun forerun
 COPY --chown=forerun plugins plugins
-COPY --chown=forerun config config
 RUN make jars && rm -rf /home/forerun/.cache
 COPY --chown=forerun dags dags
 ENV PATH=/opt/forerun/.venv/bin:$PATH \
@@ -41,9 +40,7 @@ ENV PATH=/opt/forerun/.venv/bin:$PATH \
     FORERUN_STORE=file:///var/lib/forerun/store \
     AIRFLOW_HOME=/var/lib/forerun/airflow \
     AIRFLOW__CORE__DAGS_FOLDER=/opt/forerun/dags \
-    AIRFLOW__CORE__PLUGINS_FOLDER=/opt/forerun/plugins \
     AIRFLOW__CORE__LOAD_EXAMPLES=False \
-    PYTHONPATH=/opt/forerun/plugins:/opt/forerun/config \
     AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'
 VOLUME /var/lib/forerun
 EXPOSE 8080

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from forerun.airflow import ReportGroup, ReportSpec, expect
 from forerun.demo.arrivals import demo_dag
 from forerun.demo.reports import POLICY, demo_sources
-from forerun_airflow import ReportGroup, ReportSpec, expect
 
 CONSOLIDATED_REVENUE = ReportSpec(
     name="consolidated_revenue",

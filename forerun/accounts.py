@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from include.sources.delivery import read_pin
-from include.state.commits import read_chain, read_commit
-from include.state.given_up import all_given_up
-from include.state.layout import Generation
-from include.state.opening import split_uri
-from include.state.pointers import Pointer, read_published
-from include.state.records import Manifest, RunCommit, StageMetrics, decode
-from include.state.store import StoreReader
-from planner.contract import FamilyInput, Plan, decode_plan
-from planner.cost.constants import MICRO
-from planner.errors import ForerunError
-from planner.explain import flow
-from planner.explain.sql import statements
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.commits import read_chain, read_commit
+from forerun.include.state.given_up import all_given_up
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import split_uri
+from forerun.include.state.pointers import Pointer, read_published
+from forerun.include.state.records import Manifest, RunCommit, StageMetrics, decode
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import FamilyInput, Plan, decode_plan
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import ForerunError
+from forerun.planner.explain import flow
+from forerun.planner.explain.sql import statements
 
 _RESHAPES = ("Project", "Filter")
 

@@ -12,8 +12,8 @@ from forerun.findings import Finding
 
 _NAME = "backfill-pool"
 _NO_POLICY = (
-    "Put `from forerun_policy import task_instance_mutation_hook` into airflow_local_settings.py, "
-    "in the config folder of AIRFLOW_HOME, and start the scheduler and the API server anew."
+    "Install forerun in the scheduler's and the API server's environment (its entry point "
+    "airflow.policy is the policy), and start both anew."
 )
 
 

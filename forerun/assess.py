@@ -12,13 +12,13 @@ import typer
 from forerun import console
 from forerun.options import Day, takes_day
 from forerun.past_reports import Past, PastReport, read_past_reports
+from forerun.planner import api
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import ForerunError, RequestError
+from forerun.planner.explain.choice import in_units
+from forerun.planner.request import PlanRequest, TimePoint
+from forerun.planner.sql.statement import shape_of, without_schemas
 from forerun.planning import Report
-from planner import api
-from planner.cost.constants import MICRO
-from planner.errors import ForerunError, RequestError
-from planner.explain.choice import in_units
-from planner.request import PlanRequest, TimePoint
-from planner.sql.statement import shape_of, without_schemas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,15 +12,15 @@ import typer
 from forerun import console
 from forerun.backfill_work import DoneDay, compute_all, refuse_inexact
 from forerun.exact_engines import settings_on
-from include.days.backfill import Backfill, find_backfill
-from include.engines import own_engine
-from include.machine.wall_clock import utc_now
-from include.oncall.catalogue import newest_spec
-from include.reports.clock import parse_day
-from include.reports.spec import ReportSpec, decode_report
-from include.state.opening import open_store
-from planner.cost.constants import MICRO
-from planner.errors import RequestError
+from forerun.include.days.backfill import Backfill, find_backfill
+from forerun.include.engines import own_engine
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.catalogue import newest_spec
+from forerun.include.reports.clock import parse_day
+from forerun.include.reports.spec import ReportSpec, decode_report
+from forerun.include.state.opening import open_store
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import RequestError
 
 Engine = Annotated[
     str,

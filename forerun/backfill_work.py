@@ -8,18 +8,18 @@ from datetime import date
 from pathlib import Path
 
 from forerun.exact_engines import refuse, why_not_as_planned, why_not_exact
+from forerun.include.days.backfill import Application, Backfill, BackfillDay, begin_days
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import PreparedRun, publish_result
+from forerun.include.days.repair_plans import bytes_read
+from forerun.include.engines import EngineSpec
+from forerun.include.machine.jvm import home_folder
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.telemetry.events import Part
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Settings
 from forerun.running import Runner, open_runner, scratch_folder
 from forerun.telling import tell_planned, telling_how_runs_end, told_publication
-from include.days.backfill import Application, Backfill, BackfillDay, begin_days
-from include.days.handle import Day
-from include.days.prepare import PreparedRun, publish_result
-from include.days.repair_plans import bytes_read
-from include.engines import EngineSpec
-from include.machine.jvm import home_folder
-from include.machine.wall_clock import utc_now
-from include.telemetry.events import Part
-from planner.errors import ForerunError
-from planner.request import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

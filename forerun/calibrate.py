@@ -9,11 +9,11 @@ import typer
 from rich.table import Table
 
 from forerun import console
-from include.days.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
-from include.state.opening import open_store
-from planner.cost.calibration import Calibration, ExecutedRun, Fit, calibrate
-from planner.cost.prices import SPARK, STARTS, WORK, Prices
-from planner.errors import ForerunError, RequestError
+from forerun.include.days.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
+from forerun.include.state.opening import open_store
+from forerun.planner.cost.calibration import Calibration, ExecutedRun, Fit, calibrate
+from forerun.planner.cost.prices import SPARK, STARTS, WORK, Prices
+from forerun.planner.errors import ForerunError, RequestError
 
 _LEAST_RUNS = 10
 """Fewer runs tell nothing that Forerun's own prices do not know better."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from forerun import console
 from forerun.options import Day
-from planner.cost.prices import SPARK, Prices
-from planner.errors import RequestError
-from planner.request import PDW
-from planner.schedule.choose import MOST_CANDIDATES, choose_times
+from forerun.planner.cost.prices import SPARK, Prices
+from forerun.planner.errors import RequestError
+from forerun.planner.request import PDW
+from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
 
 
 def with_chosen_times(day: Day, prices: Prices = SPARK) -> Day:

@@ -18,15 +18,15 @@ from forerun.backfill import backfill_command
 from forerun.calibrate import calibrate_command
 from forerun.doctor import doctor_command
 from forerun.expire import expire_command
+from forerun.include.engines import ENGINES
 from forerun.options import Day, takes_day
+from forerun.planner.errors import ForerunError, RequestError
+from forerun.planner.request import Method, PlanRequest
+from forerun.planner.version import VERSION
 from forerun.repair import repair_command
 from forerun.result import result_command
 from forerun.schedule_command import schedule_app
 from forerun.shadow import shadow_command
-from include.engines import ENGINES
-from planner.errors import ForerunError, RequestError
-from planner.request import Method, PlanRequest
-from planner.version import VERSION
 
 CANNOT = 2
 _DEBUG = "FORERUN_DEBUG"
@@ -118,8 +118,8 @@ def plan_command(
     Several reports are planned as a group: one application at each time point, for all of them.
     """
     from forerun.chosen import with_chosen_times
-    from planner import api
-    from planner.explain import memo, methods, record, sql, steps, tree
+    from forerun.planner import api
+    from forerun.planner.explain import memo, methods, record, sql, steps, tree
 
     day = with_chosen_times(day)
     requests = day.requests(method)
@@ -149,8 +149,8 @@ def plan_command(
 def _plan_group(requests: tuple[PlanRequest, ...], *, as_json: bool) -> int:
     """Plan several reports together and show it; a report that cannot be planned is said, and
     decides about the exit code."""
-    from planner.explain import group
-    from planner.report_group import plan_group, whole_days
+    from forerun.planner.explain import group
+    from forerun.planner.report_group import plan_group, whole_days
 
     members = whole_days(requests)
     together = plan_group(members)

@@ -11,16 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from forerun import console
-from include.days.cluster_reports import reports_of
-from include.days.leases import Leases, read_cluster, say_stop
-from include.machine.wall_clock import utc_now
-from include.reports.clock import parse_day
-from include.state.cluster_report import ClusterReport
-from include.state.expire import store_clock
-from include.state.layout import CLUSTERS_FOLDER
-from include.state.opening import open_store
-from include.state.slots import Look, SlotRequest, Stop, shown, why_not
-from include.state.store import Store, StoreError
+from forerun.include.days.cluster_reports import reports_of
+from forerun.include.days.leases import Leases, read_cluster, say_stop
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.reports.clock import parse_day
+from forerun.include.state.cluster_report import ClusterReport
+from forerun.include.state.expire import store_clock
+from forerun.include.state.layout import CLUSTERS_FOLDER
+from forerun.include.state.opening import open_store
+from forerun.include.state.slots import Look, SlotRequest, Stop, shown, why_not
+from forerun.include.state.store import Store, StoreError
 
 ClusterName = Annotated[
     str, typer.Argument(metavar="CLUSTER", help="Its name; it may be left out if there is one.")

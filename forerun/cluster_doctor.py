@@ -1,7 +1,7 @@
 """``forerun doctor --master URL``: what a cluster lacks to run reports, and what to do about it.
 
 First whether anybody answers there at all; then a small application is submitted as a run is, and
-what its executors found (:mod:`spark_jobs.cluster_probe`) is judged here.
+what its executors found (:mod:`forerun.spark_jobs.cluster_probe`) is judged here.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ import sys
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from forerun.findings import Finding
-from include.machine import jvm
-from include.machine.job_archive import job_archive
-from include.state.opening import open_store
-from planner.errors import ForerunError
+from forerun.include.machine import jvm
+from forerun.include.machine.job_archive import PROBE, job_archive
+from forerun.include.state.opening import open_store
+from forerun.planner.errors import ForerunError
 
-PROBE = Path(__file__).resolve().parents[1] / "spark_jobs" / "cluster_probe.py"
 FOLDER = "probe/cluster"
 WAIT_SECONDS = 60.0
 _SUBMIT_SECONDS = 240.0

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 
 def notes() -> Console:

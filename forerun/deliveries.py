@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forerun.planner.errors import RequestError
 from forerun.tables import Table
 from forerun.updates import Part, with_updates
-from planner.errors import RequestError
 
 _BATCH_ROWS = 1 << 20
 _Positions = Callable[[pa.RecordBatch, int], np.ndarray]

@@ -20,9 +20,9 @@ from forerun.airflow_doctor import examine_airflow
 from forerun.cluster_doctor import examine_cluster
 from forerun.endpoint_doctor import SCHEME, examine_endpoint
 from forerun.findings import Finding, State
-from include.machine import jvm
-from include.state.opening import default_store, open_store
-from planner.errors import ForerunError
+from forerun.include.machine import jvm
+from forerun.include.state.opening import default_store, open_store
+from forerun.planner.errors import ForerunError
 
 LEAST_FREE_BYTES = 2 * 1024**3
 
@@ -229,7 +229,7 @@ def disk() -> Finding:
 
 def store(uri: str) -> Finding:
     """The store can be reached and written, and its conditional puts hold."""
-    from include.state.probe import probe
+    from forerun.include.state.probe import probe
 
     probe(open_store(uri), again=True)
     return Finding(name="store", state="ok", found=f"{uri}: reachable, conditional puts hold")

@@ -9,13 +9,13 @@ import uuid
 from contextlib import suppress
 
 from forerun.findings import Finding
-from include.engines import engine_spec
-from include.state.opening import open_store
-from include.state.store import Store
-from planner.contract import ColumnSpec
-from planner.errors import ForerunError
-from spark_jobs.engine import Engine, start_engine
-from spark_jobs.failures import explained
+from forerun.include.engines import engine_spec
+from forerun.include.state.opening import open_store
+from forerun.include.state.store import Store
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.errors import ForerunError
+from forerun.spark_jobs.engine import Engine, start_engine
+from forerun.spark_jobs.failures import explained
 
 SCHEME = "sc://"
 _FOLDER = "probe/connect"

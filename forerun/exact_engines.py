@@ -1,23 +1,24 @@
 """Which engine may compute what readers are given: one whose result is what Spark's would be.
 
 The small engine starts in a second, and knows no other way than its own for what it computes
-otherwise than Spark. So all that a query does is looked at (:mod:`include.verify.sail_exact`), it
-is planned in stages of our own, and what may be too much for this process is left to Spark.
+otherwise than Spark. So all that a query does is looked at
+(:mod:`forerun.include.verify.sail_exact`), it is planned in stages of our own, and what may be too
+much for this process is left to Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from include.days.day_request import sources_at, sql_of
-from include.days.handle import Day
-from include.engines import EngineSpec
-from include.machine.settings import allowed_functions
-from include.state.records import Pin
-from planner.contract import Plan
-from planner.errors import ForerunError
-from planner.request import Settings, TimePoint
-from planner.sql.frontend import read_query
+from forerun.include.days.day_request import sources_at, sql_of
+from forerun.include.days.handle import Day
+from forerun.include.engines import EngineSpec
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.state.records import Pin
+from forerun.planner.contract import Plan
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Settings, TimePoint
+from forerun.planner.sql.frontend import read_query
 
 MOST_READ_BYTES = 4 << 30
 """Files of so many bytes an engine in this process may read for a run: it keeps in memory what

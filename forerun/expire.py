@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from forerun import console
-from include.state.expire import Retention, expire
-from include.state.opening import open_store
+from forerun.include.state.expire import Retention, expire
+from forerun.include.state.opening import open_store
 
 _KEEP = Retention()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from include.verify.equality import Cut, OrderKey
-from planner.algebra.relational import Limit, Project, Relation, Sort
-from planner.algebra.scalar import Ref
-from planner.algebra.types import ColumnId
+from forerun.include.verify.equality import Cut, OrderKey
+from forerun.planner.algebra.relational import Limit, Project, Relation, Sort
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import ColumnId
 
 
 def find_cut(relation: Relation) -> Cut | None:

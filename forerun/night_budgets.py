@@ -1,8 +1,9 @@
 """The budgets of owners in a plan: early runs that they do not cover are planned no more.
 
 On the cluster an early run begins if what its owner has used on that day and what the run is
-forecast to take fit into the budget (:func:`include.state.slots.why_spent`). Here the same is asked
-of planned runs, in order of time. A report with a run that is refused is planned again with fewer.
+forecast to take fit into the budget (:func:`forerun.include.state.slots.why_spent`). Here the same
+is asked of planned runs, in order of time. A report with a run that is refused is planned again
+with fewer.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from include.reports.cluster import Cluster
-from planner.schedule.many import NightPlan
-from planner.schedule.night import NightReport, ReportPlan
+from forerun.include.reports.cluster import Cluster
+from forerun.planner.schedule.many import NightPlan
+from forerun.planner.schedule.night import NightReport, ReportPlan
 
 
 @dataclass(frozen=True, slots=True)

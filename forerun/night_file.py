@@ -1,8 +1,8 @@
 """A night as a person writes it, in TOML, JSON or YAML: reports, what they cost, and a cluster.
 
-Times are as everywhere in a report (:mod:`include.reports.clock`): ``24:00`` is the midnight that
-ends the day, ``30:00`` six in the morning after it. Prices and ceilings are by the hour of the
-clock, from 00:00 to 24:00, and hold on each day of the night.
+Times are as everywhere in a report (:mod:`forerun.include.reports.clock`): ``24:00`` is the
+midnight that ends the day, ``30:00`` six in the morning after it. Prices and ceilings are by the
+hour of the clock, from 00:00 to 24:00, and hold on each day of the night.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from forerun.include.reports.clock import parse_day, parse_time, parse_zone
+from forerun.include.reports.hours import Hours, daily_curve, instant
 from forerun.night_budgets import Budgets
-from include.reports.clock import parse_day, parse_time, parse_zone
-from include.reports.hours import Hours, daily_curve, instant
-from planner.contract.codec import from_json
-from planner.errors import ContractError, ScheduleError
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
-from planner.schedule.batch_cost import BatchCost, FittedCost, linear_cost
-from planner.schedule.cluster import Blackout, Cluster
-from planner.schedule.forecast import ArrivalForecast, PastDay
-from planner.schedule.night import NightReport
-from planner.schedule.past_runs import CostFit, PastRun, fit_cost
-from planner.schedule.piecewise import PiecewiseLinear
-from planner.schedule.step_curve import StepCurve
+from forerun.planner.contract.codec import from_json
+from forerun.planner.errors import ContractError, ScheduleError
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
+from forerun.planner.schedule.batch_cost import BatchCost, FittedCost, linear_cost
+from forerun.planner.schedule.cluster import Blackout, Cluster
+from forerun.planner.schedule.forecast import ArrivalForecast, PastDay
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.past_runs import CostFit, PastRun, fit_cost
+from forerun.planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.schedule.step_curve import StepCurve
 
 _MILLION = 1e6
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -132,8 +132,8 @@ class Night:
 
 
 def read_night(path: Path) -> Night:
-    """Read a night from a file. Raises :class:`planner.errors.ForerunError` that names the place
-    in the file, for anything that cannot be planned."""
+    """Read a night from a file. Raises :class:`forerun.planner.errors.ForerunError` that names the
+    place in the file, for anything that cannot be planned."""
     return night_of(read_text(path, NightText))
 
 

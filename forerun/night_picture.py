@@ -15,11 +15,11 @@ from markupsafe import Markup
 
 from forerun.night_file import Night
 from forerun.night_templates import PAGE, PICTURE
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.many import NightPlan
+from forerun.planner.schedule.night import NightReport, ReportPlan
+from forerun.planner.schedule.night_course import NightCourse, ReportCourse
 from forerun.shown_night import NightClock, margin_text
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.many import NightPlan
-from planner.schedule.night import NightReport, ReportPlan
-from planner.schedule.night_course import NightCourse, ReportCourse
 
 _LEFT, _SPAN, _RIGHT = 170.0, 860.0, 130.0
 _CORES_TOP, _CORES_HIGH, _PRICE_TOP, _PRICE_HIGH, _ROWS_TOP = 74.0, 92.0, 178.0, 20.0, 226.0

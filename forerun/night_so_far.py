@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from include.days.generations import latest_generation
-from include.days.manifests import read_manifest
-from include.days.results import read_pointer
-from include.reports.spec import ReportSpec
-from include.sources.delivery import read_pin
-from include.state.commits import read_chain
-from include.state.store import Store
-from planner.errors import ScheduleError
+from forerun.include.days.generations import latest_generation
+from forerun.include.days.manifests import read_manifest
+from forerun.include.days.results import read_pointer
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.commits import read_chain
+from forerun.include.state.store import Store
+from forerun.planner.errors import ScheduleError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,15 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.clock import parse_day
+from forerun.include.reports.parameters import Parameter, day_parameters, parse_parameters
+from forerun.include.reports.sizes import parse_bytes
+from forerun.include.reports.spec import MOST_SAMPLED
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.errors import RequestError
+from forerun.planner.request import Method, PlanRequest, Problem, Settings, TimePoint
+from forerun.planner.sql.table_names import tables_read
 from forerun.planning import (
     ProblemName,
     Report,
@@ -31,15 +40,6 @@ from forerun.planning import (
     report_files,
     report_name,
 )
-from include.machine.settings import allowed_functions
-from include.reports.clock import parse_day
-from include.reports.parameters import Parameter, day_parameters, parse_parameters
-from include.reports.sizes import parse_bytes
-from include.reports.spec import MOST_SAMPLED
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.errors import RequestError
-from planner.request import Method, PlanRequest, Problem, Settings, TimePoint
-from planner.sql.table_names import tables_read
 
 
 def parse_budget(text: str) -> int:

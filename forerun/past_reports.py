@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from include.machine.event_files import all_event_files
-from include.machine.past_queries import PastApplication, PastQuery, read_past
+from forerun.include.machine.event_files import all_event_files
+from forerun.include.machine.past_queries import PastApplication, PastQuery, read_past
 
 _LEAST_DAYS = 2
 _SHOWN = 60
@@ -53,7 +53,7 @@ class Past:
 
 def read_past_reports(places: Iterable[Path]) -> Past:
     """What the event logs of these places say. What is damaged is left out, and counted. Raises
-    :class:`include.machine.event_files.EventLogError` for a place without a log."""
+    :class:`forerun.include.machine.event_files.EventLogError` for a place without a log."""
     return past_of([read_past(log) for log in all_event_files(places)])
 
 

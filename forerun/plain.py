@@ -15,21 +15,21 @@ import pyarrow.compute as pc
 from forerun import accounts
 from forerun.accounts import RunAccount
 from forerun.group_account import in_sum
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import PreparedRun, open_generation, prepare_run
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import RunCommit
+from forerun.include.state.rows import result_rows
+from forerun.include.verify.equality import Comparison, compare
 from forerun.limit_ties import find_cut
+from forerun.planner.errors import SqlError
+from forerun.planner.request import Settings, Source
+from forerun.planner.sql.frontend import Query, read_query
+from forerun.planner.sql.unlimited import without_limit
 from forerun.running import Runner
-from include.days.handle import Day
-from include.days.prepare import PreparedRun, open_generation, prepare_run
-from include.machine.settings import allowed_functions
-from include.reports.spec import ReportSpec
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.records import RunCommit
-from include.state.rows import result_rows
-from include.verify.equality import Comparison, compare
-from planner.errors import SqlError
-from planner.request import Settings, Source
-from planner.sql.frontend import Query, read_query
-from planner.sql.unlimited import without_limit
 
 
 @dataclass(frozen=True, slots=True)

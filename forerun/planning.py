@@ -9,14 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from forerun.tables import CHANGING_ROWS, Table, list_tables
-from include.machine.settings import allowed_functions
-from include.sources.samples import Drawable, with_samples
-from include.sources.statistics import column_stats, with_overlaps
-from planner.algebra.types import parse_type
-from planner.contract.plan_v1 import ForeignKey, Parameter, ReliedForeignKey
-from planner.errors import ForerunError, RequestError
-from planner.request import (
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.sources.samples import Drawable, with_samples
+from forerun.include.sources.statistics import column_stats, with_overlaps
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.contract.plan_v1 import ForeignKey, Parameter, ReliedForeignKey
+from forerun.planner.errors import ForerunError, RequestError
+from forerun.planner.request import (
     PDW,
     Method,
     PlanRequest,
@@ -28,7 +27,8 @@ from planner.request import (
     TimePoint,
     ivm,
 )
-from planner.sql.table_names import tables_read
+from forerun.planner.sql.table_names import tables_read
+from forerun.tables import CHANGING_ROWS, Table, list_tables
 
 
 class ReportFileError(ForerunError):
@@ -176,7 +176,7 @@ def with_foreign_keys(
 def parse_rules(text: str | None) -> tuple[str, ...]:
     """Names of rules to switch off, each once. Raises :class:`RequestError` for one that there is
     not, with all that there are."""
-    from planner.rules.methods.catalog import check_rules
+    from forerun.planner.rules.methods.catalog import check_rules
 
     names = tuple(dict.fromkeys(part.strip() for part in (text or "").split(",") if part.strip()))
     check_rules(names)
@@ -242,7 +242,7 @@ def _with_samples(
     rows: int | None,
     parameters: tuple[Parameter, ...],
 ) -> tuple[Source, ...]:
-    from planner.sampling import filtered_sources
+    from forerun.planner.sampling import filtered_sources
 
     if rows == 0:
         return found

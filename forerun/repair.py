@@ -9,20 +9,20 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.include.days.repair import LookedAt, look_at, plan_repair
+from forerun.include.engines import own_engine
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.catalogue import spec_of_day
+from forerun.include.reports.clock import parse_day
+from forerun.include.reports.spec import decode_report
+from forerun.include.state.opening import open_store
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.planner.request import Settings
 from forerun.repair_engines import ChosenEngine, cheapest_engine, repair_on
 from forerun.repair_work import RepairedVersion, compute, publish
 from forerun.repair_work import verify as compute_and_compare
 from forerun.shown_repair import as_json as repair_as_json
 from forerun.shown_repair import diff_lines, preview_lines
-from include.days.repair import LookedAt, look_at, plan_repair
-from include.engines import own_engine
-from include.machine.wall_clock import utc_now
-from include.oncall.catalogue import spec_of_day
-from include.reports.clock import parse_day
-from include.reports.spec import decode_report
-from include.state.opening import open_store
-from include.state.scratch_store import ScratchStore
-from planner.request import Settings
 
 AUTO = "auto"
 Copies = Annotated[

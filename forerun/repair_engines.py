@@ -2,7 +2,7 @@
 
 A day whose runs were made by Spark may be repaired by the small engine, which starts in a second
 and reads what Spark has kept as plain files, if all that its query does is known to be computed
-there exactly as Spark does (:mod:`include.verify.sail_exact`).
+there exactly as Spark does (:mod:`forerun.include.verify.sail_exact`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from forerun.exact_engines import (
     why_not_as_planned,
     why_not_exact,
 )
-from include.days.repair import LookedAt, Repair, plan_repair
-from include.days.repair_plans import bytes_read
-from include.engines import ENGINES, EngineSpec
+from forerun.include.days.repair import LookedAt, Repair, plan_repair
+from forerun.include.days.repair_plans import bytes_read
+from forerun.include.engines import ENGINES, EngineSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

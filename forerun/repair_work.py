@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import publish_result
+from forerun.include.days.repair import Repair, begin_repair, pin_all
+from forerun.include.machine.jvm import home_folder
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.sources.corrections import find_corrections
+from forerun.include.state.opening import open_store
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.records import RunCommit
+from forerun.include.state.rows import result_rows
+from forerun.include.verify.repair_diff import write_diff
+from forerun.include.verify.row_diff import row_diff
+from forerun.planner.errors import ForerunError
 from forerun.running import open_runner, scratch_folder
 from forerun.telling import tell_planned, telling_how_runs_end, told_publication
-from include.days.handle import Day
-from include.days.prepare import publish_result
-from include.days.repair import Repair, begin_repair, pin_all
-from include.machine.jvm import home_folder
-from include.machine.wall_clock import utc_now
-from include.sources.corrections import find_corrections
-from include.state.opening import open_store
-from include.state.pointers import Pointer
-from include.state.records import RunCommit
-from include.state.rows import result_rows
-from include.verify.repair_diff import write_diff
-from include.verify.row_diff import row_diff
-from planner.errors import ForerunError
 
 
 class NotVerifiedError(ForerunError):
@@ -33,8 +33,9 @@ class NotVerifiedError(ForerunError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairedVersion:
     """A repair that is computed: its commit, and how its rows differ from those that are published
-    (``diff``, :func:`include.verify.row_diff.row_diff`), which lie at ``diff_uri`` too. ``pointer``
-    is None until it is published; ``changed_again``: files that changed while all that was done."""
+    (``diff``, :func:`forerun.include.verify.row_diff.row_diff`), which lie at ``diff_uri`` too.
+    ``pointer`` is None until it is published; ``changed_again``: files that changed while all that
+    was done."""
 
     day: Day
     repair: Repair
@@ -111,7 +112,7 @@ def verify(
 
 def publish(version: RepairedVersion) -> RepairedVersion:
     """Publish a repair, and look whether the sources are still as it has read them. Raises what
-    :func:`include.days.publishing.publish_result` raises."""
+    :func:`forerun.include.days.publishing.publish_result` raises."""
     day, now = version.day, utc_now()
     run = version.commit.run
     pointer = told_publication(day, run, lambda: publish_result(day, now=now, run=run))

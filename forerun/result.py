@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from forerun import console
-from include.days.results import read_result, what_lacks
-from include.reports.clock import parse_day
+from forerun.include.days.results import read_result, what_lacks
+from forerun.include.reports.clock import parse_day
 
 
 def result_command(

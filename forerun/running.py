@@ -10,19 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from include.days.stored_plan import StoredPlan
-from include.engines import ENGINES, EngineSpec, own_engine
-from include.machine.cpu_meter import Meter, run_measured
-from include.machine.job_archive import job_archive
-from include.machine.jvm import driver_environment, require_java, spark_submit, submit_options
-from include.state.opening import split_uri
-from include.state.records import RunCommit
-from planner.errors import ForerunError
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.engines import ENGINES, EngineSpec, own_engine
+from forerun.include.machine.cpu_meter import Meter, run_measured
+from forerun.include.machine.job_archive import JOB, job_archive
+from forerun.include.machine.jvm import (
+    driver_environment,
+    require_java,
+    spark_submit,
+    submit_options,
+)
+from forerun.include.state.opening import split_uri
+from forerun.include.state.records import RunCommit
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from spark_jobs.engine import Engine
+    from forerun.spark_jobs.engine import Engine
 
-JOB = Path(__file__).resolve().parents[1] / "spark_jobs" / "run.py"
 DRIVER_MEMORY = "4g"
 
 
@@ -112,9 +116,9 @@ class InProcessRunner:
         tiny: bool,  # noqa: ARG002 - there is no JVM
         lifted: str = "",
     ) -> Used:
-        from spark_jobs.application import read_lifted
-        from spark_jobs.executor import GivenUpError, execute
-        from spark_jobs.lifted import run_lifted
+        from forerun.spark_jobs.application import read_lifted
+        from forerun.spark_jobs.executor import GivenUpError, execute
+        from forerun.spark_jobs.lifted import run_lifted
 
         plans, done = [StoredPlan.read(uri) for uri in plan_uris], dict[str, RunCommit]()
         if lifted and (query := read_lifted(lifted, _quiet)):
@@ -141,7 +145,7 @@ def open_runner(name: str, logs: Path, master: str) -> Iterator[Runner]:
     if engine.submitted:
         yield SparkRunner(logs, master, engine=engine)
         return
-    from spark_jobs.engine import start_engine
+    from forerun.spark_jobs.engine import start_engine
 
     started = start_engine(engine, master=None, name="forerun")
     try:

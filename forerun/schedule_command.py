@@ -11,19 +11,19 @@ import typer
 from typer.core import TyperGroup
 
 from forerun import cluster_command, console, shown_night
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.reports.clock import parse_day
+from forerun.include.state.opening import open_store
 from forerun.night_budgets import plan_within
 from forerun.night_file import Night, read_night
 from forerun.night_picture import course_picture, page, plan_picture
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.night_course import run_night
 from forerun.simulated_night import Surprises
 from forerun.stored_night import stored_night
 from forerun.what_if import FORMS, apply_all
-from include.machine.wall_clock import utc_now
-from include.reports.clock import parse_day
-from include.state.opening import open_store
-from planner.errors import ScheduleError
-from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
-from planner.schedule.night import NightReport
-from planner.schedule.night_course import run_night
 
 _MANY = 100
 """From so many reports on, planning shows a progress bar."""

@@ -9,17 +9,17 @@ from typing import Annotated
 import typer
 
 from forerun import console
-from include.days.handle import Day
-from include.days.shadow_days import ShadowStanding, shadow_standing
-from include.machine.wall_clock import utc_now
-from include.oncall.catalogue import newest_spec
-from include.reports.shadow import Shadow
-from include.reports.spec import ReportSpec, SpecError
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.store import Store
-from include.verify.shadow import compare_days
-from planner.errors import RequestError
+from forerun.include.days.handle import Day
+from forerun.include.days.shadow_days import ShadowStanding, shadow_standing
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.catalogue import newest_spec
+from forerun.include.reports.shadow import Shadow
+from forerun.include.reports.spec import ReportSpec, SpecError
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.store import Store
+from forerun.include.verify.shadow import compare_days
+from forerun.planner.errors import RequestError
 
 
 def shadow_command(

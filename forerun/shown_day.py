@@ -9,7 +9,7 @@ from rich.table import Table as Grid
 from forerun import console
 from forerun.accounts import DayAccount, RunAccount
 from forerun.group_account import GroupAccount
-from planner.explain.reasons import reason_text
+from forerun.planner.explain.reasons import reason_text
 
 
 def show_day(day: DayAccount) -> None:

@@ -11,9 +11,9 @@ from rich.table import Table as Grid
 
 from forerun import console
 from forerun.night_file import Night
-from planner.schedule.many import NightPlan
-from planner.schedule.night import ReportPlan
-from planner.schedule.night_course import Attempt, NightCourse, ReportCourse
+from forerun.planner.schedule.many import NightPlan
+from forerun.planner.schedule.night import ReportPlan
+from forerun.planner.schedule.night_course import Attempt, NightCourse, ReportCourse
 
 _LATE = "late by"
 _MARKS = {"done": "", "failed": " failed", "lost": " lost"}

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from forerun.include.sources.corrections import Correction
+from forerun.include.verify.row_diff import counts
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 from forerun.repair_engines import ChosenEngine
 from forerun.repair_work import RepairedVersion
-from include.sources.corrections import Correction
-from include.verify.row_diff import counts
-from planner.contract.plan_v1 import WEIGHT_COLUMN
 
 _MOST_FILES = 20
 _MOST_ROWS = 20

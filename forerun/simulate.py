@@ -10,7 +10,21 @@ from zoneinfo import ZoneInfo
 from forerun import accounts
 from forerun.accounts import DayAccount, EarlyResult, RunAccount
 from forerun.deliveries import check_correlations
+from forerun.include.days.prepare import prepare_run, publish_result
+from forerun.include.days.publishing import published_folder
+from forerun.include.engines import EngineSpec
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.parameters import day_parameters
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.rows import read_rows
+from forerun.include.state.store import Store
+from forerun.include.verify.equality import Comparison
+from forerun.include.verify.sail_gaps import gaps_of
 from forerun.plain import PlainQuery
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.relational import sources as sources_of
+from forerun.planner.sql.frontend import read_query
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner
 from forerun.simulated_day import (
@@ -23,20 +37,6 @@ from forerun.simulated_day import (
     spec_of,
     write_deliveries,
 )
-from include.days.prepare import prepare_run, publish_result
-from include.days.publishing import published_folder
-from include.engines import EngineSpec
-from include.machine.settings import allowed_functions
-from include.reports.parameters import day_parameters
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.rows import read_rows
-from include.state.store import Store
-from include.verify.equality import Comparison
-from include.verify.sail_gaps import gaps_of
-from planner.algebra.relational import Relation
-from planner.algebra.relational import sources as sources_of
-from planner.sql.frontend import read_query
 
 _SAMPLE = 10
 

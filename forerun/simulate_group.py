@@ -10,7 +10,14 @@ from forerun import accounts
 from forerun.accounts import EarlyResult, RunAccount
 from forerun.deliveries import check_correlations
 from forerun.group_account import GroupAccount, in_sum
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import AskedRun, PreparedRun, ask_for_run, publish_result
+from forerun.include.days.prepare_group import MemberRun, prepare_group
+from forerun.include.state.layout import Generation
 from forerun.plain import PlainQuery, run_together
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.relational import sources as sources_of
+from forerun.planner.errors import ForerunError
 from forerun.planning import Report
 from forerun.running import Runner
 from forerun.simulate import (
@@ -21,13 +28,6 @@ from forerun.simulate import (
     weights_and_arrivals,
 )
 from forerun.simulated_day import Advance, Say, Simulation, arrive, open_day, write_deliveries
-from include.days.handle import Day
-from include.days.prepare import AskedRun, PreparedRun, ask_for_run, publish_result
-from include.days.prepare_group import MemberRun, prepare_group
-from include.state.layout import Generation
-from planner.algebra.relational import Relation
-from planner.algebra.relational import sources as sources_of
-from planner.errors import ForerunError
 
 
 @dataclass(slots=True)

@@ -12,17 +12,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from forerun.deliveries import Correlation, Splitter
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import open_generation
+from forerun.include.machine.jvm import is_local, is_s3
+from forerun.include.reports.parameters import Parameter
+from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.state.opening import open_store
 from forerun.plain import PlainQuery
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
 from forerun.planning import report_name
 from forerun.tables import Table
-from include.days.handle import Day
-from include.days.prepare import open_generation
-from include.machine.jvm import is_local, is_s3
-from include.reports.parameters import Parameter
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
-from include.state.opening import open_store
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.request import PDW, Method, Problem, Settings, TimePoint, ivm
 
 DEFAULT_DAY = date(2026, 1, 1)
 _OF_A_DAY_S = 24 * 3600

@@ -6,11 +6,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from forerun.include.reports.clock import parse_time
 from forerun.night_file import Night
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.night_course import Turnout
 from forerun.what_if import find_report
-from include.reports.clock import parse_time
-from planner.errors import ScheduleError
-from planner.schedule.night_course import Turnout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

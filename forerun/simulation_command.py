@@ -11,7 +11,11 @@ from typing import NamedTuple
 from forerun import console
 from forerun.chosen import with_chosen_times
 from forerun.deliveries import Correlation, parse_correlation
+from forerun.include.engines import own_engine
+from forerun.include.machine.jvm import home_folder
 from forerun.options import Day
+from forerun.planner.errors import ForerunError, RequestError
+from forerun.planner.request import Method
 from forerun.planning import Report, read_day_tables, report_name
 from forerun.running import open_runner, scratch_folder
 from forerun.shown_day import show_day, show_group
@@ -19,10 +23,6 @@ from forerun.simulate import simulate
 from forerun.simulate_group import simulate_group
 from forerun.simulated_day import Advance, Say, Simulation, shared_place
 from forerun.tables import list_tables
-from include.engines import own_engine
-from include.machine.jvm import home_folder
-from planner.errors import ForerunError, RequestError
-from planner.request import Method
 
 DIFFERS = 1
 

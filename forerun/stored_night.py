@@ -2,7 +2,8 @@
 
 Nothing is guessed. A report of which no past day tells when its rows come, or no run what they
 cost, is left out, and why is said. What is read is what a day's own times are chosen by
-(:mod:`include.days.choosing`), but a report is its slowest source here, and the cores are shared.
+(:mod:`forerun.include.days.choosing`), but a report is its slowest source here, and the cores are
+shared.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ from datetime import date, datetime, timedelta
 from statistics import median
 
 from forerun.cluster_command import cluster_name
+from forerun.include.days.cluster_reports import RECENT, reports_of
+from forerun.include.days.leases import Leases, read_cluster, read_stop
+from forerun.include.days.ledger import read_history
+from forerun.include.days.outlook import curves_known
+from forerun.include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
+from forerun.include.oncall.catalogue import days_of, known_reports, newest_spec
+from forerun.include.reports.clock import parse_day, parse_time, parse_zone
+from forerun.include.reports.cluster import Cluster as Declared
+from forerun.include.reports.fields import SpecError
+from forerun.include.reports.hours import Hours, clock_span, daily_curve, span_on
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.expire import store_clock
+from forerun.include.state.layout import CLUSTERS_FOLDER
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.slots import Slots
+from forerun.include.state.store import MissingKeyError, Store
 from forerun.night_budgets import Budgets
 from forerun.night_file import Night
 from forerun.night_so_far import SoFar, read_so_far
-from include.days.cluster_reports import RECENT, reports_of
-from include.days.leases import Leases, read_cluster, read_stop
-from include.days.ledger import read_history
-from include.days.outlook import curves_known
-from include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
-from include.oncall.catalogue import days_of, known_reports, newest_spec
-from include.reports.clock import parse_day, parse_time, parse_zone
-from include.reports.cluster import Cluster as Declared
-from include.reports.fields import SpecError
-from include.reports.hours import Hours, clock_span, daily_curve, span_on
-from include.reports.spec import ReportSpec
-from include.state.expire import store_clock
-from include.state.layout import CLUSTERS_FOLDER
-from include.state.ledger_entry import LedgerEntry
-from include.state.slots import Slots
-from include.state.store import MissingKeyError, Store
-from planner.errors import ContractError, ScheduleError
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve
-from planner.schedule.batch_cost import PartsOfDay
-from planner.schedule.cluster import Cluster, joined_blackouts
-from planner.schedule.night import NightReport
-from planner.schedule.past_runs import CostFit
-from planner.schedule.step_curve import StepCurve
+from forerun.planner.errors import ContractError, ScheduleError
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from forerun.planner.schedule.batch_cost import PartsOfDay
+from forerun.planner.schedule.cluster import Cluster, joined_blackouts
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.past_runs import CostFit
+from forerun.planner.schedule.step_curve import StepCurve
 
 _AFTER_DAYS = 3
 """So many days after the last deadline are planned with: what is late has to run at some time."""

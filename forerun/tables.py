@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.sources.files import locate
-from include.sources.formats import format_of
-from include.state.records import PinnedFile
-from planner.contract import ColumnSpec
-from planner.errors import ForerunError
+from forerun.include.sources.files import locate
+from forerun.include.sources.formats import format_of
+from forerun.include.state.records import PinnedFile
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.errors import ForerunError
 
 _PARQUET = format_of("parquet")
 CHANGING_ROWS = 10_000

@@ -15,11 +15,11 @@ from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
 
-from include.days.handle import Day
-from include.days.prepare import PreparedRun
-from include.machine.jvm import home_folder
-from include.state.pointers import Pointer
-from include.telemetry.events import Part
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import PreparedRun
+from forerun.include.machine.jvm import home_folder
+from forerun.include.state.pointers import Pointer
+from forerun.include.telemetry.events import Part
 
 
 def tell_planned(day: Day, prepared: PreparedRun) -> None:
@@ -51,7 +51,7 @@ def _of_tasks() -> ModuleType | None:
     """What the tasks tell by; Airflow is imported only where it is configured."""
     if "AIRFLOW_HOME" not in os.environ or find_spec("airflow") is None:
         return None
-    from forerun_airflow import telling
+    from forerun.airflow import telling
 
     telling.begin()
     log = logging.getLogger("forerun.events")

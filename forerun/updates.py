@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import pyarrow as pa
 
-from include.reports.changes import WEIGHT
-from planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.include.reports.changes import WEIGHT
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 UPDATED = 0.1
 """The share of rows that come with other values first."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.hours import instant
 from forerun.night_file import Night, read_reports
-from include.reports.clock import parse_time
-from include.reports.hours import instant
-from planner.errors import ScheduleError
-from planner.schedule.night import NightReport
-from planner.schedule.step_curve import Piece, StepCurve
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.step_curve import Piece, StepCurve
 
 FORMS = (
     "ceiling=32, ceiling=0.5x, price=01:00-05:00:0.3, late=NAME:+01:00, rows=NAME:1.5x, "

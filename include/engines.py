@@ -1,8 +1,8 @@
 """The engines that run plans: one entry each, read wherever an engine is chosen or told apart.
 
 An engine is one module of ``spark_jobs`` with a class for the protocol
-:class:`spark_jobs.engine.Engine`, and one entry here. The command line, the Airflow operators, the
-simulation and the job know engines by this table alone.
+:class:`forerun.spark_jobs.engine.Engine`, and one entry here. The command line, the Airflow
+operators, the simulation and the job know engines by this table alone.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from include.verify.sail_exact import why_not_exact
-from include.verify.sail_gaps import SAIL_GAPS, EngineGap
-from planner.algebra.relational import Relation
-from planner.cost.prices import SPARK, Prices
-from planner.errors import ForerunError
-from planner.request import Source
+from forerun.include.verify.sail_exact import why_not_exact
+from forerun.include.verify.sail_gaps import SAIL_GAPS, EngineGap
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.cost.prices import SPARK, Prices
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Source
 
 
 class UnknownEngineError(ForerunError):
@@ -108,13 +108,13 @@ _TABLE = (
     EngineSpec(
         name="spark",
         about="Spark itself",
-        start="spark_jobs.classic:start_spark",
+        start="forerun.spark_jobs.classic:start_spark",
         submitted=True,
     ),
     EngineSpec(
         name="sail",
         about="Sail, quick and without a JVM",
-        start="spark_jobs.connect:start_sail",
+        start="forerun.spark_jobs.connect:start_sail",
         submitted=False,
         prices=SAIL,
         spark_types=False,
@@ -125,7 +125,7 @@ _TABLE = (
     EngineSpec(
         name="connect",
         about="a Spark Connect server that is there already",
-        start="spark_jobs.endpoint:start_endpoint",
+        start="forerun.spark_jobs.endpoint:start_endpoint",
         submitted=False,
         prices=ENDPOINT,
         endpoint=True,

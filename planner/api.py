@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from planner.algebra.relational import Relation, scanned_columns, sources
-from planner.checks import check
-from planner.contract.plan_v1 import (
+from forerun.planner.algebra.relational import Relation, scanned_columns, sources
+from forerun.planner.checks import check
+from forerun.planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ColumnSpec,
     CommonSubplan,
@@ -27,17 +27,17 @@ from planner.contract.plan_v1 import (
     Stage,
     stated,
 )
-from planner.cost import operators
-from planner.cost.work import itemized, stated_work
-from planner.errors import MethodError
-from planner.exact.sums import ExactSums
-from planner.gc_pause import seldom_collecting
-from planner.lifting.query import lifted_query, lifted_request
-from planner.materialize import portfolio
-from planner.materialize.candidate import Candidate
-from planner.materialize.computed_parts import ComputedParts, Part
-from planner.materialize.itemized import itemized_candidate, itemized_costs
-from planner.materialize.portfolio import (
+from forerun.planner.cost import operators
+from forerun.planner.cost.work import itemized, stated_work
+from forerun.planner.errors import MethodError
+from forerun.planner.exact.sums import ExactSums
+from forerun.planner.gc_pause import seldom_collecting
+from forerun.planner.lifting.query import lifted_query, lifted_request
+from forerun.planner.materialize import portfolio
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.materialize.computed_parts import ComputedParts, Part
+from forerun.planner.materialize.itemized import itemized_candidate, itemized_costs
+from forerun.planner.materialize.portfolio import (
     Compared,
     MethodPlan,
     Planned,
@@ -45,28 +45,29 @@ from planner.materialize.portfolio import (
     plan_alone,
     plan_best,
 )
-from planner.nesting import room_for_nesting
-from planner.not_incremental import not_incremental
-from planner.request import PlanRequest
-from planner.result import PlanResult as PlanResult  # noqa: PLC0414 - what the door gives
-from planner.result import Reading
-from planner.rules.methods.catalog import SINGLE, method_of
-from planner.rules.normalize.driver import AppliedRewrite, normalize
-from planner.rules.normalize.prune import prune_columns
-from planner.sql.frontend import Query, read_query
-from planner.stages.build import StageBuilder, StageContext
-from planner.stages.common_reads import CommonPart, CommonRead
-from planner.stages.views import leaf_of
-from planner.stats.containment import with_contained_keys
-from planner.temporal.extraction import ExtractedPlan
-from planner.temporal.solution import EntryKey
-from planner.tvr.signed import ColumnIds
+from forerun.planner.nesting import room_for_nesting
+from forerun.planner.not_incremental import not_incremental
+from forerun.planner.request import PlanRequest
+from forerun.planner.result import PlanResult as PlanResult  # noqa: PLC0414 - what the door gives
+from forerun.planner.result import Reading
+from forerun.planner.rules.methods.catalog import SINGLE, method_of
+from forerun.planner.rules.normalize.driver import AppliedRewrite, normalize
+from forerun.planner.rules.normalize.prune import prune_columns
+from forerun.planner.sql.frontend import Query, read_query
+from forerun.planner.stages.build import StageBuilder, StageContext
+from forerun.planner.stages.common_reads import CommonPart, CommonRead
+from forerun.planner.stages.views import leaf_of
+from forerun.planner.stats.containment import with_contained_keys
+from forerun.planner.temporal.extraction import ExtractedPlan
+from forerun.planner.temporal.solution import EntryKey
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @seldom_collecting()
 @room_for_nesting()
 def plan(request: PlanRequest) -> PlanResult:
-    """Plan the rest of a day. Raises :class:`planner.errors.ForerunError` with what to do."""
+    """Plan the rest of a day. Raises :class:`forerun.planner.errors.ForerunError` with what to
+    do."""
     read = _read(request)
     request, relation = read.request, read.relation
     if request.method == "auto":

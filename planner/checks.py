@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from planner.contract.plan_v1 import SIDE
-from planner.errors import RequestError
-from planner.materialize.objective import OBJECTIVES
-from planner.request import PlanRequest, Source
-from planner.rules.methods.catalog import check_rules
+from forerun.planner.contract.plan_v1 import SIDE
+from forerun.planner.errors import RequestError
+from forerun.planner.materialize.objective import OBJECTIVES
+from forerun.planner.request import PlanRequest, Source
+from forerun.planner.rules.methods.catalog import check_rules
 
 
 def check(request: PlanRequest) -> None:

@@ -1,8 +1,8 @@
 """What the reports of a group have in common: sub-plans that one application computes once.
 
 Every report has been planned by now. The parts of all plans have names that do not depend on the
-query (:mod:`planner.materialize.computed_parts`), so two plans with parts of one name share a
-group, as they would in one memo with a root for each report. A part that runs of several reports
+query (:mod:`forerun.planner.materialize.computed_parts`), so two plans with parts of one name share
+a group, as they would in one memo with a root for each report. A part that runs of several reports
 compute at the same time point is computed by the first of them and held for the others, where that
 is clearly cheaper: naive sharing may cost more than it saves (Tang et al., SIGMOD 2021), since rows
 have to be held and read. The greedy search is that of Roy et al. (SIGMOD 2000): what saves most
@@ -23,18 +23,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner import api
-from planner.algebra.describe import words_of
-from planner.algebra.fingerprint import canonical
-from planner.algebra.relational import Aggregate, Join, Relation, sources, walk
-from planner.contract.plan_v1 import COMMON
-from planner.cost import operators
-from planner.cost.constants import CLEAREST, CLEARLY
-from planner.errors import UnknownOperatorError
-from planner.materialize.computed_parts import ComputedParts, Part, PartName
-from planner.request import PlanRequest
-from planner.result import PlanResult
-from planner.stages.common_reads import CommonPart
+from forerun.planner import api
+from forerun.planner.algebra.describe import words_of
+from forerun.planner.algebra.fingerprint import canonical
+from forerun.planner.algebra.relational import Aggregate, Join, Relation, sources, walk
+from forerun.planner.contract.plan_v1 import COMMON
+from forerun.planner.cost import operators
+from forerun.planner.cost.constants import CLEAREST, CLEARLY
+from forerun.planner.errors import UnknownOperatorError
+from forerun.planner.materialize.computed_parts import ComputedParts, Part, PartName
+from forerun.planner.request import PlanRequest
+from forerun.planner.result import PlanResult
+from forerun.planner.stages.common_reads import CommonPart
 
 
 @dataclass(frozen=True, slots=True)

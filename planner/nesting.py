@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from planner.errors import TooDeepError
+from forerun.planner.errors import TooDeepError
 
 MOST_LEVELS = 150
 """Parentheses, brackets, CASE and prefix operators that may be open at one place of the text."""
@@ -25,8 +25,8 @@ MOST_CHAINED = 10_000
 planner would read more; the parsers of the engines call themselves for each."""
 FRAMES = 20_000
 """Python frames from here on. Frames of Python code take no C stack, and the places where a C
-function calls back are bounded by :data:`planner.algebra.scalar.MOST_NESTED` and by what the text
-may nest."""
+function calls back are bounded by :data:`forerun.planner.algebra.scalar.MOST_NESTED` and by what
+the text may nest."""
 
 
 @contextmanager

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from planner.algebra.describe import label
-from planner.algebra.relational import Relation, walk
-from planner.contract.plan_v1 import NotIncremental
-from planner.errors import Reason
-from planner.materialize.candidate import Candidate
-from planner.memo.memo import Memo
-from planner.memo.tree import groups_of
-from planner.rules.incremental.memo_rules import reason
+from forerun.planner.algebra.describe import label
+from forerun.planner.algebra.relational import Relation, walk
+from forerun.planner.contract.plan_v1 import NotIncremental
+from forerun.planner.errors import Reason
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.tree import groups_of
+from forerun.planner.rules.incremental.memo_rules import reason
 
 
 def not_incremental(

@@ -7,7 +7,7 @@ not depend on what opening them costs; its planner has found one for every set t
 search goes over sets of time points, and for each takes every report's cheapest plan that needs no
 others. The time points at which results are given are in every set: with no others, it is batch for
 the group, all queries in one application. Then sub-plans that several reports compute at one time
-point are shared where that is cheaper (:mod:`planner.common_subplans`).
+point are shared where that is cheaper (:mod:`forerun.planner.common_subplans`).
 
 Sharing what runs have in common while reports keep their own deadlines: iShare (Tang et al., SIGMOD
 2021) and section 2.1 of Tempura; here, reports share starts, common sub-plans, and what they keep
@@ -20,15 +20,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from planner import api
-from planner.algebra.relational import Join, walk
-from planner.common_subplans import Shared, with_common_subplans
-from planner.cost.constants import CLEARLY
-from planner.errors import ForerunError
-from planner.materialize.candidate import Candidate
-from planner.nesting import room_for_nesting
-from planner.request import PlanRequest
-from planner.result import PlanResult
+from forerun.planner import api
+from forerun.planner.algebra.relational import Join, walk
+from forerun.planner.common_subplans import Shared, with_common_subplans
+from forerun.planner.cost.constants import CLEARLY
+from forerun.planner.errors import ForerunError
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.nesting import room_for_nesting
+from forerun.planner.request import PlanRequest
+from forerun.planner.result import PlanResult
 
 _ALL_SETS_UP_TO = 6
 """So many time points may be opened or not before only sets of the cheapest ones are looked at."""

@@ -7,12 +7,12 @@ from datetime import date
 from decimal import Decimal
 from typing import Literal
 
-from planner.algebra.types import DataType
-from planner.contract.plan_v1 import BorrowedFrom, Family, ForeignKey, Parameter
-from planner.cost.prices import SPARK, Prices
+from forerun.planner.algebra.types import DataType
+from forerun.planner.contract.plan_v1 import BorrowedFrom, Family, ForeignKey, Parameter
+from forerun.planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
-"""How a day may be planned (:mod:`planner.rules.methods.catalog`)."""
+"""How a day may be planned (:mod:`forerun.planner.rules.methods.catalog`)."""
 Change = Literal["append_only", "changelog"]
 """What the deliveries of a source do: add rows, or also take rows back."""
 SampleValue = bool | Decimal | float | str | date | None
@@ -155,7 +155,7 @@ class Settings:
     (``always``: what rewriting saves without any early work), or nowhere (``never``).
     ``prices`` are what work costs, and what starting it does. ``allowed_functions``: functions that
     the deployment allows to reports although they are refused by default
-    (:mod:`planner.algebra.spark_functions`).
+    (:mod:`forerun.planner.algebra.spark_functions`).
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -227,13 +227,13 @@ class PlanRequest:
     text with their values for this day. ``may_open``: the only early runs that may do anything,
     because a report group opens an application at no others; None for all. ``open_sets``: the only
     sets of early runs that may be opened, where many times are candidates
-    (:mod:`planner.schedule.choose`); None for any. ``batch_because``: why
+    (:mod:`forerun.planner.schedule.choose`); None for any. ``batch_because``: why
     ``auto`` has to be batch, in words for people; empty if the cost decides. Other methods do not
     look at it. ``days``: the query is planned for all of these days at once, in stages of our own;
     the sources are then as they are over all days, and the result has the number of the day as its
-    last column (:mod:`planner.lifting`). ``repairable``: the day may be repaired, so states are
-    kept in the form from which rows can be taken back, where there is one, also of sources whose
-    rows only come.
+    last column (:mod:`forerun.planner.lifting`). ``repairable``: the day may be repaired, so states
+    are kept in the form from which rows can be taken back, where there is one, also of sources
+    whose rows only come.
     """
 
     report: str

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.relational import Relation
-from planner.contract.plan_v1 import Plan
-from planner.materialize.artifacts import ArtifactFamilies
-from planner.materialize.candidate import Decision
-from planner.materialize.portfolio import Compared
-from planner.request import PlanRequest
-from planner.rules.normalize.driver import AppliedRewrite
-from planner.search.engine import Trace
-from planner.sql.frontend import Query
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.space import Space
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.contract.plan_v1 import Plan
+from forerun.planner.materialize.artifacts import ArtifactFamilies
+from forerun.planner.materialize.candidate import Decision
+from forerun.planner.materialize.portfolio import Compared
+from forerun.planner.request import PlanRequest
+from forerun.planner.rules.normalize.driver import AppliedRewrite
+from forerun.planner.search.engine import Trace
+from forerun.planner.sql.frontend import Query
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.space import Space
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)

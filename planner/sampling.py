@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from planner.algebra.relational import Filter, Scan, walk
-from planner.algebra.scalar import references
-from planner.contract.plan_v1 import Parameter
-from planner.errors import ForerunError
-from planner.request import Source
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.stats.selectivity import is_guessed
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Filter, Scan, walk
+from forerun.planner.algebra.scalar import references
+from forerun.planner.contract.plan_v1 import Parameter
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Source
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.stats.selectivity import is_guessed
+from forerun.planner.tvr.signed import ColumnIds
 
 
 class Filtered(NamedTuple):

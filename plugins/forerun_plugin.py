@@ -1,41 +1,10 @@
-"""Registers Forerun with Airflow. Imported by every component, so it imports next to nothing."""
+"""Registers Forerun's pages where Airflow's plugins folder is this one, without Forerun installed.
+
+Where it is installed its entry point does that, and Airflow takes a plugin of one name once.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from forerun.airflow.plugin import ForerunPlugin
 
-from airflow.plugins_manager import AirflowPlugin
-
-from forerun_airflow.links import DayLink, PlanLink
-from forerun_airflow.pages import PREFIX, Pages
-
-_PLACE = PREFIX.lstrip("/")  # relative, so that it holds below any address of Airflow
-_ICONS = {
-    "icon": f"{PREFIX}/assets/icon.svg",
-    "icon_dark_mode": f"{PREFIX}/assets/icon-dark.svg",
-}
-
-
-class ForerunPlugin(AirflowPlugin):
-    """The pages, where Airflow's UI shows them, and the links that lead there from tasks."""
-
-    name = "forerun"
-    operator_extra_links: ClassVar[list[Any]] = [DayLink(), PlanLink()]
-    fastapi_apps: ClassVar[list[Any]] = [{"app": Pages(), "url_prefix": PREFIX, "name": "Forerun"}]
-    external_views: ClassVar[list[Any]] = [
-        {
-            "name": "Forerun",
-            "href": f"{_PLACE}/",
-            "destination": "nav",
-            "url_route": "forerun",
-            "nav_top_level": True,
-            **_ICONS,
-        },
-        {
-            "name": "Forerun",
-            "href": f"{_PLACE}/runs/{{DAG_ID}}/{{RUN_ID}}",
-            "destination": "dag_run",
-            "url_route": "forerun-run",
-            **_ICONS,
-        },
-    ]
+__all__ = ["ForerunPlugin"]

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from include.machine.jvm import (
+from forerun.include.machine.jvm import (
     PLAIN_ARCHIVE,
     S3A_ARCHIVE,
     archive_identity,
@@ -26,7 +26,7 @@ from include.machine.jvm import (
     s3a_options,
     spark_submit,
 )
-from include.machine.local_s3 import local_s3
+from forerun.include.machine.local_s3 import local_s3
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ from scripts.mutations import MUTATIONS
 from scripts.mutations.mutation import Mutation
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("planner", "include", "spark_jobs", "forerun", "tests", "pyproject.toml")
+COPIED = ("planner", "include", "spark_jobs", "plugins", "forerun", "tests", "pyproject.toml")
 _LAWS = "tests/properties/test_delta_laws.py"
 _VALUES = "tests/properties/test_rule_values.py"
 _JOINS = "tests/properties/test_memo_values.py"
@@ -62,7 +62,9 @@ def main() -> int:
         for name in COPIED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(
+                    source, tree / name, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True
+                )
             else:
                 shutil.copy(source, tree / name)
         for mutation in MUTATIONS:

@@ -34,6 +34,6 @@ if ! .venv/bin/python -c 'import pyspark, pyspark.sql, pyspark.core' 2>/dev/null
         --compile-bytecode --requirements requirements.lock
 fi
 # In an image the packages are a layer of their own, installed before the code is there.
-[ -d planner ] || exit 0
+[ -d forerun ] || exit 0
 "$uv" pip install --quiet --no-deps --no-build-isolation --editable .
-.venv/bin/python -c 'import planner, include, spark_jobs, forerun'
+.venv/bin/python -c 'import forerun.planner, forerun.include, forerun.spark_jobs'

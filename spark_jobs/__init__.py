@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from spark_jobs.installed import prefer_installed
+from forerun.spark_jobs.installed import prefer_installed
 
 prefer_installed()  # before any module imports pyspark

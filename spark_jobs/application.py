@@ -10,18 +10,18 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from include.days.stored_plan import StoredPlan
-from include.machine.cpu_meter import Meter
-from include.state.layout import generation_of
-from include.state.opening import open_store, split_uri
-from include.state.records import RunCommit
-from planner.contract.lifted_v1 import LiftedQuery, decode_lifted
-from planner.errors import ForerunError
-from spark_jobs.engine import Engine
-from spark_jobs.executor import Progress, execute
-from spark_jobs.failures import explained
-from spark_jobs.held import HeldSubplans
-from spark_jobs.lifted import run_lifted
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.machine.cpu_meter import Meter
+from forerun.include.state.layout import generation_of
+from forerun.include.state.opening import open_store, split_uri
+from forerun.include.state.records import RunCommit
+from forerun.planner.contract.lifted_v1 import LiftedQuery, decode_lifted
+from forerun.planner.errors import ForerunError
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.executor import Progress, execute
+from forerun.spark_jobs.failures import explained
+from forerun.spark_jobs.held import HeldSubplans
+from forerun.spark_jobs.lifted import run_lifted
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,15 @@
 """What a changelog holds: each row as often as its ``__w`` add up to.
 
-See :mod:`include.sources.changelog` for the files.
+See :mod:`forerun.include.sources.changelog` for the files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from include.state.records import ManifestSource
-from planner.contract.plan_v1 import WEIGHT_COLUMN
-from spark_jobs.engine import Engine, Frame, quoted
+from forerun.include.state.records import ManifestSource
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.spark_jobs.engine import Engine, Frame, quoted
 
 _W = quoted(WEIGHT_COLUMN)
 TAKEN_BACK_TOO_OFTEN = "source {}: a row is taken back more often than it came"

@@ -14,16 +14,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from include.days.findings import CheckReport, Finding, encode_checks
-from include.days.findings_page import render_checks
-from include.reports.expectations import Expectation
-from include.state.layout import RESULT_FAMILY
-from include.state.records import ArtifactPartition, CheckRecord
-from planner.contract import SourceInput
-from spark_jobs.changelog import coming
-from spark_jobs.engine import Frame
-from spark_jobs.inputs import read_files
-from spark_jobs.work import Work
+from forerun.include.days.findings import CheckReport, Finding, encode_checks
+from forerun.include.days.findings_page import render_checks
+from forerun.include.reports.expectations import Expectation
+from forerun.include.state.layout import RESULT_FAMILY
+from forerun.include.state.records import ArtifactPartition, CheckRecord
+from forerun.planner.contract import SourceInput
+from forerun.spark_jobs.changelog import coming
+from forerun.spark_jobs.engine import Frame
+from forerun.spark_jobs.inputs import read_files
+from forerun.spark_jobs.work import Work
 
 _SAMPLE = 10
 _STAGE = "checks"

@@ -18,12 +18,12 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
-from include.machine.settings import forbidden_functions
-from include.sources.formats import format_of
-from planner.contract import ColumnSpec, Family
-from planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
-from spark_jobs.engine import (
+from forerun.include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
+from forerun.include.machine.settings import forbidden_functions
+from forerun.include.sources.formats import format_of
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
+from forerun.spark_jobs.engine import (
     SESSION_REQUIRED,
     DayFiles,
     EngineError,
@@ -36,8 +36,8 @@ from spark_jobs.engine import (
     quoted,
     schema_of,
 )
-from spark_jobs.event_recorder import EventRecorder
-from spark_jobs.paths import literal
+from forerun.spark_jobs.event_recorder import EventRecorder
+from forerun.spark_jobs.paths import literal
 
 _GROUP = "spark.jobGroup.id"
 _SHUFFLES = "spark.sql.shuffle.partitions"
@@ -84,7 +84,7 @@ _NAMELESS = ("", "pyspark-shell", "run.py")
 
 
 class ClassicEngine:
-    """Implements :class:`spark_jobs.engine.Engine` on a Spark session with a JVM."""
+    """Implements :class:`forerun.spark_jobs.engine.Engine` on a Spark session with a JVM."""
 
     name = "spark"
     has_buckets = True

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from include.machine.wall_clock import utc_now
-from planner.errors import ForerunError
-from spark_jobs.engine import Session
-from spark_jobs.failures import explained
+from forerun.include.machine.wall_clock import utc_now
+from forerun.planner.errors import ForerunError
+from forerun.spark_jobs.engine import Session
+from forerun.spark_jobs.failures import explained
 
 PACKAGES = ("pyspark", "pyarrow", "pandas")
 _POLL = 0.2
@@ -26,7 +26,7 @@ _ROWS = 1000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code, 0 also if the cluster lacks something."""
-    from spark_jobs.classic import start_spark
+    from forerun.spark_jobs.classic import start_spark
 
     parser = argparse.ArgumentParser(prog="cluster_probe.py")
     parser.add_argument("--folder", required=True, help="URI below which executors write and read")

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
-from include.machine.eventlog import ApplicationUse, StageUse
-from include.machine.settings import s3_settings
-from include.sources.formats import format_of
-from planner.contract import ColumnSpec, Family
-from planner.contract.plan_v1 import RUN_COLUMN
-from spark_jobs.engine import (
+from forerun.include.machine.eventlog import ApplicationUse, StageUse
+from forerun.include.machine.settings import s3_settings
+from forerun.include.sources.formats import format_of
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract.plan_v1 import RUN_COLUMN
+from forerun.spark_jobs.engine import (
     DayFiles,
     EngineError,
     Frame,
@@ -54,7 +54,7 @@ _SAFE = "/:@!$&'()+,;=~-._"
 
 
 class ConnectEngine:
-    """Implements :class:`spark_jobs.engine.Engine` on a Spark Connect session."""
+    """Implements :class:`forerun.spark_jobs.engine.Engine` on a Spark Connect session."""
 
     name = "sail"
     reports_scans = False

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from include.state.records import ManifestSource, PinnedFile
-from planner.contract import SourceInput, decode_plan
-from planner.contract.plan_v1 import WEIGHT_COLUMN, ForeignKey, ReliedForeignKey
-from planner.errors import ContractError, ForerunError
-from spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN, goes_too_often
-from spark_jobs.engine import Frame, quoted
-from spark_jobs.failures import explained
-from spark_jobs.inputs import read_files
-from spark_jobs.work import Work
+from forerun.include.state.records import ManifestSource, PinnedFile
+from forerun.planner.contract import SourceInput, decode_plan
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ForeignKey, ReliedForeignKey
+from forerun.planner.errors import ContractError, ForerunError
+from forerun.spark_jobs.changelog import TAKEN_BACK_TOO_OFTEN, goes_too_often
+from forerun.spark_jobs.engine import Frame, quoted
+from forerun.spark_jobs.failures import explained
+from forerun.spark_jobs.inputs import read_files
+from forerun.spark_jobs.work import Work
 
 _STAGE = "declarations"
 _DELTA, _ALL = "__forerun_delta", "__forerun_all"

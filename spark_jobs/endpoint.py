@@ -13,12 +13,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from include.machine.eventlog import ApplicationUse
-from include.sources.formats import format_of
-from planner.contract import ColumnSpec, Family
-from spark_jobs.connect import ConnectEngine
-from spark_jobs.engine import SESSION_REQUIRED, EngineError, Frame, no_rows, quoted, schema_of
-from spark_jobs.paths import literal
+from forerun.include.machine.eventlog import ApplicationUse
+from forerun.include.sources.formats import format_of
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engine import (
+    SESSION_REQUIRED,
+    EngineError,
+    Frame,
+    no_rows,
+    quoted,
+    schema_of,
+)
+from forerun.spark_jobs.paths import literal
 
 _PORT = 15002
 _ANSWER_S = 20.0
@@ -31,7 +38,7 @@ _FILES_ONLY = ("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
 
 
 class EndpointEngine(ConnectEngine):
-    """Implements :class:`spark_jobs.engine.Engine` on a server of Spark itself."""
+    """Implements :class:`forerun.spark_jobs.engine.Engine` on a server of Spark itself."""
 
     name = "connect"
     reports_cpu = False

@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from include.engines import EngineSpec
-from include.machine.eventlog import ApplicationUse
-from planner.contract import ColumnSpec, Family
-from planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
-from planner.errors import ForerunError
+from forerun.include.engines import EngineSpec
+from forerun.include.machine.eventlog import ApplicationUse
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
+from forerun.planner.errors import ForerunError
 
 # The types of pyspark's two kinds of session have no common base; both are opaque here.
 Session = Any
@@ -66,7 +66,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in :data:`include.engines.ENGINES`."""
+        """Its name in :data:`forerun.include.engines.ENGINES`."""
         ...
 
     @property
@@ -87,7 +87,7 @@ class Engine(Protocol):
         self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
     ) -> Frame:
         """The rows of exactly these files under a declared schema; no files, no rows. ``form``: the
-        name of their format, see :mod:`include.sources.formats`."""
+        name of their format, see :mod:`forerun.include.sources.formats`."""
         ...
 
     def bind_view(self, name: str, frame: Frame) -> None:

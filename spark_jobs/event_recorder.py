@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from include.machine.eventlog import ApplicationUse, EventLogReader
+from forerun.include.machine.eventlog import ApplicationUse, EventLogReader
 
 _QUEUE = "forerun"
 """A listener queue of its own, so that it never slows down or drops events of Spark's queues."""

@@ -9,22 +9,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from include.days.overrun import why_stop
-from include.days.stored_plan import StoredPlan
-from include.machine.cpu_meter import Meter
-from include.machine.wall_clock import utc_now
-from include.state.borrowed import write_borrowable
-from include.state.commits import commit_run, read_commit
-from include.state.given_up import GivenUp, record_given_up
-from include.state.layout import RESULT_FAMILY
-from include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
-from planner.errors import ContractError, ForerunError
-from spark_jobs.checks import check_deliveries, check_result
-from spark_jobs.declarations import check_declarations
-from spark_jobs.engine import Engine
-from spark_jobs.failures import StageError, explained
-from spark_jobs.held import HeldSubplans
-from spark_jobs.inputs import (
+from forerun.include.days.overrun import why_stop
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.machine.cpu_meter import Meter
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.state.borrowed import write_borrowable
+from forerun.include.state.commits import commit_run, read_commit
+from forerun.include.state.given_up import GivenUp, record_given_up
+from forerun.include.state.layout import RESULT_FAMILY
+from forerun.include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
+from forerun.planner.errors import ContractError, ForerunError
+from forerun.spark_jobs.checks import check_deliveries, check_result
+from forerun.spark_jobs.declarations import check_declarations
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.failures import StageError, explained
+from forerun.spark_jobs.held import HeldSubplans
+from forerun.spark_jobs.inputs import (
     bind_inputs,
     bound,
     load_inputs,
@@ -33,9 +33,9 @@ from spark_jobs.inputs import (
     verify_shared,
     verify_sources,
 )
-from spark_jobs.metrics import run_metrics
-from spark_jobs.stages import run_stage
-from spark_jobs.work import Work
+from forerun.spark_jobs.metrics import run_metrics
+from forerun.spark_jobs.stages import run_stage
+from forerun.spark_jobs.work import Work
 
 _LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 _HINTS = {
     "No space left on device": "Free space (forerun expire, or a larger disk), then retry the run: "

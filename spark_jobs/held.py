@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from planner.contract.plan_v1 import CommonSubplan, Plan, SmallSide, Stage
-from spark_jobs.engine import Engine
+from forerun.planner.contract.plan_v1 import CommonSubplan, Plan, SmallSide, Stage
+from forerun.spark_jobs.engine import Engine
 
 
 class HeldSubplans:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from include.days.manifests import read_manifest
-from include.reports.changes import in_files
-from include.sources.changelog import only_adds
-from include.sources.corrections import came, find_corrections
-from include.sources.delivery import delivery, read_pin, verify_pin
-from include.state.borrowed import borrowed_partitions, lost, refuse_closed_origins
-from include.state.commits import ArtifactError, check_buckets, read_chain, verify_partition
-from include.state.fence import refuse_closed
-from include.state.layout import Generation
-from include.state.records import (
+from forerun.include.days.manifests import read_manifest
+from forerun.include.reports.changes import in_files
+from forerun.include.sources.changelog import only_adds
+from forerun.include.sources.corrections import came, find_corrections
+from forerun.include.sources.delivery import delivery, read_pin, verify_pin
+from forerun.include.state.borrowed import borrowed_partitions, lost, refuse_closed_origins
+from forerun.include.state.commits import ArtifactError, check_buckets, read_chain, verify_partition
+from forerun.include.state.fence import refuse_closed
+from forerun.include.state.layout import Generation
+from forerun.include.state.records import (
     ArtifactPartition,
     Manifest,
     ManifestSource,
@@ -26,8 +26,8 @@ from include.state.records import (
     PinnedFile,
     RunCommit,
 )
-from include.state.store import StoreReader
-from planner.contract import (
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import (
     ArtifactOutput,
     Family,
     FamilyInput,
@@ -36,9 +36,9 @@ from planner.contract import (
     SourceInput,
     Stage,
 )
-from planner.errors import ContractError
-from spark_jobs.changelog import consolidated, with_taken_back
-from spark_jobs.engine import Engine, Frame, Partition
+from forerun.planner.errors import ContractError
+from forerun.spark_jobs.changelog import consolidated, with_taken_back
+from forerun.spark_jobs.engine import Engine, Frame, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
 
 def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Prove the same of partitions that are read of other reports. One that is not as it was raises
-    :class:`include.state.borrowed.BorrowedLostError`: the run can be planned without it."""
+    :class:`forerun.include.state.borrowed.BorrowedLostError`: the run can be planned without it."""
     for origin in inputs.plan.shared:
         family = inputs.plan.family(origin.family)
         for partition in inputs.partitions(family.id):

@@ -16,34 +16,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from include.days.stored_plan import StoredPlan
-from include.machine.cpu_meter import Meter
-from include.machine.wall_clock import utc_now
-from include.sources.delivery import verify_pin
-from include.sources.files import locate
-from include.sources.row_counts import count_rows
-from include.state.commits import (
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.machine.cpu_meter import Meter
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.sources.delivery import verify_pin
+from forerun.include.sources.files import locate
+from forerun.include.sources.row_counts import count_rows
+from forerun.include.state.commits import (
     ArtifactError,
     commit_run,
     describe_partition,
     read_commit,
     verify_partition,
 )
-from include.state.layout import RESULT_FAMILY
-from include.state.records import ArtifactPartition, Pin, RunCommit
-from include.state.store import is_hidden
-from planner.contract import ColumnSpec, ResultOutput
-from planner.contract.lifted_v1 import LiftedQuery
-from planner.contract.plan_v1 import DAY_COLUMN
-from planner.errors import ContractError, ForerunError
-from spark_jobs.checks import check_deliveries, check_result
-from spark_jobs.engine import DayFiles, Engine, describe_schema
-from spark_jobs.executor import Progress
-from spark_jobs.failures import explained
-from spark_jobs.inputs import Inputs, load_inputs, read_files
-from spark_jobs.metrics import QueryShare, lifted_metrics
-from spark_jobs.stages import described, publishable, small_sides
-from spark_jobs.work import Work
+from forerun.include.state.layout import RESULT_FAMILY
+from forerun.include.state.records import ArtifactPartition, Pin, RunCommit
+from forerun.include.state.store import is_hidden
+from forerun.planner.contract import ColumnSpec, ResultOutput
+from forerun.planner.contract.lifted_v1 import LiftedQuery
+from forerun.planner.contract.plan_v1 import DAY_COLUMN
+from forerun.planner.errors import ContractError, ForerunError
+from forerun.spark_jobs.checks import check_deliveries, check_result
+from forerun.spark_jobs.engine import DayFiles, Engine, describe_schema
+from forerun.spark_jobs.executor import Progress
+from forerun.spark_jobs.failures import explained
+from forerun.spark_jobs.inputs import Inputs, load_inputs, read_files
+from forerun.spark_jobs.metrics import QueryShare, lifted_metrics
+from forerun.spark_jobs.stages import described, publishable, small_sides
+from forerun.spark_jobs.work import Work
 
 _FAMILY = "lifted"
 """The folder that the rows of all days are written to, before each day gets its own."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from include.machine.cpu_meter import Meter
-from include.state.records import ArtifactPartition, RunMetrics, StageMetrics, StageRecord
-from planner.contract import SourceInput, Stage
-from spark_jobs.work import Work
+from forerun.include.machine.cpu_meter import Meter
+from forerun.include.state.records import ArtifactPartition, RunMetrics, StageMetrics, StageRecord
+from forerun.planner.contract import SourceInput, Stage
+from forerun.spark_jobs.work import Work
 
 
 def stage_metrics(

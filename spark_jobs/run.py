@@ -15,14 +15,14 @@ import json
 import sys
 from collections.abc import Sequence
 
-from include.days.stored_plan import StoredPlan
-from include.engines import ENGINES
-from include.machine.cpu_meter import Meter
-from planner.errors import ContractError, ForerunError
-from spark_jobs.application import Outcome, read_lifted, read_plans, run_all
-from spark_jobs.engine import Engine, start_engine
-from spark_jobs.executor import GivenUpError, Progress
-from spark_jobs.failures import StageError, explained
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.engines import ENGINES
+from forerun.include.machine.cpu_meter import Meter
+from forerun.planner.errors import ContractError, ForerunError
+from forerun.spark_jobs.application import Outcome, read_lifted, read_plans, run_all
+from forerun.spark_jobs.engine import Engine, start_engine
+from forerun.spark_jobs.executor import GivenUpError, Progress
+from forerun.spark_jobs.failures import StageError, explained
 
 CANNOT = 2
 

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from include.sources.row_counts import count_rows
-from include.state.commits import (
+from forerun.include.sources.row_counts import count_rows
+from forerun.include.state.commits import (
     ArtifactError,
     describe_partition,
     read_stage,
     record_stage,
     verify_partition,
 )
-from include.state.layout import RESULT_FAMILY
-from include.state.records import ArtifactPartition, StageRecord, decode, encode
-from planner.contract import (
+from forerun.include.state.layout import RESULT_FAMILY
+from forerun.include.state.records import ArtifactPartition, StageRecord, decode, encode
+from forerun.planner.contract import (
     ArtifactOutput,
     ColumnSpec,
     CommonSubplan,
@@ -30,15 +30,15 @@ from planner.contract import (
     SourceInput,
     Stage,
 )
-from planner.contract.digest import digest_of
-from planner.contract.parameters import value_of
-from planner.errors import ContractError, ForerunError
-from spark_jobs.engine import Engine, Frame, describe_schema, quoted, schema_of
-from spark_jobs.failures import explained
-from spark_jobs.held import computed_first
-from spark_jobs.inputs import Inputs, check_family, verify_stage_read
-from spark_jobs.metrics import stage_metrics
-from spark_jobs.work import Work
+from forerun.planner.contract.digest import digest_of
+from forerun.planner.contract.parameters import value_of
+from forerun.planner.errors import ContractError, ForerunError
+from forerun.spark_jobs.engine import Engine, Frame, describe_schema, quoted, schema_of
+from forerun.spark_jobs.failures import explained
+from forerun.spark_jobs.held import computed_first
+from forerun.spark_jobs.inputs import Inputs, check_family, verify_stage_read
+from forerun.spark_jobs.metrics import stage_metrics
+from forerun.spark_jobs.work import Work
 
 _PARTITION_BYTES = 256 * 2**20
 """How much of a stage's source files may come to one of its partitions."""
@@ -49,7 +49,8 @@ def run_stage(work: Work, stage: Stage, done: dict[str, ArtifactPartition]) -> S
 
     ``done`` holds this run's partitions so far, by family. Raises ``StageError`` with
     Spark's message if the SELECT fails, :class:`ContractError` if its schema is not the plan's, and
-    :class:`include.sources.delivery.SourceChangedError` for a file that changed while it was read.
+    :class:`forerun.include.sources.delivery.SourceChangedError` for a file that changed while it
+    was read.
     """
     digest = stage_digest(work, stage, done)
     key = (work.inputs.at, work.inputs.plan.run.index, stage.id)

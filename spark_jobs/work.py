@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from include.machine.wall_clock import utc_now
-from include.state.store import Store
-from spark_jobs.engine import Engine
-from spark_jobs.held import HeldSubplans
-from spark_jobs.inputs import Inputs
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.state.store import Store
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.held import HeldSubplans
+from forerun.spark_jobs.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)

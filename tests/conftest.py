@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.gc_pause import THRESHOLDS
+from forerun.planner.gc_pause import THRESHOLDS
 from tests.s3_servers import moto_bucket, moto_server, store_uri, versitygw_server
 
 __all__ = ["moto_bucket", "moto_server", "store_uri", "versitygw_server"]

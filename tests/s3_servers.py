@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from include.machine.local_s3 import LocalS3, local_s3, versitygw
+from forerun.include.machine.local_s3 import LocalS3, local_s3, versitygw
 
 _BUCKETS = itertools.count(1)
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from forerun.demo.place import ROOT, DemoError
-from include.machine import child_process
-from include.machine.child_process import ChildProcess
+from forerun.include.machine import child_process
+from forerun.include.machine.child_process import ChildProcess
 
 _PARTS = ("api-server", "scheduler", "dag-processor", "triggerer")
 

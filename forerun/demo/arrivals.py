@@ -8,10 +8,10 @@ from typing import Any
 from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from forerun.airflow.day import explained, opened_day
+from forerun.airflow.group_builder import BeforePoint, group_dag
 from forerun.demo.reports import DAY, PAST_DAYS
-from forerun_airflow.day import explained, opened_day
-from forerun_airflow.group_builder import BeforePoint, group_dag
-from include.reports.group import ReportGroup
+from forerun.include.reports.group import ReportGroup
 
 
 class DeliverDemoData(BaseOperator):
@@ -59,7 +59,7 @@ def demo_dag(group: ReportGroup) -> DAG:
 
 
 def demo_arrivals(group: ReportGroup) -> BeforePoint:
-    """For ``before_point`` of :func:`forerun_airflow.group_dag`: an ``arrive_<i>`` per time
+    """For ``before_point`` of :func:`forerun.airflow.group_dag`: an ``arrive_<i>`` per time
     point."""
 
     def before_point(point: int) -> BaseOperator:

@@ -14,20 +14,20 @@ from forerun.demo.place import MASTER, ROOT, DemoError, Place, open_place, run_a
 from forerun.demo.reports import DAY, POLICY, demo_sources
 from forerun.demo.verdict import verdict
 from forerun.group_account import GroupAccount, in_sum
+from forerun.include.days.manifests import read_manifest
+from forerun.include.days.prepare import latest_generation
+from forerun.include.machine.jvm import home_folder
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
 from forerun.plain import PlainQuery, run_together
+from forerun.planner.algebra.relational import sources as sources_of
+from forerun.planner.sql.frontend import read_query
 from forerun.planning import sources as planner_sources
 from forerun.running import Runner, SparkRunner, Used
 from forerun.shown_day import show_group
 from forerun.simulate import make_account
 from forerun.tables import Table
-from include.days.manifests import read_manifest
-from include.days.prepare import latest_generation
-from include.machine.jvm import home_folder
-from include.reports.spec import ReportSpec
-from include.state.layout import Generation
-from include.state.opening import open_store
-from planner.algebra.relational import sources as sources_of
-from planner.sql.frontend import read_query
 
 _LEAD = (
     "Three reports of one night, planned together: computed early where that pays, while the data "

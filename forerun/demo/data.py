@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forerun.deliveries import Correlation, Splitter
+from forerun.planner.errors import ForerunError
 from forerun.tables import Table, find_tables
-from planner.errors import ForerunError
 
 TABLES = ("customer", "orders", "lineitem", "returns")
 ARRIVED = (0.58, 0.79, 1.0)

@@ -17,21 +17,21 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from forerun.airflow.builder import read_sql
 from forerun.demo.reports import PAST_DAYS, deliver
-from forerun_airflow.builder import read_sql
-from include.days.handle import Day
-from include.days.prepare import ask_for_run, open_generation, publish_result
-from include.days.prepare_group import MemberRun, prepare_group
-from include.days.stored_plan import StoredPlan
-from include.engines import ENGINES
-from include.reports.group import GroupMember, ReportGroup
-from include.reports.run_policy import Retries
-from include.state.opening import default_store
-from include.state.records import OpenedBy
-from planner.errors import ForerunError
-from planner.request import Method, Settings
-from spark_jobs.engine import Engine, start_engine
-from spark_jobs.executor import GivenUpError, execute
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import ask_for_run, open_generation, publish_result
+from forerun.include.days.prepare_group import MemberRun, prepare_group
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.engines import ENGINES
+from forerun.include.reports.group import GroupMember, ReportGroup
+from forerun.include.reports.run_policy import Retries
+from forerun.include.state.opening import default_store
+from forerun.include.state.records import OpenedBy
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Method, Settings
+from forerun.spark_jobs.engine import Engine, start_engine
+from forerun.spark_jobs.executor import GivenUpError, execute
 
 _DAG_FILE = Path(__file__).resolve().parents[2] / "dags" / "demo_night.py"
 _PUBLISHED_AFTER = timedelta(minutes=1)

@@ -13,7 +13,7 @@ from forerun.accounts import DayAccount, RunAccount
 from forerun.demo.charts import costs, timeline
 from forerun.demo.style import STYLE
 from forerun.demo.verdict import early_words
-from planner.explain.reasons import reason_text
+from forerun.planner.explain.reasons import reason_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

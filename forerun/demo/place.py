@@ -15,10 +15,10 @@ from pathlib import Path
 
 from forerun.demo.data import generate_day, split_day
 from forerun.demo.reports import DATA_VARIABLE, DAY, PAST_DAYS
+from forerun.include.machine.jvm import driver_environment, home_folder
+from forerun.include.state.opening import open_store
+from forerun.planner.errors import ForerunError
 from forerun.tables import Table
-from include.machine.jvm import driver_environment, home_folder
-from include.state.opening import open_store
-from planner.errors import ForerunError
 
 ROOT = Path(__file__).resolve().parents[2]
 MASTER = "local[2]"
@@ -56,7 +56,7 @@ def open_place(store: str) -> Iterator[Place]:
     if store == "file":
         yield _enter(home, (day / "store").as_uri(), (day / "data").as_uri(), {})
         return
-    from include.machine.local_s3 import local_s3
+    from forerun.include.machine.local_s3 import local_s3
 
     with local_s3(home / "s3") as server:
         os.environ.update(server.environment)
@@ -71,12 +71,11 @@ def _enter(home: Path, store: str, data: str, extra: dict[str, str]) -> Place:
     env |= {
         "AIRFLOW_HOME": str(home / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         # The demo and its UI share a home: what one has seen first must run in the other.
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(connection),
-        "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "plugins", "config")),
+        "PYTHONPATH": str(ROOT),
         "FORERUN_STORE": store,
         DATA_VARIABLE: data,
     }

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from datetime import date, timedelta
 
-from include.machine.jvm import home_folder
-from include.reports.spec import MarkerFile, RunPolicy, RunTime, SourceSpec, SpecError
-from include.state.opening import open_store
-from planner.contract.plan_v1 import ColumnSpec
+from forerun.include.machine.jvm import home_folder
+from forerun.include.reports.spec import MarkerFile, RunPolicy, RunTime, SourceSpec, SpecError
+from forerun.include.state.opening import open_store
+from forerun.planner.contract.plan_v1 import ColumnSpec
 
 DAY = date(2026, 1, 1)
 """The day that the demo generates data of."""
@@ -75,7 +75,7 @@ def deliver(sources: tuple[str, ...], day: date, run: int, *, last: bool) -> int
     """Let what is staged for time point ``run`` arrive; return the number of files that are new.
 
     Delivering again changes nothing; the first delivery starts the day anew, without what an
-    earlier demo has left. Raises :class:`include.reports.spec.SpecError` when nothing is
+    earlier demo has left. Raises :class:`forerun.include.reports.spec.SpecError` when nothing is
     staged for the day.
     """
     store = open_store(data_uri())

@@ -24,8 +24,8 @@ from forerun.demo.place import (
     stage_past_days,
 )
 from forerun.demo.reports import DAY, PAST_DAYS, data_uri
-from include.machine.child_process import ChildProcess
-from include.machine.local_postgres import local_postgres
+from forerun.include.machine.child_process import ChildProcess
+from forerun.include.machine.local_postgres import local_postgres
 
 _PORT = 8080
 _START_SECONDS = 300.0

@@ -1,10 +1,10 @@
 """A range of days looked at, priced and computed: what is missing, corrected since, or there.
 
 A day that is published and whose sources are as it has read them is left alone; one that was
-corrected is repaired (:mod:`include.days.repair`). What was never published goes on in the
+corrected is repaired (:mod:`forerun.include.days.repair`). What was never published goes on in the
 generation that somebody has begun, with all that its runs have kept, or in a new one. Several days
 share an application, whose start is paid once, and one query where that is right
-(:mod:`include.days.lifted_days`); each is committed and published by itself.
+(:mod:`forerun.include.days.lifted_days`); each is committed and published by itself.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from include.days.day_request import settings_of
-from include.days.generations import generations
-from include.days.handle import Day
-from include.days.lifted_days import lift_days, store_lifted
-from include.days.prepare import (
+from forerun.include.days.day_request import settings_of
+from forerun.include.days.generations import generations
+from forerun.include.days.handle import Day
+from forerun.include.days.lifted_days import lift_days, store_lifted
+from forerun.include.days.prepare import (
     AskedRun,
     PreparedRun,
     ask_for_run,
@@ -27,18 +27,18 @@ from include.days.prepare import (
     open_generation,
     planned,
 )
-from include.days.repair import Repair, SourcesMovedError, begin_repair, find_repair
-from include.days.results import read_pointer
-from include.reports.spec import ReportSpec
-from include.sources.completeness import find_missing
-from include.state.opening import open_store
-from include.state.pointers import Pointer
-from include.state.scratch_store import ScratchStore
-from planner.api import plan
-from planner.contract import Plan
-from planner.contract.digest import digest_of
-from planner.errors import ForerunError, LiftError, RequestError
-from planner.request import Settings
+from forerun.include.days.repair import Repair, SourcesMovedError, begin_repair, find_repair
+from forerun.include.days.results import read_pointer
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.sources.completeness import find_missing
+from forerun.include.state.opening import open_store
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.planner.api import plan
+from forerun.planner.contract import Plan
+from forerun.planner.contract.digest import digest_of
+from forerun.planner.errors import ForerunError, LiftError, RequestError
+from forerun.planner.request import Settings
 
 Standing = Literal["published", "corrected", "missing", "blocked"]
 _MOST_DAYS = 3_700
@@ -129,7 +129,7 @@ def find_backfill(
     """Look at every day from ``first`` to ``last`` and plan what is to be done. It changes nothing.
     ``at_once``: one query may compute several days.
 
-    Raises :class:`planner.errors.RequestError` for a range that has no days, or too many.
+    Raises :class:`forerun.planner.errors.RequestError` for a range that has no days, or too many.
     """
     if not first <= last < first + timedelta(days=_MOST_DAYS):
         raise RequestError(

@@ -1,8 +1,9 @@
 """Finding borrowed views for a run that is planned: what other reports keep over the same files.
 
 A look takes what is over its own pins (the same pin, by its key, and the same declarations), of the
-newest generation of the other report. It lists a folder per source (:mod:`include.state.borrowed`
-puts notes there), and reads a bounded number of notes, never the store.
+newest generation of the other report. It lists a folder per source
+(:mod:`forerun.include.state.borrowed` puts notes there), and reads a bounded number of notes, never
+the store.
 """
 
 from __future__ import annotations
@@ -11,22 +12,22 @@ import logging
 from collections.abc import Iterator
 from datetime import date
 
-from include.days.generations import latest_generation
-from include.days.stored_plan import StoredPlan
-from include.state.borrowed import (
+from forerun.include.days.generations import latest_generation
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.state.borrowed import (
     BorrowedLostError,
     borrowed_partitions,
     borrowed_partitions_of,
     declared_digest,
     lost,
 )
-from include.state.commits import ArtifactError, read_commit, verify_partition
-from include.state.layout import Generation, borrowable_folder, source_of_pin
-from include.state.records import BorrowableView, BorrowableViews, Manifest, decode
-from include.state.store import MissingKeyError, StoreReader
-from planner.contract.plan_v1 import BorrowedFrom
-from planner.errors import ContractError
-from planner.request import BorrowedView
+from forerun.include.state.commits import ArtifactError, read_commit, verify_partition
+from forerun.include.state.layout import Generation, borrowable_folder, source_of_pin
+from forerun.include.state.records import BorrowableView, BorrowableViews, Manifest, decode
+from forerun.include.state.store import MissingKeyError, StoreReader
+from forerun.planner.contract.plan_v1 import BorrowedFrom
+from forerun.planner.errors import ContractError
+from forerun.planner.request import BorrowedView
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,12 +1,13 @@
 """Chooses when the runs of a day are, and again as the day goes on, from what the store knows.
 
-A report of a cluster chooses beside the others (:mod:`include.days.others`), and says then what it
-wants itself.
+A report of a cluster chooses beside the others (:mod:`forerun.include.days.others`), and says then
+what it wants itself.
 
-Three things have to be known: when the rows of past days came (:mod:`include.days.past_arrivals`),
-how long runs take (:mod:`include.days.wall_forecast`), and what the day will look like to the
-planner. Of a day that has not begun that is the newest day that was published; of one that has, its
-own files. If one of them is not known, nothing is chosen, and the report's own times hold.
+Three things have to be known: when the rows of past days came
+(:mod:`forerun.include.days.past_arrivals`), how long runs take
+(:mod:`forerun.include.days.wall_forecast`), and what the day will look like to the planner. Of a
+day that has not begun that is the newest day that was published; of one that has, its own files. If
+one of them is not known, nothing is chosen, and the report's own times hold.
 """
 
 from __future__ import annotations
@@ -18,31 +19,31 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from statistics import mean, median
 
-from include.days.cluster_reports import put_wanted
-from include.days.handle import Day
-from include.days.ledger import read_history
-from include.days.others import Choice, read_others
-from include.days.outlook import curves_today, prices_until, rows_now
-from include.days.past_arrivals import published_days
-from include.days.prepare import AskedRun, ask_for_run, imagine_generation
-from include.days.run_times import RunTimes, own_times, read_times, store_times
-from include.days.safe_start import AROUND_S, needed_for
-from include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
-from include.reports.clock import parse_time
-from include.reports.cluster import Cluster
-from include.reports.run_policy import Retries
-from include.sources.statistics import time_points
-from include.state.cluster_report import WantedDay, WantedRun
-from include.state.ledger_entry import LedgerEntry
-from include.state.run_schedule import RunSchedule, ScheduledRun
-from planner.errors import ForerunError
-from planner.request import PlanRequest, TimePoint
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.candidate_times import RestOfDay
-from planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
-from planner.schedule.others import UNSHARED, Others
-from planner.schedule.step_curve import StepCurve
-from planner.schedule.today import curve_complete
+from forerun.include.days.cluster_reports import put_wanted
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history
+from forerun.include.days.others import Choice, read_others
+from forerun.include.days.outlook import curves_today, prices_until, rows_now
+from forerun.include.days.past_arrivals import published_days
+from forerun.include.days.prepare import AskedRun, ask_for_run, imagine_generation
+from forerun.include.days.run_times import RunTimes, own_times, read_times, store_times
+from forerun.include.days.safe_start import AROUND_S, needed_for
+from forerun.include.days.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.run_policy import Retries
+from forerun.include.sources.statistics import time_points
+from forerun.include.state.cluster_report import WantedDay, WantedRun
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import PlanRequest, TimePoint
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.candidate_times import RestOfDay
+from forerun.planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
+from forerun.planner.schedule.others import UNSHARED, Others
+from forerun.planner.schedule.step_curve import StepCurve
+from forerun.planner.schedule.today import curve_complete
 
 _LOG = logging.getLogger(__name__)
 

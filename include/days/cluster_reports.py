@@ -2,8 +2,8 @@
 
 A report puts its own when a day of it is opened and whenever its times are decided, and takes it
 away when it names another cluster, or none. Others plan around it. It is a plan and never a truth:
-who has cores is said by leases alone (:mod:`include.days.leases`). So a record that cannot be read
-is passed over, and made anew by its report.
+who has cores is said by leases alone (:mod:`forerun.include.days.leases`). So a record that cannot
+be read is passed over, and made anew by its report.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from __future__ import annotations
 import logging
 from datetime import date, timedelta
 
-from include.days.handle import Day
-from include.days.ledger import read_history
-from include.days.run_times import own_times
-from include.days.safe_start import safe_start
-from include.days.wall_forecast import NEWEST, WallForecast, usual_run_s
-from include.reports.run_policy import Retries
-from include.state.backoff import Backoff
-from include.state.cluster_report import ClusterReport, WantedDay, WantedRun
-from include.state.layout import CLUSTERS_FOLDER, ClusterKeys
-from include.state.records import decode, encode
-from include.state.store import Store, StoreReader, Tagged
-from planner.errors import ContractError
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history
+from forerun.include.days.run_times import own_times
+from forerun.include.days.safe_start import safe_start
+from forerun.include.days.wall_forecast import NEWEST, WallForecast, usual_run_s
+from forerun.include.reports.run_policy import Retries
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
+from forerun.include.state.layout import CLUSTERS_FOLDER, ClusterKeys
+from forerun.include.state.records import decode, encode
+from forerun.include.state.store import Store, StoreReader, Tagged
+from forerun.planner.errors import ContractError
 
 _LOG = logging.getLogger(__name__)
 

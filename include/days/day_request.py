@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from include.days.fitted_prices import prices_in
-from include.days.handle import Day
-from include.days.manifests import pins_of
-from include.machine.settings import allowed_functions
-from include.reports.clock import parse_time
-from include.reports.run_policy import RunPolicy
-from include.reports.spec import ReportSpec
-from include.sources.delivery import read_pin
-from include.sources.samples import Drawable, with_samples
-from include.sources.statistics import forecast, time_points, to_source, with_overlaps
-from include.state.ledger_entry import LedgerEntry
-from include.state.records import Pin, RunCommit
-from include.state.store import StoreReader
-from planner.contract import decode_plan
-from planner.errors import RequestError
-from planner.request import Committed, Problem, Settings, Source, TimePoint, ivm
-from planner.sampling import filtered_sources
+from forerun.include.days.fitted_prices import prices_in
+from forerun.include.days.handle import Day
+from forerun.include.days.manifests import pins_of
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.run_policy import RunPolicy
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.sources.delivery import read_pin
+from forerun.include.sources.samples import Drawable, with_samples
+from forerun.include.sources.statistics import forecast, time_points, to_source, with_overlaps
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import Pin, RunCommit
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import decode_plan
+from forerun.planner.errors import RequestError
+from forerun.planner.request import Committed, Problem, Settings, Source, TimePoint, ivm
+from forerun.planner.sampling import filtered_sources
 
 
 def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
@@ -105,8 +105,8 @@ def bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:
 
 
 def sql_of(spec: ReportSpec) -> str:
-    """The SQL of a report. Raises :class:`planner.errors.RequestError` for a file that cannot be
-    read."""
+    """The SQL of a report. Raises :class:`forerun.planner.errors.RequestError` for a file that
+    cannot be read."""
     if spec.sql:
         return spec.sql
     try:

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import assert_never
 
-from include.days.handle import Day
-from include.days.manifests import read_manifest
-from include.days.outlook import curves_today, prices_until, rows_now
-from include.days.run_times import RunTimes, read_times, store_times
-from include.reports.clock import parse_time
-from include.reports.spec import (
+from forerun.include.days.handle import Day
+from forerun.include.days.manifests import read_manifest
+from forerun.include.days.outlook import curves_today, prices_until, rows_now
+from forerun.include.days.run_times import RunTimes, read_times, store_times
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.spec import (
     AfterRows,
     AssetEvent,
     Every,
@@ -25,14 +25,14 @@ from include.reports.spec import (
     StartWhen,
     WhenComplete,
 )
-from include.sources.completeness import missing_of, missing_of_asset
-from include.sources.delivery import read_pin
-from include.sources.files import locate
-from include.sources.formats import format_of
-from include.sources.statistics import LEAST_SHARE, forecast
-from include.state.layout import numbers
-from include.state.records import Manifest
-from include.state.run_schedule import RunSchedule, ScheduledRun
+from forerun.include.sources.completeness import missing_of, missing_of_asset
+from forerun.include.sources.delivery import read_pin
+from forerun.include.sources.files import locate
+from forerun.include.sources.formats import format_of
+from forerun.include.sources.statistics import LEAST_SHARE, forecast
+from forerun.include.state.layout import numbers
+from forerun.include.state.records import Manifest
+from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
 
 Events = Mapping[str, Sequence[str]]
 """By the URI of an asset: what was missing by its newest event for the day."""

@@ -1,6 +1,6 @@
 """The outcome of the expectations on one delivery or result.
 
-Its page for readers is :mod:`include.days.findings_page`.
+Its page for readers is :mod:`forerun.include.days.findings_page`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import json
 
 from jinja2 import Environment, StrictUndefined
 
-from include.days.findings import CheckReport, Finding
+from forerun.include.days.findings import CheckReport, Finding
 
 _PAGE = """\
 <!doctype html>

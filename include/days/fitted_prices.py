@@ -10,15 +10,15 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.days.ledger import read_history
-from include.machine.wall_clock import utc_now
-from include.state.layout import HISTORY, PRICES_KEY
-from include.state.ledger_entry import LedgerEntry
-from include.state.records import decode, encode
-from include.state.store import MissingKeyError, Store, StoreReader
-from planner.cost.calibration import ExecutedRun, ExecutedStage
-from planner.cost.prices import SPARK, STARTS, WORK, Prices
-from planner.errors import ContractError
+from forerun.include.days.ledger import read_history
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.state.layout import HISTORY, PRICES_KEY
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import decode, encode
+from forerun.include.state.store import MissingKeyError, Store, StoreReader
+from forerun.planner.cost.calibration import ExecutedRun, ExecutedStage
+from forerun.planner.cost.prices import SPARK, STARTS, WORK, Prices
+from forerun.planner.errors import ContractError
 
 _LOG = logging.getLogger(__name__)
 _ENGINE = "spark"

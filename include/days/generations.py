@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from include.reports.spec import ReportSpec, decode_report
-from include.state.fence import closed_through
-from include.state.layout import Generation, claim_key, day_folder, spec_key
-from include.state.records import Claim, GenerationRecord, decode, encode
-from include.state.store import Store, StoreReader, put_or_get
-from planner.errors import ForerunError
+from forerun.include.reports.spec import ReportSpec, decode_report
+from forerun.include.state.fence import closed_through
+from forerun.include.state.layout import Generation, claim_key, day_folder, spec_key
+from forerun.include.state.records import Claim, GenerationRecord, decode, encode
+from forerun.include.state.store import Store, StoreReader, put_or_get
+from forerun.planner.errors import ForerunError
 
 
 class NameTakenError(ForerunError):
@@ -52,7 +52,7 @@ def claiming_dag(store: StoreReader, report: str) -> str:
 
 def read_spec(store: StoreReader, report: str, digest: str) -> ReportSpec:
     """A report as it was when its digest was ``digest``. Raises
-    :class:`include.state.store.MissingKeyError` for one that no DAG run has used."""
+    :class:`forerun.include.state.store.MissingKeyError` for one that no DAG run has used."""
     return decode_report(store.get(spec_key(report, digest)))
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from include.reports.parameters import Parameter
-from include.reports.spec import ReportSpec
-from include.state.commits import read_chain, read_commit
-from include.state.fence import is_closed, refuse_closed
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.records import RunCommit
-from include.state.scratch_store import ScratchStore
-from include.state.store import Store
+from forerun.include.reports.parameters import Parameter
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.commits import read_chain, read_commit
+from forerun.include.state.fence import is_closed, refuse_closed
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import RunCommit
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.state.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
     """One generation of a report's day, in the store that holds its state.
 
-    Opening a day gives its handle (:func:`include.days.prepare.open_generation`). A process that
-    was told the name of the generation makes the same handle by :meth:`of`, which reads nothing.
+    Opening a day gives its handle (:func:`forerun.include.days.prepare.open_generation`). A process
+    that was told the name of the generation makes the same handle by :meth:`of`, which reads
+    nothing.
     """
 
     store: Store
@@ -60,7 +61,7 @@ class Day:
         return read_commit(self.store, self.at, run)
 
     def chain(self, *, tip: int | None = None) -> list[RunCommit]:
-        """The committed chain, oldest first (:func:`include.state.commits.read_chain`)."""
+        """The committed chain, oldest first (:func:`forerun.include.state.commits.read_chain`)."""
         return read_chain(self.store, self.at, tip=tip)
 
     def is_closed(self) -> bool:
@@ -68,5 +69,6 @@ class Day:
         return is_closed(self.store, self.at)
 
     def refuse_closed(self) -> None:
-        """Raise :class:`include.state.fence.GenerationClosedError` if clean-up has closed it."""
+        """Raise :class:`forerun.include.state.fence.GenerationClosedError` if clean-up has closed
+        it."""
         refuse_closed(self.store, self.at)

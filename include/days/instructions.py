@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from include.state.backoff import Backoff
-from include.state.layout import Generation
-from include.state.records import decode, encode
-from include.state.store import Store, StoreReader
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.layout import Generation
+from forerun.include.state.records import decode, encode
+from forerun.include.state.store import Store, StoreReader
 
 Kind = Literal["batch", "skip-early", "replan", "repair", "publish"]
 """``batch``: skip the early runs that are left, and run the report's own text now, over what its

@@ -17,14 +17,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from include.reports.cluster import Cluster
-from include.state.backoff import Backoff
-from include.state.layout import ClusterKeys
-from include.state.records import decode, encode
-from include.state.slots import Lease, Look, SlotRequest, Slots, Stop, why_not, why_spent
-from include.state.store import Store, StoredFile, StoreError
-from planner.contract.seal import unseal
-from planner.errors import ContractError, ForerunError
+from forerun.include.reports.cluster import Cluster
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.layout import ClusterKeys
+from forerun.include.state.records import decode, encode
+from forerun.include.state.slots import Lease, Look, SlotRequest, Slots, Stop, why_not, why_spent
+from forerun.include.state.store import Store, StoredFile, StoreError
+from forerun.planner.contract.seal import unseal
+from forerun.planner.errors import ContractError, ForerunError
 
 _LOG = logging.getLogger(__name__)
 _FORGOTTEN = 20

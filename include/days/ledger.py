@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from include.days.handle import Day
-from include.days.manifests import read_manifest
-from include.sources.delivery import read_pin
-from include.state.given_up import all_given_up
-from include.state.layout import history_folder, history_key, history_order
-from include.state.ledger_entry import LedgerEntry, StageEntry
-from include.state.records import RunCommit, RunMetrics, decode, encode
-from include.state.store import MissingKeyError, StoreReader
-from planner.contract import Run, decode_plan
-from planner.errors import ContractError
+from forerun.include.days.handle import Day
+from forerun.include.days.manifests import read_manifest
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.given_up import all_given_up
+from forerun.include.state.layout import history_folder, history_key, history_order
+from forerun.include.state.ledger_entry import LedgerEntry, StageEntry
+from forerun.include.state.records import RunCommit, RunMetrics, decode, encode
+from forerun.include.state.store import MissingKeyError, StoreReader
+from forerun.planner.contract import Run, decode_plan
+from forerun.planner.errors import ContractError
 
 _LOG = logging.getLogger(__name__)
 

@@ -13,16 +13,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from include.days.prepare import TINY_BYTES, AskedRun, PreparedRun, stored
-from include.sources.statistics import to_source
-from include.state.records import Pin, PinnedFile
-from planner.api import plan
-from planner.contract import Plan, Stage
-from planner.contract.lifted_v1 import LIFTED_VERSION, LiftedQuery, encode_lifted
-from planner.contract.plan_v1 import Parameter, stated
-from planner.errors import LiftError, NotLifted
-from planner.request import Days, PlanRequest, Source, TimePoint
-from planner.result import PlanResult
+from forerun.include.days.prepare import TINY_BYTES, AskedRun, PreparedRun, stored
+from forerun.include.sources.statistics import to_source
+from forerun.include.state.records import Pin, PinnedFile
+from forerun.planner.api import plan
+from forerun.planner.contract import Plan, Stage
+from forerun.planner.contract.lifted_v1 import LIFTED_VERSION, LiftedQuery, encode_lifted
+from forerun.planner.contract.plan_v1 import Parameter, stated
+from forerun.planner.errors import LiftError, NotLifted
+from forerun.planner.request import Days, PlanRequest, Source, TimePoint
+from forerun.planner.result import PlanResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +63,8 @@ class LiftedDays:
 def lift_days(asked: Sequence[AskedRun]) -> LiftedDays:
     """Plan one query for several days of a report, whose runs are pinned and go on from nothing.
 
-    Raises :class:`planner.errors.LiftError` where it would not be right, or not be cheaper by
-    estimate than the days one by one in an application that they share.
+    Raises :class:`forerun.planner.errors.LiftError` where it would not be right, or not be cheaper
+    by estimate than the days one by one in an application that they share.
     """
     first = asked[0]
     daily = _daily(asked)
@@ -126,8 +126,9 @@ def _files(asked: AskedRun) -> list[PinnedFile]:
 
 
 def _daily(asked: Sequence[AskedRun]) -> tuple[str, ...]:
-    """The names of the sources that differ by day. Raises :class:`planner.errors.LiftError` for one
-    whose days have some files in common and others not, and for one that takes rows back."""
+    """The names of the sources that differ by day. Raises :class:`forerun.planner.errors.LiftError`
+    for one whose days have some files in common and others not, and for one that takes rows
+    back."""
     daily = []
     for source in asked[0].day.spec.sources:
         if source.change == "changelog":

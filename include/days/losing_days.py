@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from statistics import median_low
 
-from include.state.ledger_entry import LedgerEntry
-from planner.cost.constants import MICRO
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.planner.cost.constants import MICRO
 
 _TRY_AGAIN = timedelta(days=14)
 """Early work is tried again so long after its last day: one losing day in a fortnight costs little,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
-from include.days.handle import Day
-from include.reports.spec import ReportSpec, SourceSpec
-from include.sources.delivery import delivery, read_pin, verify_pin
-from include.sources.pins import pin_source
-from include.state.layout import Generation
-from include.state.records import Manifest, ManifestSource, Pin, decode, encode
-from include.state.store import Store, StoreReader, put_or_get
-from planner.errors import ForerunError, RequestError
+from forerun.include.days.handle import Day
+from forerun.include.reports.spec import ReportSpec, SourceSpec
+from forerun.include.sources.delivery import delivery, read_pin, verify_pin
+from forerun.include.sources.pins import pin_source
+from forerun.include.state.layout import Generation
+from forerun.include.state.records import Manifest, ManifestSource, Pin, decode, encode
+from forerun.include.state.store import Store, StoreReader, put_or_get
+from forerun.planner.errors import ForerunError, RequestError
 
 
 class DayClosedError(ForerunError):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.state.ledger_entry import LedgerEntry
-from planner.request import Observed
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.planner.request import Observed
 
 
 def observed(history: Sequence[LedgerEntry]) -> tuple[Observed, ...]:

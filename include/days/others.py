@@ -1,8 +1,9 @@
 """What others leave of a cluster's cores to a day that chooses its times, by the store.
 
 Certain are the ceiling, the blackouts, a stop, and who holds cores now. Planned is what reports
-before this one in the order of :mod:`planner.schedule.others` have said that they want
-(:mod:`include.days.cluster_reports`); those of them that wait for cores already want them now.
+before this one in the order of :mod:`forerun.planner.schedule.others` have said that they want
+(:mod:`forerun.include.days.cluster_reports`); those of them that wait for cores already want them
+now.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.days.cluster_reports import reports_of
-from include.days.handle import Day
-from include.days.leases import Leases
-from include.reports.cluster import Cluster as Declared
-from include.state.cluster_report import ClusterReport
-from include.state.expire import store_clock
-from include.state.slots import Look
-from planner.schedule.cluster import Cluster, joined_blackouts
-from planner.schedule.others import Others, TakenCores
-from planner.schedule.step_curve import StepCurve
+from forerun.include.days.cluster_reports import reports_of
+from forerun.include.days.handle import Day
+from forerun.include.days.leases import Leases
+from forerun.include.reports.cluster import Cluster as Declared
+from forerun.include.state.cluster_report import ClusterReport
+from forerun.include.state.expire import store_clock
+from forerun.include.state.slots import Look
+from forerun.planner.schedule.cluster import Cluster, joined_blackouts
+from forerun.planner.schedule.others import Others, TakenCores
+from forerun.planner.schedule.step_curve import StepCurve
 
 _STOPPED_S = 3600.0
 """How long a stop will last nobody says. Early runs are not planned for so long; when they are due,

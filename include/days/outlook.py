@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
-from include.days.handle import Day
-from include.days.past_arrivals import by_instants, clock_seconds, newest_pin, read_arrivals
-from include.reports.clock import parse_time
-from include.reports.hours import daily_curve
-from include.reports.spec import ReportSpec
-from include.sources.files import SourcePathError
-from include.sources.pins import pin_source
-from include.state.store import StoreReader
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.step_curve import StepCurve, constant
-from planner.schedule.today import curve_today
+from forerun.include.days.handle import Day
+from forerun.include.days.past_arrivals import by_instants, clock_seconds, newest_pin, read_arrivals
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.hours import daily_curve
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.sources.files import SourcePathError
+from forerun.include.sources.pins import pin_source
+from forerun.include.state.store import StoreReader
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.step_curve import StepCurve, constant
+from forerun.planner.schedule.today import curve_today
 
 
 def rows_now(day: Day, now: datetime) -> dict[str, int]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.state.records import StageMetrics
-from planner.contract import Plan
-from planner.cost.constants import MICRO
+from forerun.include.state.records import StageMetrics
+from forerun.planner.contract import Plan
+from forerun.planner.cost.constants import MICRO
 
 SEVERAL = 3.0
 """Stages may take so many times what they were estimated at: of 94 executed runs nine in ten were

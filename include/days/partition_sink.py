@@ -21,16 +21,16 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.reports.spec import PartitionFolder
-from include.sources.files import Location, locate
-from include.state.backoff import Backoff
-from include.state.commits import verify_partition
-from include.state.pointers import Pointer
-from include.state.records import ArtifactFile, ArtifactPartition
-from include.state.store import Store, StoreReader, checksum_text, is_hidden
-from planner.contract.codec import from_json
-from planner.contract.plan_v1 import later
-from planner.errors import ContractError, ForerunError
+from forerun.include.reports.spec import PartitionFolder
+from forerun.include.sources.files import Location, locate
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.commits import verify_partition
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.records import ArtifactFile, ArtifactPartition
+from forerun.include.state.store import Store, StoreReader, checksum_text, is_hidden
+from forerun.planner.contract.codec import from_json
+from forerun.planner.contract.plan_v1 import later
+from forerun.planner.errors import ContractError, ForerunError
 
 _STAMP = b"forerun"
 _ARROW_SCHEMA = b"ARROW:schema"
@@ -63,7 +63,8 @@ def publish_partition(
 
     Repeating it changes nothing. Raises :class:`NotPublishedError` if the folder holds a newer
     generation or files of others, or the result is too large for one file; and
-    :class:`include.state.commits.ArtifactError` if its files are not as they were committed.
+    :class:`forerun.include.state.commits.ArtifactError` if its files are not as they were
+    committed.
     """
     target = _target(sink, date.fromisoformat(stamp.day))
     name = f"{stamp.report}.parquet"

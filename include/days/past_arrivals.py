@@ -5,7 +5,7 @@ it was published whole: only then is its last pin known to have all rows. A day 
 after its deadline (a backfill) tells how many rows it had and not when they came, and is left out.
 The last pin of a day is that of its final run, which may have waited for a lower price: its rows
 are taken to be there by the report's own time of that run.
-The maths are in :mod:`planner.schedule.forecast`.
+The maths are in :mod:`forerun.planner.schedule.forecast`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import math
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 
-from include.days.results import read_pointer
-from include.reports.clock import DayTime, parse_day
-from include.reports.spec import ReportSpec, SourceSpec
-from include.sources.delivery import read_pin
-from include.state.layout import (
+from forerun.include.days.results import read_pointer
+from forerun.include.reports.clock import DayTime, parse_day
+from forerun.include.reports.spec import ReportSpec, SourceSpec
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.layout import (
     numbers,
     pin_key,
     pins_folder,
     report_results_folder,
     source_id,
 )
-from include.state.records import Pin
-from include.state.store import MissingKeyError, StoreReader
-from planner.errors import ContractError
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve
-from planner.schedule.forecast import ArrivalForecast, PastDay
+from forerun.include.state.records import Pin
+from forerun.include.state.store import MissingKeyError, StoreReader
+from forerun.planner.errors import ContractError
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from forerun.planner.schedule.forecast import ArrivalForecast, PastDay
 
 NEWEST = 28
 """So many of the newest days count: each weekday four times, one of which may have been odd."""

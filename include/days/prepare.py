@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Required, TypedDict, Unpack
 
-from include.days.borrowed_views import find_borrowed_views
-from include.days.day_request import (
+from forerun.include.days.borrowed_views import find_borrowed_views
+from forerun.include.days.day_request import (
     bytes_at_hand,
     committed_run,
     first_sources,
@@ -24,44 +24,44 @@ from include.days.day_request import (
     sources_at,
     sql_of,
 )
-from include.days.generations import claim_name, generations, latest_generation
-from include.days.handle import Day
-from include.days.ledger import read_history, record_history
-from include.days.losing_days import why_batch, why_measured
-from include.days.manifests import DayClosedError, day_closed, manifest_of
-from include.days.observed import observed
-from include.days.publishing import (
+from forerun.include.days.generations import claim_name, generations, latest_generation
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history, record_history
+from forerun.include.days.losing_days import why_batch, why_measured
+from forerun.include.days.manifests import DayClosedError, day_closed, manifest_of
+from forerun.include.days.observed import observed
+from forerun.include.days.publishing import (
     FailedCheck,
     NotPublishedError,
     OvertakenError,
     publish_result,
     read_findings,
 )
-from include.days.results import read_pointer
-from include.days.run_times import read_times
-from include.days.state_for_repairs import with_state_left
-from include.reports.spec import ReportSpec, encode_report
-from include.state.backoff import Backoff
-from include.state.fence import closed_through
-from include.state.given_up import read_given_up
-from include.state.layout import Generation, day_folder, spec_key
-from include.state.ledger_entry import LedgerEntry
-from include.state.opening import open_store
-from include.state.probe import probe
-from include.state.records import (
+from forerun.include.days.results import read_pointer
+from forerun.include.days.run_times import read_times
+from forerun.include.days.state_for_repairs import with_state_left
+from forerun.include.reports.spec import ReportSpec, encode_report
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.fence import closed_through
+from forerun.include.state.given_up import read_given_up
+from forerun.include.state.layout import Generation, day_folder, spec_key
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.opening import open_store
+from forerun.include.state.probe import probe
+from forerun.include.state.records import (
     GenerationRecord,
     OpenedBy,
     Pin,
     RunCommit,
     encode,
 )
-from include.state.scratch_store import ScratchStore
-from include.state.store import Store
-from planner.api import PlanResult, plan
-from planner.contract import Plan, encode_plan
-from planner.cost.constants import MICRO
-from planner.errors import RequestError
-from planner.request import (
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.state.store import Store
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract import Plan, encode_plan
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import RequestError
+from forerun.planner.request import (
     Method,
     PlanRequest,
     Settings,
@@ -123,7 +123,8 @@ def open_generation(
     name. ``repairs``: the generation that a repair goes on from. At the first use of a store this
     proves that its conditional puts hold.
 
-    Raises :class:`include.days.generations.NameTakenError` if another DAG has the report's name.
+    Raises :class:`forerun.include.days.generations.NameTakenError` if another DAG has the report's
+    name.
     """
     store = open_store(store_uri)
     probe(store)
@@ -194,7 +195,8 @@ def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
 
     A retry gets the first manifest, hence the same pins and base. Raises :class:`DayClosedError`
     after a later run was committed, and what pinning and planning raise; and
-    :class:`include.state.fence.GenerationClosedError` for a generation that clean-up has closed.
+    :class:`forerun.include.state.fence.GenerationClosedError` for a generation that clean-up has
+    closed.
     """
     asked = ask_for_run(day, run, **asking)
     return asked if isinstance(asked, PreparedRun) else planned(asked)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from include.days.prepare import AskedRun, PreparedRun, store_plan
-from planner.errors import ForerunError
-from planner.report_group import GroupPlan, Member, plan_group
-from planner.result import PlanResult
+from forerun.include.days.prepare import AskedRun, PreparedRun, store_plan
+from forerun.planner.errors import ForerunError
+from forerun.planner.report_group import GroupPlan, Member, plan_group
+from forerun.planner.result import PlanResult
 
 _T = TypeVar("_T")
 
@@ -18,8 +18,8 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRun:
     """A run of a member of a group that is to be prepared. ``ask`` pins its sources and says what
-    is asked of the planner (:func:`include.days.prepare.ask_for_run`); ``points`` are the group's
-    time points of the report's runs, numbered from 1."""
+    is asked of the planner (:func:`forerun.include.days.prepare.ask_for_run`); ``points`` are the
+    group's time points of the report's runs, numbered from 1."""
 
     points: tuple[int, ...]
     ask: Callable[[], AskedRun | PreparedRun]

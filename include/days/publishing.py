@@ -3,8 +3,8 @@
 The result is copied to a folder of its own and compared, then one conditional put moves the
 pointer: readers of the pointer see the old version or the new one, whole. An older generation never
 replaces a newer one, an early result neither that of a later run nor that of a whole day. For a
-partition folder of a table see :mod:`include.days.partition_sink`; there the file changes first and
-the pointer follows, so that a retry after a kill finishes what is missing.
+partition folder of a table see :mod:`forerun.include.days.partition_sink`; there the file changes
+first and the pointer follows, so that a retry after a kill finishes what is missing.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from include.days.handle import Day
-from include.days.ledger import record_history
-from include.days.manifests import read_manifest
-from include.days.partition_sink import (
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import record_history
+from forerun.include.days.manifests import read_manifest
+from forerun.include.days.partition_sink import (
     NotPublishedError as NotPublishedError,  # noqa: PLC0414 - this module offers it too
 )
-from include.days.partition_sink import Stamp, lost_partition, publish_partition
-from include.days.results import read_pointer
-from include.reports.spec import PartitionFolder, ReportSpec
-from include.sources.delivery import read_pin
-from include.state.backoff import Backoff
-from include.state.commits import verify_partition
-from include.state.layout import Generation, pointer_key, version_folder
-from include.state.pointers import Pointer, read_published
-from include.state.records import (
+from forerun.include.days.partition_sink import Stamp, lost_partition, publish_partition
+from forerun.include.days.results import read_pointer
+from forerun.include.reports.spec import PartitionFolder, ReportSpec
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.commits import verify_partition
+from forerun.include.state.layout import Generation, pointer_key, version_folder
+from forerun.include.state.pointers import Pointer, read_published
+from forerun.include.state.records import (
     ArtifactFile,
     ArtifactPartition,
     Manifest,
     RunCommit,
     encode,
 )
-from include.state.store import Store, StoreReader
-from planner.contract import decode_plan
-from planner.errors import ContractError
+from forerun.include.state.store import Store, StoreReader
+from forerun.planner.contract import decode_plan
+from forerun.planner.errors import ContractError
 
 _SAMPLE = 3
 
@@ -109,7 +109,8 @@ def publish_result(day: Day, *, now: datetime, run: int | None = None) -> Pointe
     did not hold, a newer generation is published, or published files are gone together with the
     state that they came from; for an early run :class:`OvertakenError` if readers have the result
     of a later run, or of the whole day; and
-    :class:`include.state.fence.GenerationClosedError` if clean-up has closed the generation.
+    :class:`forerun.include.state.fence.GenerationClosedError` if clean-up has closed the
+    generation.
     """
     at, run = day.at, run or day.spec.runs
     there = read_pointer(day.store, at.report, day.date)

@@ -15,27 +15,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from include.days.generations import generations
-from include.days.handle import Day
-from include.days.manifests import read_manifest
-from include.days.prepare import TINY_BYTES, PreparedRun, open_generation
-from include.days.repair_bases import Base, Pins, Unusable, find_bases
-from include.days.repair_plans import RepairPlan, bytes_read, plan_anew, plan_delta
-from include.days.results import NoResultError, read_pointer
-from include.reports.complete_when import AssetEvent
-from include.reports.spec import ReportSpec, SourceSpec
-from include.sources.completeness import find_missing
-from include.sources.corrections import Correction, find_corrections, went
-from include.sources.delivery import read_pin
-from include.sources.pins import pin_source
-from include.state.layout import Generation
-from include.state.pointers import Pointer
-from include.state.records import Manifest, ManifestSource, OpenedBy, encode
-from include.state.store import MissingKeyError, Store, StoreReader, put_or_get
-from planner.contract import encode_plan
-from planner.contract.digest import digest_of
-from planner.errors import ForerunError
-from planner.request import Settings
+from forerun.include.days.generations import generations
+from forerun.include.days.handle import Day
+from forerun.include.days.manifests import read_manifest
+from forerun.include.days.prepare import TINY_BYTES, PreparedRun, open_generation
+from forerun.include.days.repair_bases import Base, Pins, Unusable, find_bases
+from forerun.include.days.repair_plans import RepairPlan, bytes_read, plan_anew, plan_delta
+from forerun.include.days.results import NoResultError, read_pointer
+from forerun.include.reports.complete_when import AssetEvent
+from forerun.include.reports.spec import ReportSpec, SourceSpec
+from forerun.include.sources.completeness import find_missing
+from forerun.include.sources.corrections import Correction, find_corrections, went
+from forerun.include.sources.delivery import read_pin
+from forerun.include.sources.pins import pin_source
+from forerun.include.state.layout import Generation
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.records import Manifest, ManifestSource, OpenedBy, encode
+from forerun.include.state.store import MissingKeyError, Store, StoreReader, put_or_get
+from forerun.planner.contract import encode_plan
+from forerun.planner.contract.digest import digest_of
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Settings
 
 
 class NotRepairableError(ForerunError):
@@ -121,7 +121,7 @@ def find_repair(
 
     It pins the sources, and changes nothing else in the store. ``copies`` are folders in which
     files lie that were taken from a source; ``anew``: no state is gone on from.
-    Raises :class:`include.days.results.NoResultError` if nothing is published,
+    Raises :class:`forerun.include.days.results.NoResultError` if nothing is published,
     :class:`NotRepairableError` for an early result and while the day is computed again, and what
     pinning and planning raise.
     """

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from include.days.generations import generations
-from include.days.handle import Day
-from include.days.manifests import read_manifest
-from include.sources.corrections import Correction, find_copies, find_corrections, went
-from include.sources.delivery import read_pin
-from include.state.commits import read_chain
-from include.state.layout import Generation
-from include.state.records import Manifest, Pin, PinnedFile, RunCommit
-from include.state.store import StoreReader
-from planner.errors import ForerunError
+from forerun.include.days.generations import generations
+from forerun.include.days.handle import Day
+from forerun.include.days.manifests import read_manifest
+from forerun.include.sources.corrections import Correction, find_copies, find_corrections, went
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.commits import read_chain
+from forerun.include.state.layout import Generation
+from forerun.include.state.records import Manifest, Pin, PinnedFile, RunCommit
+from forerun.include.state.store import StoreReader
+from forerun.planner.errors import ForerunError
 
 Pins = Mapping[str, tuple[str, Pin]]
 """The key of the pin of each source, and the pin."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from include.days.day_request import (
+from forerun.include.days.day_request import (
     committed_run,
     first_sources,
     forecast_points,
@@ -13,21 +13,21 @@ from include.days.day_request import (
     sources_at,
     sql_of,
 )
-from include.days.handle import Day
-from include.days.ledger import read_history
-from include.days.manifests import pins_of
-from include.days.observed import observed
-from include.days.repair_bases import Base, Pins
-from include.reports.spec import SourceSpec
-from include.sources.changelog import taken_back
-from include.sources.corrections import came, went
-from include.sources.delivery import read_pin
-from include.state.records import Pin, PinnedFile
-from planner.api import PlanResult, plan
-from planner.contract import FamilyInput, SourceInput
-from planner.cost.constants import MICRO
-from planner.cost.prices import Prices
-from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history
+from forerun.include.days.manifests import pins_of
+from forerun.include.days.observed import observed
+from forerun.include.days.repair_bases import Base, Pins
+from forerun.include.reports.spec import SourceSpec
+from forerun.include.sources.changelog import taken_back
+from forerun.include.sources.corrections import came, went
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.records import Pin, PinnedFile
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract import FamilyInput, SourceInput
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.cost.prices import Prices
+from forerun.planner.request import Committed, PlanRequest, Settings, Source, TimePoint
 
 _NEARLY_ALL = 1 - 1e-6
 """The largest part of a source that the planner is told was there before the repair: sizes of what

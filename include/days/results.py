@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date
 
-from include.state.opening import open_store
-from include.state.pointers import Pointer, read_published
-from include.state.store import StoreReader
-from planner.errors import ForerunError
+from forerun.include.state.opening import open_store
+from forerun.include.state.pointers import Pointer, read_published
+from forerun.include.state.store import StoreReader
+from forerun.planner.errors import ForerunError
 
 
 class NoResultError(ForerunError):

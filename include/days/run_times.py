@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from include.days.handle import Day
-from include.sources.statistics import time_points
-from include.state.layout import numbers
-from include.state.records import decode, encode
-from include.state.run_schedule import RunSchedule
-from include.state.store import MissingKeyError
-from planner.errors import ContractError
-from planner.request import TimePoint
+from forerun.include.days.handle import Day
+from forerun.include.sources.statistics import time_points
+from forerun.include.state.layout import numbers
+from forerun.include.state.records import decode, encode
+from forerun.include.state.run_schedule import RunSchedule
+from forerun.include.state.store import MissingKeyError
+from forerun.planner.errors import ContractError
+from forerun.planner.request import TimePoint
 
 _LOG = logging.getLogger(__name__)
 
@@ -85,8 +85,8 @@ def own_times(day: Day) -> RunTimes:
 
 
 def read_times(day: Day) -> RunTimes:
-    """The times of a day as they are now. Raises :class:`include.state.store.StoreError` for a
-    store that does not answer, and nothing else."""
+    """The times of a day as they are now. Raises :class:`forerun.include.state.store.StoreError`
+    for a store that does not answer, and nothing else."""
     own = own_times(day)
     if not day.spec.policy.times_move:
         return own

@@ -2,8 +2,8 @@
 
 The forecast of its wall time comes from the ledger: what runs of the report were estimated to cost
 and how long they took. It is the same fit that chooses the times of runs
-(:mod:`include.days.wall_forecast`), so the two never disagree. It is made anew whenever it is
-asked for, so it follows the plans, the commits and the deliveries of the day.
+(:mod:`forerun.include.days.wall_forecast`), so the two never disagree. It is made anew whenever it
+is asked for, so it follows the plans, the commits and the deliveries of the day.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from include.days.handle import Day
-from include.days.ledger import read_history
-from include.days.wall_forecast import NEWEST, WallForecast
-from include.reports.run_policy import Retries
-from include.reports.spec import ReportSpec
-from include.state.layout import Generation
-from include.state.ledger_entry import LedgerEntry
-from include.state.store import StoreReader
-from planner.contract import Plan, decode_plan
-from planner.cost.constants import MICRO
-from planner.errors import ContractError
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history
+from forerun.include.days.wall_forecast import NEWEST, WallForecast
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.layout import Generation
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import Plan, decode_plan
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import ContractError
 
 AROUND_S = 60.0
 """Planning, checking, publishing, and Airflow's own time between these tasks. A guess."""

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from include.reports.shadow import Shadow
-from include.state.backoff import Backoff
-from include.state.layout import shadow_folder, shadow_key
-from include.state.records import decode, encode
-from include.state.shadow_day import ShadowDay
-from include.state.store import MissingKeyError, Store, StoreReader
-from planner.errors import ContractError
+from forerun.include.reports.shadow import Shadow
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.layout import shadow_folder, shadow_key
+from forerun.include.state.records import decode, encode
+from forerun.include.state.shadow_day import ShadowDay
+from forerun.include.state.store import MissingKeyError, Store, StoreReader
+from forerun.planner.errors import ContractError
 
 _LOG = logging.getLogger(__name__)
 

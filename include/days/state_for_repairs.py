@@ -1,20 +1,20 @@
 """What a final run leaves for repairs: state as of the whole day, where that is expected to pay.
 
 A final run keeps nothing by itself, since nothing comes after it. Whoever expects corrections says
-how many (:class:`include.reports.run_policy.RunPolicy`, ``expected_repairs``). The final run is
-then planned once more with one time point after it: a repair that brings a few rows, at the price
-of the final run times the repairs that are expected, and with the result wanted at both. That is
-the problem of the day itself (Tempura, section 2.1), so the cost decides what is kept. Of the plan
-the final run is taken; the repair is planned when there is one.
+how many (:class:`forerun.include.reports.run_policy.RunPolicy`, ``expected_repairs``). The final
+run is then planned once more with one time point after it: a repair that brings a few rows, at the
+price of the final run times the repairs that are expected, and with the result wanted at both. That
+is the problem of the day itself (Tempura, section 2.1), so the cost decides what is kept. Of the
+plan the final run is taken; the repair is planned when there is one.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.api import PlanResult, plan
-from planner.contract import ArtifactOutput, Plan, ResultOutput
-from planner.request import PlanRequest, Source, TimePoint
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract import ArtifactOutput, Plan, ResultOutput
+from forerun.planner.request import PlanRequest, Source, TimePoint
 
 _BRINGS = 0.001
 """How many rows a repair is expected to bring, as a share of those of the day."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from include.state.layout import Generation, generation_of
-from include.state.opening import open_store, split_uri
-from include.state.store import Store
-from planner.contract import Plan, decode_plan
+from forerun.include.state.layout import Generation, generation_of
+from forerun.include.state.opening import open_store, split_uri
+from forerun.include.state.store import Store
+from forerun.planner.contract import Plan, decode_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from include.reports.run_policy import RunPolicy
-from include.state.ledger_entry import LedgerEntry
-from planner.cost.constants import MICRO
-from planner.schedule.past_runs import CostFit, PastRun
-from planner.schedule.run_seconds import CAUTIOUS, RunSeconds, fit_run_seconds
+from forerun.include.reports.run_policy import RunPolicy
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.schedule.past_runs import CostFit, PastRun
+from forerun.planner.schedule.run_seconds import CAUTIOUS, RunSeconds, fit_run_seconds
 
 START_S = 15.0
 """Wall seconds of an application that does next to nothing, S3 included (13 to 15 s measured on 2

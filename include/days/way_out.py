@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from include.days.handle import Day
-from include.days.ledger import read_history
-from include.days.safe_start import AROUND_S, newest_plan, remaining_cost
-from include.days.wall_forecast import NEWEST, WallForecast
-from planner.cost.constants import MICRO
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history
+from forerun.include.days.safe_start import AROUND_S, newest_plan, remaining_cost
+from forerun.include.days.wall_forecast import NEWEST, WallForecast
+from forerun.planner.cost.constants import MICRO
 
 _BATCH = ("batch", "own-batch")
 """Methods of plans that read nothing that was kept."""

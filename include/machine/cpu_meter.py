@@ -20,7 +20,7 @@ from typing import IO
 
 import psutil
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 _CPUACCT = Path("/sys/fs/cgroup/cpuacct")
 _ENTER = 'echo $$ > "$1/cgroup.procs" && shift && exec "$@"'

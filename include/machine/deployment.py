@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 """Where Forerun's own Java options go: what a deployment wants to add goes elsewhere."""

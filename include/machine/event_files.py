@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 _ROLLING = "eventlog_v2_"
 _ROLLED = re.compile(r"events_(\d+)_")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from include.machine.event_files import EventLogError
+from forerun.include.machine.event_files import EventLogError
 
 STAGE_PROPERTY = "forerun.stage"
 SQL_EVENT = "org.apache.spark.sql.execution.ui."

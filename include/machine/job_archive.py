@@ -12,9 +12,15 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from include.machine.jvm import home_folder
+from forerun.include.machine.jvm import home_folder
 
-_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).absolute().parents[2]
+"""The package ``forerun``. Not resolved: in a checkout its rooms are links, and behind one of them
+the folder above is no package."""
+JOB = _PACKAGE / "spark_jobs" / "run.py"
+"""What spark-submit runs."""
+PROBE = _PACKAGE / "spark_jobs" / "cluster_probe.py"
+"""What `forerun doctor --cluster` submits."""
 _ROOMS = ("spark_jobs", "planner", "include")
 """Shipped whole: a list of single files would be wrong at the next import."""
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -43,7 +49,7 @@ def _build() -> bytes:
     # Stored, not deflated: another zlib would compress to other bytes.
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_STORED) as archive:
         for path in _sources():
-            entry = zipfile.ZipInfo(path.relative_to(_ROOT).as_posix(), date_time=_TIME)
+            entry = zipfile.ZipInfo(path.relative_to(_PACKAGE.parent).as_posix(), date_time=_TIME)
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, path.read_bytes())
     return memory.getvalue()
@@ -51,4 +57,5 @@ def _build() -> bytes:
 
 def _sources() -> Iterator[Path]:
     """Every source file, once, by path."""
-    yield from sorted({path for room in _ROOMS for path in (_ROOT / room).rglob("*.py")})
+    yield _PACKAGE / "__init__.py"
+    yield from sorted({path for room in _ROOMS for path in (_PACKAGE / room).rglob("*.py")})

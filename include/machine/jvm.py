@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from include.machine.deployment import JAVA_OPTIONS, beside, deployment_defaults
-from include.machine.settings import s3_settings
-from planner.errors import ForerunError
+from forerun.include.machine.deployment import JAVA_OPTIONS, beside, deployment_defaults
+from forerun.include.machine.settings import s3_settings
+from forerun.planner.errors import ForerunError
 
 LEAST_JAVA = 17
 HOME_VARIABLE = "FORERUN_HOME"
@@ -107,7 +107,7 @@ def home_folder(environ: Mapping[str, str] | None = None) -> Path:
     environ = os.environ if environ is None else environ
     if named := environ.get(HOME_VARIABLE):
         return Path(named).expanduser().resolve()
-    checkout = Path(__file__).resolve().parents[2]
+    checkout = Path(__file__).absolute().parents[3]
     if (checkout / "pyproject.toml").is_file():
         return (checkout / ".forerun").resolve()
     cache = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -22,8 +22,8 @@ from pathlib import Path
 from signal import SIGINT
 from urllib.parse import quote, urlencode
 
-from include.machine.child_process import ChildProcess, as_account, start, stop
-from planner.errors import ForerunError
+from forerun.include.machine.child_process import ChildProcess, as_account, start, stop
+from forerun.planner.errors import ForerunError
 
 _ACCOUNT = "postgres"
 _START_SECONDS = 60.0

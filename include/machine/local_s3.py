@@ -20,8 +20,8 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
-from include.machine.jvm import home_folder
-from planner.errors import ForerunError
+from forerun.include.machine.jvm import home_folder
+from forerun.planner.errors import ForerunError
 
 _REGION = "us-east-1"
 _START_SECONDS = 30.0

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from include.machine.event_files import EventFiles, EventLogError
-from include.machine.eventlog import SQL_EVENT, Gathered, plan_nodes
-from planner.sql.statement import query_in, shape_of
+from forerun.include.machine.event_files import EventFiles, EventLogError
+from forerun.include.machine.eventlog import SQL_EVENT, Gathered, plan_nodes
+from forerun.planner.sql.statement import query_in, shape_of
 
 _NUMBERS = re.compile(r"#\d+L?|\d+")
 _EVENT = '{"Event":"'

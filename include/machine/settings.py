@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from planner.algebra.spark_functions import ALWAYS_REFUSED
-from planner.errors import ALLOWED_FUNCTIONS, ForerunError
+from forerun.planner.algebra.spark_functions import ALWAYS_REFUSED
+from forerun.planner.errors import ALLOWED_FUNCTIONS, ForerunError
 
 
 class SettingsError(ForerunError):

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from include.days.instructions import Kind, Told
-from include.days.safe_start import AROUND_S, remaining_cost
-from include.oncall.day_records import DayRecords
-from planner.cost.constants import MICRO
+from forerun.include.days.instructions import Kind, Told
+from forerun.include.days.safe_start import AROUND_S, remaining_cost
+from forerun.include.oncall.day_records import DayRecords
+from forerun.planner.cost.constants import MICRO
 
 BUSY = frozenset({"queued", "scheduled", "running", "restarting", "up_for_reschedule"})
 _ENDED = frozenset({"success", "failed", "upstream_failed", "skipped", "up_for_retry", "removed"})

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from include.days.safe_start import AROUND_S
-from include.oncall.catalogue import known_reports, newest_spec
-from include.oncall.day_records import DayRecords, read_day_records
-from include.oncall.standing import Standing, standing
-from include.reports.asset_keys import report_key
-from include.reports.spec import AssetEvent
-from include.sources.completeness import find_missing
-from include.state.layout import results_folder
-from include.state.pointers import Pointer, read_published
-from include.state.store import StoreReader
+from forerun.include.days.safe_start import AROUND_S
+from forerun.include.oncall.catalogue import known_reports, newest_spec
+from forerun.include.oncall.day_records import DayRecords, read_day_records
+from forerun.include.oncall.standing import Standing, standing
+from forerun.include.reports.asset_keys import report_key
+from forerun.include.reports.spec import AssetEvent
+from forerun.include.sources.completeness import find_missing
+from forerun.include.state.layout import results_folder
+from forerun.include.state.pointers import Pointer, read_published
+from forerun.include.state.store import StoreReader
 
 Kind = Literal["warning", "missed", "ticket"]
 """``warning``: the deadline will be missed unless somebody acts; ``missed``: it has been. Both wake
@@ -141,7 +141,8 @@ def _wrong(
 
 def read_watched(store: StoreReader, report: str, day: str, now: datetime) -> Watched | None:
     """Look at a day in the store; None if it was never opened. Raises
-    :class:`include.state.store.StoreError` and :class:`planner.errors.ContractError`."""
+    :class:`forerun.include.state.store.StoreError` and
+    :class:`forerun.planner.errors.ContractError`."""
     records = read_day_records(store, report, day)
     if records is None:
         return None

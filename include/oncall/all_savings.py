@@ -11,13 +11,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from include.oncall.catalogue import KnownReport
-from include.oncall.savings import Savings, SpentDay, read_savings
-from include.state.layout import history_folder, savings_index_key
-from include.state.records import decode, encode
-from include.state.store import Store, StoreReader
-from planner.errors import ContractError
-from planner.version import VERSION
+from forerun.include.oncall.catalogue import KnownReport
+from forerun.include.oncall.savings import Savings, SpentDay, read_savings
+from forerun.include.state.layout import history_folder, savings_index_key
+from forerun.include.state.records import decode, encode
+from forerun.include.state.store import Store, StoreReader
+from forerun.planner.errors import ContractError
+from forerun.planner.version import VERSION
 
 _DAYS = 30
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from include.days.past_arrivals import by_instants, read_arrivals
-from include.oncall.day_records import DayRecords
-from include.oncall.night import NightRow
-from include.reports.clock import parse_time
-from include.reports.source import SourceSpec
-from include.sources.delivery import read_pin
-from include.state.layout import numbers, pin_key, pins_folder, source_id
-from include.state.store import StoreReader
-from planner.schedule.arrivals import ArrivalCurve
+from forerun.include.days.past_arrivals import by_instants, read_arrivals
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.night import NightRow
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.source import SourceSpec
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
+from forerun.include.state.store import StoreReader
+from forerun.planner.schedule.arrivals import ArrivalCurve
 
 Points = tuple[tuple[datetime, int], ...]
 """Rows by instants."""
@@ -82,7 +82,8 @@ def _source(readers: list[tuple[NightRow, SourceSpec]]) -> SourceOfNight:
 def read_source_arrivals(
     store: StoreReader, records: DayRecords, source: SourceSpec
 ) -> SourceArrivals:
-    """How a source of a report arrived on a day. Raises :class:`include.state.store.StoreError`."""
+    """How a source of a report arrived on a day. Raises
+    :class:`forerun.include.state.store.StoreError`."""
     seen = tuple(_seen(store, source, records.at.day))
     forecast = read_arrivals(store, records.spec, records.date).get(source.name)
     if forecast is None:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from include.days.backfill import Backfill, BackfillDay, find_backfill
-from include.days.generations import latest_generation, read_spec
-from include.oncall.catalogue import newest_opening
-from include.state.store import Store
-from planner.cost.constants import MICRO
-from planner.errors import RequestError
+from forerun.include.days.backfill import Backfill, BackfillDay, find_backfill
+from forerun.include.days.generations import latest_generation, read_spec
+from forerun.include.oncall.catalogue import newest_opening
+from forerun.include.state.store import Store
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import RequestError
 
 TOGETHER = 7
 """So many days share an application, where the command line computes them, unless it is told

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from include.days.generations import claiming_dag, generations, read_spec
-from include.days.repair import NotRepairableError
-from include.days.results import read_pointer
-from include.reports.clock import TimeError, parse_day
-from include.reports.spec import ReportSpec
-from include.state.layout import SPECS_FOLDER, report_folder
-from include.state.records import GenerationRecord
-from include.state.store import MissingKeyError, StoreReader
+from forerun.include.days.generations import claiming_dag, generations, read_spec
+from forerun.include.days.repair import NotRepairableError
+from forerun.include.days.results import read_pointer
+from forerun.include.reports.clock import TimeError, parse_day
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.layout import SPECS_FOLDER, report_folder
+from forerun.include.state.records import GenerationRecord
+from forerun.include.state.store import MissingKeyError, StoreReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def known_reports(store: StoreReader) -> tuple[KnownReport, ...]:
 
 def find_report(store: StoreReader, report: str) -> KnownReport | None:
     """A report of the store by its name, None if no DAG runs one of that name. Raises
-    :class:`include.state.layout.KeyNameError` for what cannot be a name."""
+    :class:`forerun.include.state.layout.KeyNameError` for what cannot be a name."""
     dag_id = claiming_dag(store, report)
     return KnownReport(report, dag_id) if dag_id else None
 

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
-from include.days.generations import generations, read_spec
-from include.days.handle import Day
-from include.days.instructions import Told, read_told
-from include.days.ledger import read_history
-from include.days.run_times import read_times
-from include.days.safe_start import SafeStart, remaining_cost, safe_start
-from include.days.wall_forecast import NEWEST, WallForecast
-from include.reports.run_policy import Retries
-from include.reports.spec import ReportSpec
-from include.state.commits import read_chain
-from include.state.layout import Generation, day_folder, pointer_key
-from include.state.ledger_entry import LedgerEntry
-from include.state.pointers import Pointer, read_published
-from include.state.records import GenerationRecord, RunCommit
-from include.state.scratch_store import ScratchStore
-from include.state.store import StoreReader
-from planner.contract import Plan, decode_plan
-from planner.cost.constants import MICRO
+from forerun.include.days.generations import generations, read_spec
+from forerun.include.days.handle import Day
+from forerun.include.days.instructions import Told, read_told
+from forerun.include.days.ledger import read_history
+from forerun.include.days.run_times import read_times
+from forerun.include.days.safe_start import SafeStart, remaining_cost, safe_start
+from forerun.include.days.wall_forecast import NEWEST, WallForecast
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.commits import read_chain
+from forerun.include.state.layout import Generation, day_folder, pointer_key
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.pointers import Pointer, read_published
+from forerun.include.state.records import GenerationRecord, RunCommit
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import Plan, decode_plan
+from forerun.planner.cost.constants import MICRO
 
 _PLAN = re.compile(r"/run-(\d+)-([^/]+)\.json\Z", re.ASCII)
 _NO_RETRIES = Retries(count=0, pauses_s=0.0)
@@ -104,7 +104,8 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
     """Read the newest generation of a day that a DAG run has opened, repairs left out; None if
     there is none that clean-up has left.
 
-    Raises :class:`include.state.store.StoreError` and :class:`planner.errors.ContractError`.
+    Raises :class:`forerun.include.state.store.StoreError` and
+    :class:`forerun.planner.errors.ContractError`.
     """
     at_day = date.fromisoformat(day)
     found = generations(store, report, at_day)

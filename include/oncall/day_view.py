@@ -6,22 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from include.days.ledger import read_history
-from include.days.manifests import read_manifest
-from include.days.publishing import failed_checks
-from include.oncall.day_records import DayRecords, PlanFile
-from include.oncall.plan_changes import PlanVersion, versions
-from include.reports.clock import parse_time
-from include.sources.delivery import read_pin
-from include.sources.statistics import forecast
-from include.state.layout import numbers
-from include.state.ledger_entry import LedgerEntry
-from include.state.records import Manifest, RunCommit
-from include.state.store import StoreReader
-from planner.contract import Plan, decode_plan
-from planner.contract.plan_v1 import Run
-from planner.cost.constants import MICRO
-from planner.explain import flow
+from forerun.include.days.ledger import read_history
+from forerun.include.days.manifests import read_manifest
+from forerun.include.days.publishing import failed_checks
+from forerun.include.oncall.day_records import DayRecords, PlanFile
+from forerun.include.oncall.plan_changes import PlanVersion, versions
+from forerun.include.reports.clock import parse_time
+from forerun.include.sources.delivery import read_pin
+from forerun.include.sources.statistics import forecast
+from forerun.include.state.layout import numbers
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import Manifest, RunCommit
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import Plan, decode_plan
+from forerun.planner.contract.plan_v1 import Run
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain import flow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,8 @@ class DayView:
 
 
 def read_day_view(store: StoreReader, records: DayRecords) -> DayView:
-    """Read all that the page of a day shows. Raises :class:`include.state.store.StoreError` and
-    :class:`planner.errors.ContractError`."""
+    """Read all that the page of a day shows. Raises :class:`forerun.include.state.store.StoreError`
+    and :class:`forerun.planner.errors.ContractError`."""
     plans = {plan.key: decode_plan(store.get(plan.key)) for plan in records.plans}
     manifests = tuple(_manifests(store, records))
     return DayView(

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from include.oncall.catalogue import KnownReport
-from include.oncall.night import NightRow
-from include.state.layout import report_folder, report_results_folder
-from include.state.store import StoredFile, StoreReader
+from forerun.include.oncall.catalogue import KnownReport
+from forerun.include.oncall.night import NightRow
+from forerun.include.state.layout import report_folder, report_results_folder
+from forerun.include.state.store import StoredFile, StoreReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

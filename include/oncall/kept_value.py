@@ -13,8 +13,8 @@ from concurrent.futures import TimeoutError as TookTooLong
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from include.state.store import StoreDownError
-from planner.errors import ForerunError
+from forerun.include.state.store import StoreDownError
+from forerun.planner.errors import ForerunError
 
 _T = TypeVar("_T")
 

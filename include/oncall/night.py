@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from include.days.shadow_days import ShadowStanding
-from include.oncall.catalogue import KnownReport
-from include.oncall.day_records import DayRecords
-from include.oncall.standing import SEVERITIES, Severity, Standing, plan_sentence, standing
-from planner.cost.constants import MICRO
+from forerun.include.days.shadow_days import ShadowStanding
+from forerun.include.oncall.catalogue import KnownReport
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.standing import SEVERITIES, Severity, Standing, plan_sentence, standing
+from forerun.planner.cost.constants import MICRO
 
 _ORDER = tuple(SEVERITIES)
 

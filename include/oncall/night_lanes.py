@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from include.oncall.night import NightRow
+from forerun.include.oncall.night import NightRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

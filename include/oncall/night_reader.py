@@ -14,15 +14,15 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TypeVar
 
-from include.days.shadow_days import shadow_standing
-from include.machine.wall_clock import utc_now
-from include.oncall.catalogue import KnownReport, days_of, known_reports
-from include.oncall.day_records import DayRecords, day_mark, read_day_records
-from include.oncall.kept_value import PATIENCE_S, KeptValue, in_time
-from include.oncall.night import NightRow, make_row
-from include.sources.completeness import find_missing
-from include.state.store import StoreDownError, StoreReader
-from planner.errors import ForerunError
+from forerun.include.days.shadow_days import shadow_standing
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.catalogue import KnownReport, days_of, known_reports
+from forerun.include.oncall.day_records import DayRecords, day_mark, read_day_records
+from forerun.include.oncall.kept_value import PATIENCE_S, KeptValue, in_time
+from forerun.include.oncall.night import NightRow, make_row
+from forerun.include.sources.completeness import find_missing
+from forerun.include.state.store import StoreDownError, StoreReader
+from forerun.planner.errors import ForerunError
 
 _T = TypeVar("_T")
 

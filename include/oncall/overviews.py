@@ -6,12 +6,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from include.oncall.all_savings import AllSavings, read_all_savings
-from include.oncall.catalogue import known_reports
-from include.oncall.kept_state import KeptState, read_kept_states
-from include.oncall.kept_value import KeptValue
-from include.oncall.night_reader import NightReader
-from include.state.opening import open_store
+from forerun.include.oncall.all_savings import AllSavings, read_all_savings
+from forerun.include.oncall.catalogue import known_reports
+from forerun.include.oncall.kept_state import KeptState, read_kept_states
+from forerun.include.oncall.kept_value import KeptValue
+from forerun.include.oncall.night_reader import NightReader
+from forerun.include.state.opening import open_store
 
 _FRESH_S, _STALE_S = 120.0, 24 * 3600.0
 """Figures of whole days change seldom; those of yesterday are better than none."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from include.oncall.day_records import PlanFile
-from include.oncall.standing import plan_sentence
-from include.state.records import RunCommit
-from planner.contract import Plan
-from planner.cost.constants import MICRO
+from forerun.include.oncall.day_records import PlanFile
+from forerun.include.oncall.standing import plan_sentence
+from forerun.include.state.records import RunCommit
+from forerun.planner.contract import Plan
+from forerun.planner.cost.constants import MICRO
 
 _NOTICED = 0.01
 """Costs and fractions that differ by less than this share are the same to a reader."""

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from include.oncall.day_records import DayRecords
-from include.state.records import RunCommit, StageMetrics
-from include.state.store import StoreReader
-from planner.contract import Plan, decode_plan
-from planner.contract.plan_v1 import ArtifactOutput, FamilyInput, Run, SourceInput, Stage
-from planner.cost.constants import MICRO
-from planner.explain.sql import statements
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.state.records import RunCommit, StageMetrics
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import Plan, decode_plan
+from forerun.planner.contract.plan_v1 import ArtifactOutput, FamilyInput, Run, SourceInput, Stage
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain.sql import statements
 
 RESULT = "result"
 """The lane of the report itself."""

@@ -12,22 +12,22 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.days.generations import generations
-from include.days.handle import Day
-from include.days.instructions import Told, read_told
-from include.days.manifests import pins_of
-from include.days.publishing import FailedCheck, read_findings
-from include.days.repair import Repair, find_repair
-from include.oncall.actions import BUSY, OVER, Action, DagRunState, paused
-from include.oncall.catalogue import spec_of_day
-from include.oncall.day_records import DayRecords
-from include.reports.spec import ReportSpec
-from include.state.commits import read_commit
-from include.state.layout import Generation
-from include.state.records import GenerationRecord, OpenedBy, RunCommit
-from include.state.scratch_store import ScratchStore
-from include.state.store import MissingKeyError, StoreDownError, StoreReader
-from planner.errors import ForerunError
+from forerun.include.days.generations import generations
+from forerun.include.days.handle import Day
+from forerun.include.days.instructions import Told, read_told
+from forerun.include.days.manifests import pins_of
+from forerun.include.days.publishing import FailedCheck, read_findings
+from forerun.include.days.repair import Repair, find_repair
+from forerun.include.oncall.actions import BUSY, OVER, Action, DagRunState, paused
+from forerun.include.oncall.catalogue import spec_of_day
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.commits import read_commit
+from forerun.include.state.layout import Generation
+from forerun.include.state.records import GenerationRecord, OpenedBy, RunCommit
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.state.store import MissingKeyError, StoreDownError, StoreReader
+from forerun.planner.errors import ForerunError
 
 _PUBLISH = "publish"
 """The task that publishes, in a DAG that has the tasks of one report."""
@@ -73,7 +73,7 @@ class RepairView:
 
 def read_repair(store: StoreReader, records: DayRecords, now: datetime) -> RepairView:
     """Look what changed in the sources of a day since it was published, plan its repair, and read
-    what is computed of it. Raises :class:`include.state.store.StoreError`."""
+    what is computed of it. Raises :class:`forerun.include.state.store.StoreError`."""
     repair, refused = None, ""
     try:
         spec = spec_of_day(store, records.at.report, records.date)

@@ -1,8 +1,8 @@
 """What a report has saved: its days by what they took, beside what batch would have taken.
 
 What a day took is measured. What batch would have taken on it is not, as it did not run:
-:mod:`include.days.losing_days` says how it is worked out, and that days on which batch did run make
-it a measured figure. Those days are here, too, and marked.
+:mod:`forerun.include.days.losing_days` says how it is worked out, and that days on which batch did
+run make it a measured figure. Those days are here, too, and marked.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from include.days.ledger import read_history
-from include.days.losing_days import judge_days
-from include.oncall.catalogue import newest_spec
-from include.state.ledger_entry import LedgerEntry
-from include.state.store import StoreReader
-from planner.cost.constants import MICRO
-from planner.request import Settings
+from forerun.include.days.ledger import read_history
+from forerun.include.days.losing_days import judge_days
+from forerun.include.oncall.catalogue import newest_spec
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.store import StoreReader
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.request import Settings
 
 _DAYS = 30
 """So many days are shown."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from include.days.safe_start import AROUND_S
-from include.oncall.day_records import DayRecords
-from planner.contract import Plan
+from forerun.include.days.safe_start import AROUND_S
+from forerun.include.oncall.day_records import DayRecords
+from forerun.planner.contract import Plan
 
 State = Literal[
     "missed",

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from include.days.leases import Leases, read_cluster
-from include.oncall.day_records import DayRecords
-from include.reports.start_when import start_text
-from include.state.layout import CLUSTERS_FOLDER
-from include.state.scratch_store import ScratchStore
-from include.state.slots import Look, SlotRequest, why_not
-from include.state.store import StoreReader
-from planner.errors import ContractError
+from forerun.include.days.leases import Leases, read_cluster
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.reports.start_when import start_text
+from forerun.include.state.layout import CLUSTERS_FOLDER
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.state.slots import Look, SlotRequest, why_not
+from forerun.include.state.store import StoreReader
+from forerun.planner.errors import ContractError
 
 _LOG = logging.getLogger(__name__)
 

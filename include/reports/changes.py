@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from planner.contract import ColumnSpec
-from planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 Change = Literal["append_only", "changelog"]
 WEIGHT = ColumnSpec(name=WEIGHT_COLUMN, type="BIGINT", nullable=False)

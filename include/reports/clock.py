@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 _TIME = re.compile(r"^(\+?)(\d{1,3}):([0-5]\d)(?::([0-5]\d))?\Z", re.ASCII)
 _HINT = "Write a local clock time such as 14:30 or 25:00 (01:00 on the next day), or +26:00."

@@ -1,7 +1,7 @@
 """A cluster as its owner declares it: how many cores the runs of its reports may use at once.
 
 Reports and groups name it by the option ``cluster``; the store keeps what was declared last, and
-the slots that are held (:mod:`include.days.leases`).
+the slots that are held (:mod:`forerun.include.days.leases`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import math
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
-from include.reports.clock import parse_time, parse_zone
-from include.reports.fields import SpecError, label, take_fields
-from include.reports.hours import Hours, clock_span, daily_curve, span_on
-from include.reports.names import check_name, check_unique
-from include.reports.spec import PriceAtMost, ReportSpec
-from planner.contract.plan_v1 import later
-from planner.schedule.step_curve import StepCurve
+from forerun.include.reports.clock import parse_time, parse_zone
+from forerun.include.reports.fields import SpecError, label, take_fields
+from forerun.include.reports.hours import Hours, clock_span, daily_curve, span_on
+from forerun.include.reports.names import check_name, check_unique
+from forerun.include.reports.spec import PriceAtMost, ReportSpec
+from forerun.planner.contract.plan_v1 import later
+from forerun.planner.schedule.step_curve import StepCurve
 
 _SHORTEST_S = 10
 
@@ -46,8 +46,8 @@ class Cluster:
     ``blackouts``: hours in which nothing is begun, but final runs at their latest safe start.
 
     ``budgets``: by owner, how many core hours times price early runs may take on a day of the
-    cluster's clock (:mod:`include.state.slots`). ``priorities``: by owner, whose runs go first
-    where nobody is late for it, the highest number first; 0 for an owner that is not named.
+    cluster's clock (:mod:`forerun.include.state.slots`). ``priorities``: by owner, whose runs go
+    first where nobody is late for it, the highest number first; 0 for an owner that is not named.
 
     ``lease``: a run that has not been heard of for so long gives its cores up. It is the time that
     is lost when a machine dies, and at most the time for which the store may be away.

@@ -1,6 +1,6 @@
 """What says that the day of a source is complete: one record per kind.
 
-The records only say what to look for; :mod:`include.sources.completeness` looks.
+The records only say what to look for; :mod:`forerun.include.sources.completeness` looks.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from include.reports.asset_keys import key_of
-from include.reports.clock import parse_time
-from include.reports.fields import SpecError, take_fields
+from forerun.include.reports.asset_keys import key_of
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.fields import SpecError, take_fields
 
 _HOUR = "{hh}"
 _STEP = timedelta(minutes=15)
@@ -124,7 +124,8 @@ class ExpectedCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockTime:
-    """The day is complete at a time (see :mod:`include.reports.clock`), whatever has arrived."""
+    """The day is complete at a time (see :mod:`forerun.include.reports.clock`), whatever has
+    arrived."""
 
     at: str = "24:00"
 

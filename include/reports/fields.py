@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
-from planner.contract.plan_v1 import ColumnSpec
-from planner.errors import ForerunError
+from forerun.planner.contract.plan_v1 import ColumnSpec
+from forerun.planner.errors import ForerunError
 
 
 class SpecError(ForerunError):

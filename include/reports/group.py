@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
-from include.reports.clock import parse_time
-from include.reports.fields import SpecError, label, take_fields
-from include.reports.names import check_name, check_unique
-from include.reports.run_policy import RunTime
-from include.reports.spec import ReportSpec
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.fields import SpecError, label, take_fields
+from forerun.include.reports.names import check_name, check_unique
+from forerun.include.reports.run_policy import RunTime
+from forerun.include.reports.spec import ReportSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 An author writes what holds from one clock time to another, over the 24 hours of a day; it holds on
 every day that the curve is asked for. On a day when clocks change, an hour that is skipped is
 skipped, and one that comes twice has its value twice; a time within a skipped hour means what
-:mod:`include.reports.clock` says, or the end of that hour if what follows begins there. So a curve
-over instants has neither a gap nor an overlap on such a day.
+:mod:`forerun.include.reports.clock` says, or the end of that hour if what follows begins there. So
+a curve over instants has neither a gap nor an overlap on such a day.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from include.reports.clock import TimeError, parse_time
-from planner.errors import ScheduleError
-from planner.schedule.step_curve import Piece, StepCurve
+from forerun.include.reports.clock import TimeError, parse_time
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.step_curve import Piece, StepCurve
 
 _DAY = 24 * 3600
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from include.reports.fields import SpecError
+from forerun.include.reports.fields import SpecError
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z", re.ASCII)
 

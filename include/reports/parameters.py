@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
-from include.reports.clock import parse_time
-from include.reports.fields import SpecError
-from planner.contract.parameters import value_of
-from planner.contract.plan_v1 import Parameter as Parameter  # noqa: PLC0414 - a report is made of it
-from planner.errors import ParameterError
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.fields import SpecError
+from forerun.planner.contract.parameters import value_of
+from forerun.planner.contract.plan_v1 import Parameter as Parameter  # noqa: PLC0414 - a report is made of it
+from forerun.planner.errors import ParameterError
 
 OF_THE_DAY = ("report_date", "report_start", "report_end")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
@@ -54,7 +54,7 @@ def parse_parameter(text: str) -> Parameter:
 
 def check_parameters(parameters: Sequence[Parameter], where: str) -> None:
     """Raise :class:`SpecError` for a name that cannot be used or is used twice, and
-    :class:`planner.errors.ParameterError` for a value that is not of its type."""
+    :class:`forerun.planner.errors.ParameterError` for a value that is not of its type."""
     seen: set[str] = set()
     for parameter in parameters:
         name = parameter.name

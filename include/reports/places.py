@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from include.reports.fields import SpecError
+from forerun.include.reports.fields import SpecError
 
 SUPPORTED = "an absolute path (/lake/orders), file:///path, or s3://bucket/prefix (s3a:// as well)"
 _ELSEWHERE = {

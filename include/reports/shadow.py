@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from include.reports.fields import SpecError, take_fields
-from include.reports.names import check_name
-from include.reports.places import check_place
+from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.names import check_name
+from forerun.include.reports.places import check_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

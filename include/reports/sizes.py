@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 _UNITS: dict[str, int] = {
     unit: base**power

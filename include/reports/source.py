@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from include.reports.changes import Change, in_files
-from include.reports.complete_when import CompleteWhen
-from include.reports.expectations import Expectation
-from include.reports.fields import SpecError, label, take_fields
-from include.reports.names import check_name, check_unique
-from include.reports.places import check_place
-from planner.algebra.types import DataType, parse_type
-from planner.contract.plan_v1 import ColumnSpec, ForeignKey
+from forerun.include.reports.changes import Change, in_files
+from forerun.include.reports.complete_when import CompleteWhen
+from forerun.include.reports.expectations import Expectation
+from forerun.include.reports.fields import SpecError, label, take_fields
+from forerun.include.reports.names import check_name, check_unique
+from forerun.include.reports.places import check_place
+from forerun.planner.algebra.types import DataType, parse_type
+from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 MOST_SAMPLED = 100_000
 """Rows of a sample: they are held in memory, and predicates are evaluated over them in Python."""
@@ -77,7 +77,7 @@ class SourceSpec:
 
 
 FORMATS = ("parquet",)
-"""The names of :data:`include.sources.formats.FORMATS`, which a value need not import."""
+"""The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
 
 
 def _check_source(source: SourceSpec) -> None:

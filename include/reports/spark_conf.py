@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from include.reports.fields import SpecError
+from forerun.include.reports.fields import SpecError
 
 _AMOUNT = re.compile(r"-?\d{1,18}(\.\d{1,6})?|true|false|infinity")
 _SIZE = re.compile(r"-?\d{1,18}([kmgtp]b?|b)?", re.IGNORECASE)

@@ -14,10 +14,10 @@ from datetime import date, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from include.reports.asset_keys import report_key
-from include.reports.calendar import DueOn, due_time
-from include.reports.clock import parse_time, parse_zone
-from include.reports.complete_when import (
+from forerun.include.reports.asset_keys import report_key
+from forerun.include.reports.calendar import DueOn, due_time
+from forerun.include.reports.clock import parse_time, parse_zone
+from forerun.include.reports.complete_when import (
     AssetEvent,
     ClockTime,
     CompleteWhen,
@@ -25,16 +25,16 @@ from include.reports.complete_when import (
     HourlyMarkers,
     MarkerFile,
 )
-from include.reports.expectations import Expectation
-from include.reports.fields import SpecError, label, take_fields
-from include.reports.names import check_name, check_unique
-from include.reports.parameters import Parameter, check_parameters, day_parameters
-from include.reports.places import check_place
-from include.reports.run_policy import RunPolicy, RunTime
-from include.reports.shadow import Shadow
-from include.reports.sizes import parse_bytes
-from include.reports.source import MOST_SAMPLED, SourceSpec, check_foreign_keys
-from include.reports.start_when import (
+from forerun.include.reports.expectations import Expectation
+from forerun.include.reports.fields import SpecError, label, take_fields
+from forerun.include.reports.names import check_name, check_unique
+from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters
+from forerun.include.reports.places import check_place
+from forerun.include.reports.run_policy import RunPolicy, RunTime
+from forerun.include.reports.shadow import Shadow
+from forerun.include.reports.sizes import parse_bytes
+from forerun.include.reports.source import MOST_SAMPLED, SourceSpec, check_foreign_keys
+from forerun.include.reports.start_when import (
     AfterRows,
     Every,
     PriceAtMost,
@@ -42,9 +42,9 @@ from include.reports.start_when import (
     WhenComplete,
     check_start,
 )
-from planner.contract.codec import from_json, to_json
-from planner.contract.seal import unseal
-from planner.errors import ContractError
+from forerun.planner.contract.codec import from_json, to_json
+from forerun.planner.contract.seal import unseal
+from forerun.planner.errors import ContractError
 
 __all__ = [
     "MOST_SAMPLED",
@@ -98,8 +98,8 @@ class PartitionFolder:
 class ReportSpec:
     """A report. Exactly one of ``sql`` (the text) and ``sql_file`` (a path) is given.
 
-    ``deadline``: when it must be published (:mod:`include.reports.clock`), in ``timezone``, which
-    is also that of the run times; ``calendar``: the days on which that is another time.
+    ``deadline``: when it must be published (:mod:`forerun.include.reports.clock`), in ``timezone``,
+    which is also that of the run times; ``calendar``: the days on which that is another time.
     ``on_incomplete``: what the final run does at its latest safe start if a source is not complete:
     ``wait`` on, publish what is there ``publish_with_warning``, or ``fail``. ``store``: the URI of
     the state store; empty for the environment's default.
@@ -197,8 +197,9 @@ class ReportSpec:
 
     @property
     def state_bytes(self) -> int | None:
-        """The state budget in bytes, None for any. Raises :class:`include.reports.sizes.SizeError`
-        for a text that is no size, which is why building a report asks for it."""
+        """The state budget in bytes, None for any. Raises
+        :class:`forerun.include.reports.sizes.SizeError` for a text that is no size, which is why
+        building a report asks for it."""
         if not self.state_budget:
             return None
         return parse_bytes(self.state_budget, f"report {self.name}: state_budget")

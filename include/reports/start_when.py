@@ -1,6 +1,6 @@
 """What lets an early run start before its latest time: one record per kind of trigger.
 
-The records only say what to look for; :mod:`include.days.early_start` looks.
+The records only say what to look for; :mod:`forerun.include.days.early_start` looks.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from include.reports.clock import parse_time
-from include.reports.complete_when import AssetEvent
-from include.reports.fields import SpecError, take_fields
-from include.reports.source import SourceSpec
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.complete_when import AssetEvent
+from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.source import SourceSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from include.reports.changes import WEIGHT
-from include.state.records import ColumnFooter, PinnedFile
-from planner.contract.plan_v1 import WEIGHT_COLUMN
-from planner.errors import ForerunError
+from forerun.include.reports.changes import WEIGHT
+from forerun.include.state.records import ColumnFooter, PinnedFile
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.planner.errors import ForerunError
 
 _SHARE = 0.2
 """The share of rows that take one back, in a file that has any: one row in ten is updated. A

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import assert_never
 
-from include.reports.clock import parse_time
-from include.reports.spec import (
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.spec import (
     AssetEvent,
     ClockTime,
     ExpectedCount,
@@ -20,9 +20,9 @@ from include.reports.spec import (
     ReportSpec,
     SourceSpec,
 )
-from include.sources.files import locate
-from include.sources.formats import format_of
-from include.state.store import StoredFile
+from forerun.include.sources.files import locate
+from forerun.include.sources.formats import format_of
+from forerun.include.state.store import StoredFile
 
 _MOST_NAMED = 3
 
@@ -48,7 +48,7 @@ def find_missing(
 
     ``events`` has the URIs of the assets that had their event for this day, each with what its
     producer said was missing; None leaves sources that wait for an asset aside. Raises
-    :class:`include.state.store.StoreError` when a source's folder cannot be listed.
+    :class:`forerun.include.state.store.StoreError` when a source's folder cannot be listed.
     """
     found = (missing_of(source, spec, day, now, events=events) for source in spec.sources)
     return tuple(each for each in found if each)
@@ -117,8 +117,8 @@ def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
     if rule.files:
         found, wanted, unit = len(files), rule.files, "files"
     else:
-        from include.sources.footers import SourceFileError
-        from include.sources.pins import arrived_rows
+        from forerun.include.sources.footers import SourceFileError
+        from forerun.include.sources.pins import arrived_rows
 
         try:
             found, wanted, unit = arrived_rows(source, day), rule.rows, "rows"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from include.sources.files import Location
-from include.sources.formats import SourceFormat
-from include.state.records import PinnedFile
-from include.state.store import MissingKeyError
+from forerun.include.sources.files import Location
+from forerun.include.sources.formats import SourceFormat
+from forerun.include.state.records import PinnedFile
+from forerun.include.state.store import MissingKeyError
 
 _THREADS = 8
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from include.sources.contents import with_digests
-from include.sources.files import locate
-from include.sources.formats import format_of
-from include.state.records import Pin, PinnedFile
+from forerun.include.sources.contents import with_digests
+from forerun.include.sources.files import locate
+from forerun.include.sources.formats import format_of
+from forerun.include.state.records import Pin, PinnedFile
 
 Kind = Literal["new", "changed", "vanished"]
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from include.sources.contents import changed_contents
-from include.sources.files import locate, locate_file
-from include.sources.formats import format_of
-from include.state.layout import pin_key
-from include.state.records import Pin, PinnedFile, decode
-from include.state.store import StoreReader
-from planner.errors import ContractError, ForerunError
+from forerun.include.sources.contents import changed_contents
+from forerun.include.sources.files import locate, locate_file
+from forerun.include.sources.formats import format_of
+from forerun.include.state.layout import pin_key
+from forerun.include.state.records import Pin, PinnedFile, decode
+from forerun.include.state.store import StoreReader
+from forerun.planner.errors import ContractError, ForerunError
 
 
 class SourceChangedError(ForerunError):

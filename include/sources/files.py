@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from include.state.file_store import FileStore
-from include.state.opening import refuse_credentials
-from include.state.store import Store, StoredFile, is_hidden
-from planner.errors import ForerunError
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.opening import refuse_credentials
+from forerun.include.state.store import Store, StoredFile, is_hidden
+from forerun.planner.errors import ForerunError
 
 
 class SourcePathError(ForerunError):
@@ -57,8 +57,8 @@ def locate(path: str) -> Location:
         if key:
             return Location(_disk(), key)
     if parts.scheme in ("s3", "s3a") and parts.netloc and parts.path.strip("/"):
-        from include.machine.settings import s3_settings
-        from include.state.s3_store import S3Store
+        from forerun.include.machine.settings import s3_settings
+        from forerun.include.state.s3_store import S3Store
 
         bucket = S3Store(parts.netloc, "", s3_settings())
         return Location(bucket, parts.path.strip("/"), has_etags=True)

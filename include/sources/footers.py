@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.sources.disjoint import PartOfColumn, least_distinct
-from include.sources.files import Location
-from include.sources.parquet_types import same_but_for_case, spark_type
-from include.state.records import ColumnFooter, PinnedFile
-from include.state.store import MissingKeyError, StoredFile
-from planner.errors import ForerunError
+from forerun.include.sources.disjoint import PartOfColumn, least_distinct
+from forerun.include.sources.files import Location
+from forerun.include.sources.parquet_types import same_but_for_case, spark_type
+from forerun.include.state.records import ColumnFooter, PinnedFile
+from forerun.include.state.store import MissingKeyError, StoredFile
+from forerun.planner.errors import ForerunError
 
 _THREADS = 8
 _LONGEST = 120

@@ -10,11 +10,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from include.sources.files import Location
-from include.sources.parquet_format import ParquetFormat
-from include.state.records import PinnedFile
-from include.state.store import StoredFile
-from planner.errors import ForerunError
+from forerun.include.sources.files import Location
+from forerun.include.sources.parquet_format import ParquetFormat
+from forerun.include.state.records import PinnedFile
+from forerun.include.state.store import StoredFile
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,8 +53,8 @@ class SourceFormat(Protocol):
         """The files as they are pinned, in order: rows, columns in Spark's types, and what is known
         of their values, without reading them.
 
-        Raises :class:`include.sources.footers.SourceFileError` naming the file that is none of the
-        format, or that Spark would not read.
+        Raises :class:`forerun.include.sources.footers.SourceFileError` naming the file that is none
+        of the format, or that Spark would not read.
         """
         ...
 

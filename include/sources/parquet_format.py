@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
-from include.sources.files import Location, locate_file
-from include.state.records import PinnedFile
-from include.state.store import StoredFile
+from forerun.include.sources.files import Location, locate_file
+from forerun.include.state.records import PinnedFile
+from forerun.include.state.store import StoredFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +22,8 @@ _BLOCKS, _BLOCK = 8, 4 << 10
 
 
 class ParquetFormat:
-    """Implements :class:`include.sources.formats.SourceFormat`. Arrow is imported only where a file
-    is read: whoever builds a report needs it not."""
+    """Implements :class:`forerun.include.sources.formats.SourceFormat`. Arrow is imported only
+    where a file is read: whoever builds a report needs it not."""
 
     name = "parquet"
     suffix = ".parquet"
@@ -31,7 +31,7 @@ class ParquetFormat:
     engine_options: Mapping[str, str] = MappingProxyType({})
 
     def describe(self, location: Location, files: Sequence[StoredFile]) -> list[PinnedFile]:
-        from include.sources.footers import read_footers
+        from forerun.include.sources.footers import read_footers
 
         return read_footers(location, files)
 

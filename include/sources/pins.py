@@ -3,7 +3,7 @@
 A series of pins per source and day, numbered from 1, each put if absent. A new pin is made only if
 something has changed since the last one; only footers of files that the last pin does not have are
 read. A pin says what is there, also when a file was replaced: whether a run may go on from its
-base's pin is for :func:`include.sources.delivery.delivery` to say.
+base's pin is for :func:`forerun.include.sources.delivery.delivery` to say.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from include.reports.spec import SourceSpec
-from include.sources.changelog import check_weights
-from include.sources.contents import changed_contents, with_digests
-from include.sources.delivery import put_together, read_pin
-from include.sources.files import SourcePathError, locate
-from include.sources.formats import format_of
-from include.state.backoff import Backoff
-from include.state.layout import numbers, pin_key, pins_folder, source_id
-from include.state.records import Pin, PinnedFile, encode
-from include.state.store import Store, StoreReader
-from planner.algebra.types import parse_type
-from planner.contract import ColumnSpec
-from planner.errors import ForerunError
+from forerun.include.reports.spec import SourceSpec
+from forerun.include.sources.changelog import check_weights
+from forerun.include.sources.contents import changed_contents, with_digests
+from forerun.include.sources.delivery import put_together, read_pin
+from forerun.include.sources.files import SourcePathError, locate
+from forerun.include.sources.formats import format_of
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
+from forerun.include.state.records import Pin, PinnedFile, encode
+from forerun.include.state.store import Store, StoreReader
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.errors import ForerunError
 
 _WHOLE_BELOW = 500
 """Pins of fewer files are always stored whole: some 250 kB of JSON."""
@@ -40,10 +40,10 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     """Pin what is there now; return the pin and its key.
 
     Raises :class:`SourcePathError` if nothing is there and the source may not be empty,
-    :class:`include.sources.footers.SourceFileError` for a file that is not Parquet,
+    :class:`forerun.include.sources.footers.SourceFileError` for a file that is not Parquet,
     :class:`SchemaDriftError` for one that has not the declared columns, and
-    :class:`include.sources.changelog.ChangelogError` for one of a changelog that may have NULL in
-    ``__w``.
+    :class:`forerun.include.sources.changelog.ChangelogError` for one of a changelog that may have
+    NULL in ``__w``.
     """
     path = source.path_on(day)
     name = source_id(source.name, source.path, source.format)

@@ -18,13 +18,13 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from include.sources.formats import format_of
-from include.sources.parquet_types import spark_type
-from include.state.records import PinnedFile
-from planner.contract.plan_v1 import WEIGHT_COLUMN
-from planner.errors import ForerunError
-from planner.request import SampleValue, Source
-from planner.sampling import Filtered
+from forerun.include.sources.formats import format_of
+from forerun.include.sources.parquet_types import spark_type
+from forerun.include.state.records import PinnedFile
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import SampleValue, Source
+from forerun.planner.sampling import Filtered
 
 BLOCKS = 8
 """Row groups that are read at most: a row group is 64 to 128 MB of all columns by default."""

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from include.reports.spec import SourceSpec
-from include.sources.changelog import taken_back
-from include.sources.disjoint import PartOfColumn, least_distinct
-from include.state.ledger_entry import LedgerEntry
-from include.state.records import ColumnFooter, Pin, PinnedFile
-from planner.algebra.types import DataType, parse_type
-from planner.contract.plan_v1 import ForeignKey
-from planner.request import ColumnStats, Source, SourceColumn, SourceForeignKey, TimePoint
+from forerun.include.reports.spec import SourceSpec
+from forerun.include.sources.changelog import taken_back
+from forerun.include.sources.disjoint import PartOfColumn, least_distinct
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import ColumnFooter, Pin, PinnedFile
+from forerun.planner.algebra.types import DataType, parse_type
+from forerun.planner.contract.plan_v1 import ForeignKey
+from forerun.planner.request import ColumnStats, Source, SourceColumn, SourceForeignKey, TimePoint
 
 _HISTORY_DAYS = 14
 """Days of history that a forecast looks back: two weeks, so that each weekday is in twice."""

@@ -1,9 +1,9 @@
 """Says what a run keeps, for other reports, and reads what others keep.
 
 After its commit a run says, beside the pins of a source, what it has kept of it. Such a note is a
-hint for who plans (:mod:`include.days.borrowed_views`) and no more: what is read is what the other
-report's commits name, verified like the report's own. If that is gone or broken by then, the run
-says so, and can be planned without it.
+hint for who plans (:mod:`forerun.include.days.borrowed_views`) and no more: what is read is what
+the other report's commits name, verified like the report's own. If that is gone or broken by then,
+the run says so, and can be planned without it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from include.state.commits import CommitError, read_chain
-from include.state.fence import GenerationClosedError, refuse_closed
-from include.state.layout import Generation, source_of_pin
-from include.state.records import (
+from forerun.include.state.commits import CommitError, read_chain
+from forerun.include.state.fence import GenerationClosedError, refuse_closed
+from forerun.include.state.layout import Generation, source_of_pin
+from forerun.include.state.records import (
     ArtifactPartition,
     BorrowableSource,
     BorrowableView,
@@ -24,11 +24,11 @@ from include.state.records import (
     RunCommit,
     encode,
 )
-from include.state.store import Store, StoreReader
-from planner.contract import Plan
-from planner.contract.digest import digest_of
-from planner.contract.plan_v1 import BorrowedFrom
-from planner.errors import ForerunError
+from forerun.include.state.store import Store, StoreReader
+from forerun.planner.contract import Plan
+from forerun.planner.contract.digest import digest_of
+from forerun.planner.contract.plan_v1 import BorrowedFrom
+from forerun.planner.errors import ForerunError
 
 
 class BorrowedLostError(ForerunError):

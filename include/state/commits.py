@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from include.state.backoff import Backoff
-from include.state.fence import refuse_closed
-from include.state.layout import Generation, numbers
-from include.state.records import (
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.fence import refuse_closed
+from forerun.include.state.layout import Generation, numbers
+from forerun.include.state.records import (
     ArtifactFile,
     ArtifactPartition,
     RunCommit,
@@ -21,9 +21,9 @@ from include.state.records import (
     decode,
     encode,
 )
-from include.state.store import Store, StoreReader, is_hidden, put_or_get
-from planner.contract import ColumnSpec
-from planner.errors import ForerunError
+from forerun.include.state.store import Store, StoreReader, is_hidden, put_or_get
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.errors import ForerunError
 
 _BUCKET = re.compile(r"_(\d{5,})(?:\.|\Z)", re.ASCII)
 
@@ -74,7 +74,8 @@ def commit_run(store: Store, at: Generation, commit: RunCommit) -> RunCommit:
     put, that the commit counts.
 
     Raises :class:`CommitError` if the base is not committed, and
-    :class:`include.state.fence.GenerationClosedError` if clean-up has closed the generation.
+    :class:`forerun.include.state.fence.GenerationClosedError` if clean-up has closed the
+    generation.
     """
     refuse_closed(store, at)
     if commit.base and read_commit(store, at, commit.base) is None:

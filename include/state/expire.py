@@ -4,8 +4,8 @@ Clean-up may run beside reports at any moment, and may be killed at any moment. 
 that safe; ``docs/invariants.md`` has the argument for every interleaving.
 
 * What is deleted whole is closed first, by a conditional put on the record that others need to make
-  it count: the fence of the day for generations (:mod:`include.state.fence`), the pointer of the
-  day for published versions.
+  it count: the fence of the day for generations (:mod:`forerun.include.state.fence`), the pointer
+  of the day for published versions.
 * Single folders of a live generation are only deleted for a run that is committed, and only if no
   commit names them: whatever else writes there can never be committed.
 * Nothing younger than :data:`FLOOR` is deleted, by the store's own clock, whatever the policy says;
@@ -14,7 +14,7 @@ that safe; ``docs/invariants.md`` has the argument for every interleaving.
 
 After the fence a generation loses what it has told other reports, then its commits (newest first),
 then its files, and its record last. A plan of another report that reads such files notices, and is
-made again (:mod:`include.state.borrowed`).
+made again (:mod:`forerun.include.state.borrowed`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from include.state.backoff import Backoff
-from include.state.fence import close_through, closed_through
-from include.state.file_store import FileStore
-from include.state.layout import (
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.fence import close_through, closed_through
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.layout import (
     Generation,
     borrowable_folder,
     clock_key,
@@ -38,9 +38,9 @@ from include.state.layout import (
     results_folder,
     source_of_pin,
 )
-from include.state.pointers import Pointer, Published, Unpublished, read_published
-from include.state.records import Manifest, RunCommit, StageRecord, decode, encode
-from include.state.store import Store, StoredFile, StoreError
+from forerun.include.state.pointers import Pointer, Published, Unpublished, read_published
+from forerun.include.state.records import Manifest, RunCommit, StageRecord, decode, encode
+from forerun.include.state.store import Store, StoredFile, StoreError
 
 FLOOR = timedelta(hours=24)
 """Nothing younger than this is deleted, and no generation of a day of which anything is."""

@@ -14,12 +14,12 @@ proves that clean-up had deleted nothing of what was read until then. The whole 
 
 from __future__ import annotations
 
-from include.machine.wall_clock import utc_now
-from include.state.backoff import Backoff
-from include.state.layout import Generation, fence_key
-from include.state.records import Fence, decode, encode
-from include.state.store import Store, StoreReader
-from planner.errors import ForerunError
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.layout import Generation, fence_key
+from forerun.include.state.records import Fence, decode, encode
+from forerun.include.state.store import Store, StoreReader
+from forerun.planner.errors import ForerunError
 
 
 class GenerationClosedError(ForerunError):

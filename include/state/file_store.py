@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-from include.state.store import (
+from forerun.include.state.store import (
     MissingKeyError,
     StoreDeniedError,
     StoredFile,
@@ -46,7 +46,7 @@ _CHUNK = 1 << 20
 
 
 class FileStore:
-    """Implements :class:`include.state.store.Store` on a folder."""
+    """Implements :class:`forerun.include.state.store.Store` on a folder."""
 
     def __init__(self, folder: Path, *, access: str = "private") -> None:
         """``access`` is a key of :data:`ACCESS`, or ``umask``."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from include.state.layout import Generation, numbers
-from include.state.records import RunCommit, decode, encode
-from include.state.store import Store, StoreReader
+from forerun.include.state.layout import Generation, numbers
+from forerun.include.state.records import RunCommit, decode, encode
+from forerun.include.state.store import Store, StoreReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 RESULT_FAMILY = "result"
 HISTORY = "history"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.contract.plan_v1 import later
+from forerun.planner.contract.plan_v1 import later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEntry:
     """One stage of a run in the history of a report: the CPU that executors took for it, and its
-    work as :class:`planner.contract.plan_v1.Stage` states it."""
+    work as :class:`forerun.planner.contract.plan_v1.Stage` states it."""
 
     executor_cpu_s: float
     work: tuple[tuple[str, float], ...]

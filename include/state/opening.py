@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from include.machine.jvm import home_folder
-from include.machine.settings import store_access
-from include.state.file_store import FileStore
-from include.state.store import Store, StoreError
+from forerun.include.machine.jvm import home_folder
+from forerun.include.machine.settings import store_access
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.store import Store, StoreError
 
 STORE_VARIABLE = "FORERUN_STORE"
 
@@ -22,7 +22,7 @@ def default_store() -> str:
 def open_store(uri: str) -> Store:
     """Open ``/path``, ``file:///path`` or ``s3://bucket/prefix``. Nothing is read or written yet.
 
-    S3 settings come from the environment, see :func:`include.machine.settings.s3_settings`.
+    S3 settings come from the environment, see :func:`forerun.include.machine.settings.s3_settings`.
     """
     refuse_credentials(uri)
     parts = urlsplit(uri)
@@ -31,8 +31,8 @@ def open_store(uri: str) -> Store:
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path:
         return FileStore(Path(unquote(parts.path)), access=store_access())
     if parts.scheme in ("s3", "s3a") and parts.netloc:
-        from include.machine.settings import s3_settings
-        from include.state.s3_store import S3Store
+        from forerun.include.machine.settings import s3_settings
+        from forerun.include.state.s3_store import S3Store
 
         return S3Store(parts.netloc, parts.path.strip("/"), s3_settings())
     raise StoreError(

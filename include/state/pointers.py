@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from include.state.layout import pointer_key
-from include.state.records import ArtifactFile, decode_one_of
-from include.state.store import StoreReader
-from planner.contract.plan_v1 import later
+from forerun.include.state.layout import pointer_key
+from forerun.include.state.records import ArtifactFile, decode_one_of
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract.plan_v1 import later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

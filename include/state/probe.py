@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import uuid
 
-from include.state.layout import PROBE_KEY
-from include.state.store import Store, UnsafeStoreError
+from forerun.include.state.layout import PROBE_KEY
+from forerun.include.state.store import Store, UnsafeStoreError
 
 _PASSED = b"conditional puts hold\n"
 

@@ -2,7 +2,7 @@
 
 Times are ISO 8601 in UTC, sizes bytes, ``cpu_s`` and ``wall_s`` seconds. Version 2 of a record has
 a checksum; version 1, which has none, is still read. A field that is added to a record must be a
-:func:`planner.contract.plan_v1.later` one, so that records without it stay readable.
+:func:`forerun.planner.contract.plan_v1.later` one, so that records without it stay readable.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import typing
 from dataclasses import dataclass, field
 
-from include.reports.expectations import Expectation
-from include.reports.run_policy import Retries
-from planner.contract import ColumnSpec, Family
-from planner.contract.codec import from_json, to_json
-from planner.contract.plan_v1 import later
-from planner.contract.seal import seal, shown, unseal
-from planner.errors import ContractError, ForerunError
+from forerun.include.reports.expectations import Expectation
+from forerun.include.reports.run_policy import Retries
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract.codec import from_json, to_json
+from forerun.planner.contract.plan_v1 import later
+from forerun.planner.contract.seal import seal, shown, unseal
+from forerun.planner.errors import ContractError, ForerunError
 
 RECORD_VERSION = 2
 _UNSEALED_VERSION = 1
@@ -65,7 +65,7 @@ class Pin:
 
     In the store a large pin may say only what has changed: ``base`` is then the number of an
     earlier pin of the same day that is whole, ``files`` those that it has not, and ``dropped`` the
-    URIs of those that are gone. :func:`include.sources.delivery.read_pin` gives whole pins.
+    URIs of those that are gone. :func:`forerun.include.sources.delivery.read_pin` gives whole pins.
     """
 
     source: str
@@ -108,7 +108,8 @@ class GenerationRecord:
     """Why a generation was started. ``trigger`` is equal for all tasks of one attempt at a day.
     ``spec`` is the digest of the report as it was; ``opened_by`` is None where no DAG run opened
     it, and in records of older versions. ``repairs``: the published generation that this one
-    repairs (:mod:`include.days.repair`), empty for an attempt at the day from its first run on."""
+    repairs (:mod:`forerun.include.days.repair`), empty for an attempt at the day from its first run
+    on."""
 
     number: int
     trigger: str
@@ -130,7 +131,7 @@ class Claim:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
     """Up to which generation of a day clean-up has closed it: none of them can be committed to or
-    published from any more. See :mod:`include.state.fence`."""
+    published from any more. See :mod:`forerun.include.state.fence`."""
 
     report: str
     day: str
@@ -355,8 +356,8 @@ def encode(record: object) -> bytes:
 def decode(kind: type[_T], data: bytes, key: str) -> _T:
     """Read a record of ``kind``; ``key`` says in errors where it lies.
 
-    Raises :class:`planner.errors.ContractError`, and nothing else, for anything that this version
-    does not know: a record that is half understood must not be acted on.
+    Raises :class:`forerun.planner.errors.ContractError`, and nothing else, for anything that this
+    version does not know: a record that is half understood must not be acted on.
     """
     return typing.cast(_T, decode_one_of((kind,), data, key))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.state.records import ArtifactFile, ArtifactPartition
-from include.state.store import StoreReader
+from forerun.include.state.records import ArtifactFile, ArtifactPartition
+from forerun.include.state.store import StoreReader
 
 
 def read_rows(store: StoreReader, folder: str, files: tuple[ArtifactFile, ...]) -> pa.Table | None:

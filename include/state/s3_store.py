@@ -27,9 +27,9 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 
-from include.machine.settings import S3Settings
-from include.state.file_store import missing
-from include.state.s3_answers import (
+from forerun.include.machine.settings import S3Settings
+from forerun.include.state.file_store import missing
+from forerun.include.state.s3_answers import (
     check_listing,
     content_md5,
     etag_of,
@@ -37,7 +37,7 @@ from include.state.s3_answers import (
     says_content,
     stored_file,
 )
-from include.state.store import (
+from forerun.include.state.store import (
     StoreDeniedError,
     StoredFile,
     StoreDownError,
@@ -61,7 +61,7 @@ _DOWN = {"SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "5
 
 
 class S3Store:
-    """Implements :class:`include.state.store.Store` on a bucket and a prefix."""
+    """Implements :class:`forerun.include.state.store.Store` on a bucket and a prefix."""
 
     def __init__(self, bucket: str, prefix: str, settings: S3Settings) -> None:
         self._bucket = bucket

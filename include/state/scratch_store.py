@@ -7,7 +7,7 @@ import io
 import zlib
 from typing import BinaryIO
 
-from include.state.store import (
+from forerun.include.state.store import (
     MissingKeyError,
     StoredFile,
     StoreReader,
@@ -20,8 +20,8 @@ from include.state.store import (
 class ScratchStore:
     """Shows what ``base`` holds with our own changes over it; ``base`` is never written to.
 
-    It is a whole :class:`include.state.store.Store`, so that a dry run is the same code as a run.
-    It belongs to one thread, and is forgotten with the object.
+    It is a whole :class:`forerun.include.state.store.Store`, so that a dry run is the same code as
+    a run. It belongs to one thread, and is forgotten with the object.
     """
 
     def __init__(self, base: StoreReader) -> None:

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from include.reports.cluster import Cluster
-from planner.contract.plan_v1 import later
-from planner.schedule.strategies import ReadyBatch, pick
+from forerun.include.reports.cluster import Cluster
+from forerun.planner.contract.plan_v1 import later
+from forerun.planner.schedule.strategies import ReadyBatch, pick
 
 _TIMES = 2.0
 """Who is the least lax lets a run of higher priority go first if that one may take so many times

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 
 
 class StoreError(ForerunError):

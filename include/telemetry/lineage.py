@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from include.days.handle import Day
-from include.reports.spec import PartitionFolder
-from include.state.layout import report_results_folder
-from planner.props.lineage import Origin, lineage
-from planner.result import PlanResult
+from forerun.include.days.handle import Day
+from forerun.include.reports.spec import PartitionFolder
+from forerun.include.state.layout import report_results_folder
+from forerun.planner.props.lineage import Origin, lineage
+from forerun.planner.result import PlanResult
 
 
 @dataclass(frozen=True, slots=True, order=True)

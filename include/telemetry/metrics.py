@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from include.telemetry.events import Compared, Event, Planned, Published, RunEnded, Skipped
+from forerun.include.telemetry.events import Compared, Event, Planned, Published, RunEnded, Skipped
 
 Kind = Literal["counter", "gauge", "timer"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from include.days.handle import Day
-from include.days.ledger import entry_of, read_history
-from include.days.prepare import PreparedRun
-from include.days.shadow_days import ShadowStanding
-from include.oncall.savings import SpentDay, savings
-from include.state.given_up import read_given_up
-from include.state.pointers import Pointer
-from include.state.records import GenerationRecord, RunCommit, decode
-from include.state.shadow_day import ShadowDay
-from include.telemetry.events import (
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import entry_of, read_history
+from forerun.include.days.prepare import PreparedRun
+from forerun.include.days.shadow_days import ShadowStanding
+from forerun.include.oncall.savings import SpentDay, savings
+from forerun.include.state.given_up import read_given_up
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.records import GenerationRecord, RunCommit, decode
+from forerun.include.state.shadow_day import ShadowDay
+from forerun.include.telemetry.events import (
     Compared,
     Outcome,
     Part,
@@ -22,7 +22,7 @@ from include.telemetry.events import (
     RunEnded,
     Skipped,
 )
-from planner.cost.constants import MICRO
+from forerun.planner.cost.constants import MICRO
 
 
 def part_of(day: Day, run: int) -> Part:

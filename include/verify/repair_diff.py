@@ -5,19 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.days.handle import Day
-from include.days.publishing import published_folder
-from include.reports.spec import PartitionFolder
-from include.sources.files import locate
-from include.state.pointers import Pointer
-from include.state.records import RunCommit
-from include.state.rows import read_rows, result_rows
-from include.verify.row_diff import row_diff
+from forerun.include.days.handle import Day
+from forerun.include.days.publishing import published_folder
+from forerun.include.reports.spec import PartitionFolder
+from forerun.include.sources.files import locate
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.records import RunCommit
+from forerun.include.state.rows import read_rows, result_rows
+from forerun.include.verify.row_diff import row_diff
 
 
 def write_diff(day: Day, commit: RunCommit, published: Pointer) -> pa.Table:
     """Compare the result of a repair's run with what is published, keep the difference in the store
-    and return it. Raises :class:`include.verify.row_diff.SchemaChangedError`."""
+    and return it. Raises :class:`forerun.include.verify.row_diff.SchemaChangedError`."""
     if commit.result is None:
         raise ValueError("a repair has a result")
     after = result_rows(day.store, commit.result)

@@ -7,9 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from include.verify.equality import row_classes, schema_differences, sides_of
-from planner.contract.plan_v1 import WEIGHT_COLUMN
-from planner.errors import ForerunError
+from forerun.include.verify.equality import row_classes, schema_differences, sides_of
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.planner.errors import ForerunError
 
 
 class SchemaChangedError(ForerunError):

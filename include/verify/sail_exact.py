@@ -1,12 +1,13 @@
 """What of a query the small engine is known to compute exactly as Spark does.
 
-:mod:`include.verify.sail_gaps` names what it is known to get wrong, which is enough for a
+:mod:`forerun.include.verify.sail_gaps` names what it is known to get wrong, which is enough for a
 simulation. A result that readers are given asks for more: of a query, only what is listed here may
 occur. Each entry was compared with Spark (``tests/spark/test_sail_exact.py``). Three things are
 left out although the values would mostly be the same: floating-point numbers, whose last digits
 depend on the order of a sum; whole numbers that are computed, which overflow there without an
 error; and sums that could leave the range of their type, for the same reason. Quotients and means
-of DECIMALs are exact only in stages that are written for it (:mod:`planner.exact.quotients`).
+of DECIMALs are exact only in stages that are written for it
+(:mod:`forerun.planner.exact.quotients`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from dataclasses import replace
 from math import prod
 from typing import TypeGuard
 
-from include.verify.sail_gaps import SAIL_GAPS, gaps_of
-from planner.algebra.functions import decimal_result
-from planner.algebra.relational import (
+from forerun.include.verify.sail_gaps import SAIL_GAPS, gaps_of
+from forerun.planner.algebra.functions import decimal_result
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -32,7 +33,7 @@ from planner.algebra.relational import (
     UnionAll,
     walk,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     Call,
     Literal,
     Ref,
@@ -41,10 +42,10 @@ from planner.algebra.scalar import (
     substitute,
     value_places,
 )
-from planner.algebra.scalar import walk as walk_scalar
-from planner.algebra.types import ColumnId, DataType
-from planner.exact.narrowing import Narrowing
-from planner.request import Source
+from forerun.planner.algebra.scalar import walk as walk_scalar
+from forerun.planner.algebra.types import ColumnId, DataType
+from forerun.planner.exact.narrowing import Narrowing
+from forerun.planner.request import Source
 
 _OPERATORS = (Scan, Filter, Project, Join, Aggregate, UnionAll, Sort, Limit)
 _JOINS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)

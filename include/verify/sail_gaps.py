@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -27,10 +27,10 @@ from planner.algebra.relational import (
     Window,
     walk,
 )
-from planner.algebra.scalar import Call, Ref, Scalar
-from planner.algebra.scalar import walk as walk_scalar
-from planner.algebra.types import DataType
-from planner.exact.quotients import QUOTIENT_DIGITS
+from forerun.planner.algebra.scalar import Call, Ref, Scalar
+from forerun.planner.algebra.scalar import walk as walk_scalar
+from forerun.planner.algebra.types import DataType
+from forerun.planner.exact.quotients import QUOTIENT_DIGITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,18 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.days.handle import Day
-from include.days.publishing import published_folder
-from include.days.results import read_pointer
-from include.days.shadow_days import keep_shadow_day, read_shadow_days
-from include.reports.shadow import Shadow
-from include.sources.files import Location, locate
-from include.state.layout import Generation
-from include.state.pointers import Pointer
-from include.state.rows import read_rows
-from include.state.shadow_day import ShadowDay
-from include.verify.equality import compare
-from planner.errors import ForerunError
+from forerun.include.days.handle import Day
+from forerun.include.days.publishing import published_folder
+from forerun.include.days.results import read_pointer
+from forerun.include.days.shadow_days import keep_shadow_day, read_shadow_days
+from forerun.include.reports.shadow import Shadow
+from forerun.include.sources.files import Location, locate
+from forerun.include.state.layout import Generation
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.rows import read_rows
+from forerun.include.state.shadow_day import ShadowDay
+from forerun.include.verify.equality import compare
+from forerun.planner.errors import ForerunError
 
 _MOST_BYTES = 1 << 30
 """Of a result: both are held in memory."""

@@ -8,9 +8,9 @@ equal fingerprints, costs and states.
 
 from __future__ import annotations
 
-from planner.algebra import aggregate_types as types
-from planner.algebra import simple_states as states
-from planner.algebra.aggregate_record import (
+from forerun.planner.algebra import aggregate_types as types
+from forerun.planner.algebra import simple_states as states
+from forerun.planner.algebra.aggregate_record import (
     Adds,
     AggregateFunction,
     Answer,
@@ -21,8 +21,8 @@ from planner.algebra.aggregate_record import (
     Rounding,
     Types,
 )
-from planner.algebra.aggregate_states import State
-from planner.algebra.moments import (
+from forerun.planner.algebra.aggregate_states import State
+from forerun.planner.algebra.moments import (
     CORRELATION,
     COVARIANCE,
     VARIANCE,
@@ -32,10 +32,10 @@ from planner.algebra.moments import (
     moments_state,
     spread,
 )
-from planner.algebra.relational import AggregateCall
-from planner.algebra.scalar import FALSE, TRUE, Literal
-from planner.algebra.types import BIGINT, BOOLEAN, DataType
-from planner.errors import Reason, UnknownFunctionError
+from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.scalar import FALSE, TRUE, Literal
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DataType
+from forerun.planner.errors import Reason, UnknownFunctionError
 
 
 def _numbers(given: Types) -> bool:

@@ -1,6 +1,6 @@
 """What an aggregate function is to the planner: the record that the table has one of for each.
 
-The table itself is :mod:`planner.algebra.aggregate_functions`.
+The table itself is :mod:`forerun.planner.algebra.aggregate_functions`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from planner.algebra import aggregate_types as types
-from planner.algebra.aggregate_states import State
-from planner.algebra.relational import AggregateCall
-from planner.algebra.types import DataType
+from forerun.planner.algebra import aggregate_types as types
+from forerun.planner.algebra.aggregate_states import State
+from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.types import DataType
 
 Types = tuple[DataType, ...]
 

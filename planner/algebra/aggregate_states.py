@@ -13,11 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from planner.algebra.aggregate_types import COUNT, averaged_sum, bigint
-from planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, Window
-from planner.algebra.relational import WindowCall as _WindowCall
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, conjuncts, substitute
-from planner.algebra.types import (
+from forerun.planner.algebra.aggregate_types import COUNT, averaged_sum, bigint
+from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, Window
+from forerun.planner.algebra.relational import WindowCall as _WindowCall
+from forerun.planner.algebra.scalar import (
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    conjunction,
+    conjuncts,
+    substitute,
+)
+from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,
@@ -246,7 +254,7 @@ def quotient(total: Scalar, count: Scalar, result: DataType) -> Scalar:
 
     AVG rounds once, to the scale of its result. A division of decimals rounds to a scale that
     follows from their types, so the sum is given the type that makes it the same scale; see
-    :func:`planner.algebra.aggregate_types.averaged_sum`.
+    :func:`forerun.planner.algebra.aggregate_types.averaged_sum`.
     """
     rows = Call("greatest", (count, ONE), BIGINT)
     if result.name == "DECIMAL":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, UNKNOWN, DataType, decimal
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, UNKNOWN, DataType, decimal
 
 Types = tuple[DataType, ...]
 COUNT = decimal(20, 0)

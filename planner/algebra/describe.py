@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.node import Unary
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.node import Unary
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -25,8 +25,8 @@ from planner.algebra.relational import (
     Values,
     Window,
 )
-from planner.algebra.scalar import Ref, walk
-from planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.scalar import Ref, walk
+from forerun.planner.algebra.types import Column, ColumnId
 
 _PAIRS = {
     JoinKind.INNER: "join",

@@ -19,8 +19,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from planner.algebra.node import Relation
-from planner.errors import UnknownOperatorError
+from forerun.planner.algebra.node import Relation
+from forerun.planner.errors import UnknownOperatorError
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -15,8 +15,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -36,8 +36,8 @@ from planner.algebra.relational import (
     WindowCall,
     fold,
 )
-from planner.algebra.scalar import CONNECTIVES, Call, Literal, Ref, Scalar, operands
-from planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.scalar import CONNECTIVES, Call, Literal, Ref, Scalar, operands
+from forerun.planner.algebra.types import Column, ColumnId
 
 _SYMMETRIC = frozenset({"=", "<>", "<=>"})
 _TURNED = {">": "<", ">=": "<="}

@@ -6,7 +6,7 @@ with it is never kept between runs.
 
 from __future__ import annotations
 
-from planner.algebra.types import (
+from forerun.planner.algebra.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.algebra.aggregate_states import (
+from forerun.planner.algebra.aggregate_states import (
     ONE,
     ZERO,
     Fold,
@@ -30,9 +30,9 @@ from planner.algebra.aggregate_states import (
     guarded,
     where_more_than,
 )
-from planner.algebra.relational import AggregateCall
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction
-from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column
+from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, Column
 
 Products = tuple[tuple[int, int], ...]
 """Pairs of arguments, by position, whose deviations are multiplied and added up."""

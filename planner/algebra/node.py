@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from functools import cache, cached_property
 from typing import TypeVar
 
-from planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.types import Column, ColumnId
 
 _T = TypeVar("_T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from planner.algebra.relational import Join, JoinKind
-from planner.algebra.scalar import (
+from forerun.planner.algebra.relational import Join, JoinKind
+from forerun.planner.algebra.scalar import (
     COMPARISONS,
     TRUE,
     Call,
@@ -16,7 +16,7 @@ from planner.algebra.scalar import (
     conjunction,
     conjuncts,
 )
-from planner.algebra.types import BOOLEAN, Column, ColumnId
+from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
 
 STRICT = (COMPARISONS - {"<=>"}) | frozenset({
     "+", "-", "*", "/", "%", "||", "neg", "cast", "try_cast", "not", "like", "abs", "year", "month",

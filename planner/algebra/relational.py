@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
-from planner.algebra.node import Relation as Relation  # noqa: PLC0414 - this module offers it too
-from planner.algebra.node import Unary, require_columns, require_distinct
-from planner.algebra.node import fold as fold  # noqa: PLC0414 - the same
-from planner.algebra.node import walk as walk  # noqa: PLC0414 - the same
-from planner.algebra.scalar import Scalar, references
-from planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.node import Relation as Relation  # noqa: PLC0414 - offered here
+from forerun.planner.algebra.node import Unary, require_columns, require_distinct
+from forerun.planner.algebra.node import fold as fold  # noqa: PLC0414 - the same
+from forerun.planner.algebra.node import walk as walk  # noqa: PLC0414 - the same
+from forerun.planner.algebra.scalar import Scalar, references
+from forerun.planner.algebra.types import Column, ColumnId
 
 
 class Version(StrEnum):
@@ -164,11 +164,11 @@ class Join(Relation):
 class AggregateCall:
     """An aggregate function over input columns' expressions, e.g. ``sum(a * b)``.
 
-    ``name`` is the canonical one (:mod:`planner.algebra.aggregate_functions`); ``count`` without
-    arguments is ``count(*)``. ``where`` is the FILTER clause. ``determined``: a function that may
-    have to choose among rows that tie (``max_by``) chooses among equal values here, so its value
-    depends on the rows of the group alone. It follows from the rows and says nothing new of them,
-    so it is no part of a fingerprint.
+    ``name`` is the canonical one (:mod:`forerun.planner.algebra.aggregate_functions`); ``count``
+    without arguments is ``count(*)``. ``where`` is the FILTER clause. ``determined``: a function
+    that may have to choose among rows that tie (``max_by``) chooses among equal values here, so its
+    value depends on the rows of the group alone. It follows from the rows and says nothing new of
+    them, so it is no part of a fingerprint.
     """
 
     name: str

@@ -22,9 +22,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from planner.algebra.spark_functions import NOT_DETERMINISTIC
-from planner.algebra.types import BOOLEAN, Column, ColumnId, DataType
-from planner.errors import TooDeepError
+from forerun.planner.algebra.spark_functions import NOT_DETERMINISTIC
+from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId, DataType
+from forerun.planner.errors import TooDeepError
 
 INFIX = frozenset({"+", "-", "*", "/", "%", "||", "=", "<=>", "<>", "<", "<=", ">", ">="})
 CONNECTIVES = frozenset({"and", "or"})
@@ -58,8 +58,9 @@ parser and optimizer, which run out of stack not far above."""
 @dataclass(frozen=True, eq=False)
 class Call:
     """An operator or function applied to arguments. Its hash, its depth and what it reads are
-    asked for again and again, and computed once. Raises :class:`planner.errors.TooDeepError` when
-    it would be nested more than :data:`MOST_NESTED` deep."""
+    asked for again and again, and computed once. Raises
+    :class:`forerun.planner.errors.TooDeepError` when it would be nested more than
+    :data:`MOST_NESTED` deep."""
 
     name: str
     args: tuple[Scalar, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.algebra import aggregate_types as types
-from planner.algebra.aggregate_states import (
+from forerun.planner.algebra import aggregate_types as types
+from forerun.planner.algebra.aggregate_states import (
     ZERO,
     Fold,
     New,
@@ -22,9 +22,9 @@ from planner.algebra.aggregate_states import (
     where_more_than,
     widened,
 )
-from planner.algebra.relational import AggregateCall
-from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar
-from planner.algebra.types import BOOLEAN, Column, DataType, decimal
+from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar
+from forerun.planner.algebra.types import BOOLEAN, Column, DataType, decimal
 
 
 def _only(columns: tuple[Scalar, ...]) -> Scalar:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -28,8 +28,8 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import CONNECTIVES, INFIX, TRUE, Literal, Ref, Scalar
-from planner.algebra.types import Column
+from forerun.planner.algebra.scalar import CONNECTIVES, INFIX, TRUE, Literal, Ref, Scalar
+from forerun.planner.algebra.types import Column
 
 _INFIX = INFIX | {"div", "&", "|", "^"}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.contract.codec import decode_plan, encode_plan
-from planner.contract.plan_v1 import (
+from forerun.planner.contract.codec import decode_plan, encode_plan
+from forerun.planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ArtifactOutput,
     ColumnSpec,

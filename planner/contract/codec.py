@@ -3,7 +3,7 @@
 The shape is read off the dataclasses, so a field cannot be forgotten. A record that is one of
 several kinds carries ``"kind_of"``, the class name. Unknown fields, missing fields, wrong types,
 numbers out of range and other versions are errors: a plan that is half understood must not run.
-Only a field that was added to a shape later (:func:`planner.contract.plan_v1.later`) may be
+Only a field that was added to a shape later (:func:`forerun.planner.contract.plan_v1.later`) may be
 missing: it then has the value that documents without it have always meant.
 """
 
@@ -17,9 +17,9 @@ import typing
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
-from planner.contract.plan_v1 import CONTRACT_VERSION, LARGEST, LATER, Plan
-from planner.contract.seal import seal, shown, unseal
-from planner.errors import ContractError
+from forerun.planner.contract.plan_v1 import CONTRACT_VERSION, LARGEST, LATER, Plan
+from forerun.planner.contract.seal import seal, shown, unseal
+from forerun.planner.errors import ContractError
 
 _TAG = "kind_of"
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from planner.contract.codec import to_json
+from forerun.planner.contract.codec import to_json
 
 
 def digest_of(*parts: object) -> str:

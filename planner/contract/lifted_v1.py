@@ -10,10 +10,10 @@ from __future__ import annotations
 import typing
 from dataclasses import dataclass
 
-from planner.contract.codec import from_json, to_json
-from planner.contract.plan_v1 import Plan, ResultOutput, SourceInput, Stage
-from planner.contract.seal import seal, shown, unseal
-from planner.errors import ContractError
+from forerun.planner.contract.codec import from_json, to_json
+from forerun.planner.contract.plan_v1 import Plan, ResultOutput, SourceInput, Stage
+from forerun.planner.contract.seal import seal, shown, unseal
+from forerun.planner.errors import ContractError
 
 LIFTED_VERSION = 1
 
@@ -42,8 +42,8 @@ def encode_lifted(query: LiftedQuery) -> bytes:
 
 
 def decode_lifted(data: bytes) -> LiftedQuery:
-    """Read the query for several days. Raises :class:`planner.errors.ContractError` for anything
-    that this version does not know."""
+    """Read the query for several days. Raises :class:`forerun.planner.errors.ContractError` for
+    anything that this version does not know."""
     raw, _ = unseal(data, "the lifted query")
     version = raw.get("version")
     if type(version) is not int or version != LIFTED_VERSION:

@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from planner.contract.plan_v1 import Parameter
-from planner.errors import ParameterError
+from forerun.planner.contract.plan_v1 import Parameter
+from forerun.planner.errors import ParameterError
 
 Value = str | bool | int | float | Decimal | date | datetime
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?", re.ASCII)
 
 
 def value_of(parameter: Parameter) -> Value:
-    """The value that Spark is given. Raises :class:`planner.errors.ParameterError` for a type that
-    parameters do not have, and for a text that is no value of its type."""
+    """The value that Spark is given. Raises :class:`forerun.planner.errors.ParameterError` for a
+    type that parameters do not have, and for a text that is no value of its type."""
     read = _READERS.get(parameter.type)
     if read is None:
         raise ParameterError(

@@ -171,8 +171,8 @@ class ResultOutput:
 class Parameter:
     """A named parameter of a report's SQL (``:name`` there) with its value for the report date.
 
-    ``type`` is one of :data:`planner.contract.parameters.TYPES`; ``value`` is the value's text as
-    Spark prints it, that of a TIMESTAMP in UTC.
+    ``type`` is one of :data:`forerun.planner.contract.parameters.TYPES`; ``value`` is the value's
+    text as Spark prints it, that of a TIMESTAMP in UTC.
     """
 
     name: str
@@ -216,7 +216,7 @@ class Stage:
     ``parameters`` are those that the text has, which only the user's own has: the engine binds
     them, so that no value is ever put into a text. ``estimated_rows`` of the output are for people:
     a run says them beside those that it counts. ``work`` is what its cost is made of: how often
-    each price of :mod:`planner.cost.prices` is charged, by name."""
+    each price of :mod:`forerun.planner.cost.prices` is charged, by name."""
 
     id: str
     title: str
@@ -255,7 +255,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotIncremental:
-    """An operator that waits for the final run, and the :class:`planner.errors.Reason` code."""
+    """An operator that waits for the final run, and the :class:`forerun.planner.errors.Reason`
+    code."""
 
     operator: str
     reason: str
@@ -265,7 +266,7 @@ class NotIncremental:
 class Plan:
     """A whole day. ``method`` is ``incremental``, ``batch`` (the user's own text, once) or
     ``own-batch`` (once, in stages of our own); the latter two keep nothing.
-    ``objective`` names what plans were compared by (:mod:`planner.materialize.objective`).
+    ``objective`` names what plans were compared by (:mod:`forerun.planner.materialize.objective`).
     ``shared``: which of the families are borrowed from other reports. ``batch_because``: why the
     day is batch although that was not asked for, where something else than the cost decided."""
 

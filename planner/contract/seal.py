@@ -16,8 +16,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from planner.errors import ContractError
-from planner.version import VERSION
+from forerun.planner.errors import ContractError
+from forerun.planner.version import VERSION
 
 _WRITER, _CHECKSUM = "forerun", "checksum"
 _MARK = b'\n "checksum": "'

@@ -1,10 +1,10 @@
 """Prices fitted to what executed runs took.
 
-What a stage was charged for (:mod:`planner.cost.work`) times the prices should be the CPU that it
-took. The fit is in two steps, because two things are measured. Executors say what each stage took:
-that tells the prices of rows, bytes and groups, and of what starts in executors. The process of a
-run says what the whole took: CPU of executors counts there some more (the garbage collector and
-the driver work beside them), and the rest are starts.
+What a stage was charged for (:mod:`forerun.planner.cost.work`) times the prices should be the CPU
+that it took. The fit is in two steps, because two things are measured. Executors say what each
+stage took: that tells the prices of rows, bytes and groups, and of what starts in executors. The
+process of a run says what the whole took: CPU of executors counts there some more (the garbage
+collector and the driver work beside them), and the rest are starts.
 
 Days of a few reports do not tell one price from another: what has rows has bytes. So the fit is
 not the best one, but the best of those near the prices that there are: it minimizes the squares of
@@ -22,9 +22,9 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.cost.constants import MICRO
-from planner.cost.prices import WORK, Prices
-from planner.cost.work import Work
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.cost.prices import WORK, Prices
+from forerun.planner.cost.work import Work
 
 _LEAST_S = 1.0
 """Errors of what took less are divided by this: a tenth of a second is noise."""

@@ -1,10 +1,10 @@
 """Cost constants of the Spark engine, in millionths of a CPU second, each with its origin.
 
 They only have to rank plans; what they add up to is CPU of whole processes. Origin "Fitted": by
-:mod:`planner.cost.calibration` from the constants before them to 54 runs, all that read nothing
-kept: the user's own text and first runs of TPC-H's queries at scale 3, of Q3, Q5 and Q18 at scale
-10, and of the demo's reports at scale 3 (Spark 4.1, local[2], 2026-11, beside other work). Median
-error 8 %, 9 % of reports that they were not fitted to; rank correlation 0.95 and 0.94. (The
+:mod:`forerun.planner.cost.calibration` from the constants before them to 54 runs, all that read
+nothing kept: the user's own text and first runs of TPC-H's queries at scale 3, of Q3, Q5 and Q18 at
+scale 10, and of the demo's reports at scale 3 (Spark 4.1, local[2], 2026-11, beside other work).
+Median error 8 %, 9 % of reports that they were not fitted to; rank correlation 0.95 and 0.94. (The
 constants before, of 43 runs at scale 10: 15 % and 0.91 of these.) Such days do not tell prices of
 rows from those of bytes, nor does much depend on EXPRESSION_ROW, CONDITION_ROW, BUILD_ROW,
 OUTPUT_ROW and SORT_ROW, which are near what they were. `forerun calibrate` does the same for the

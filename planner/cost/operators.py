@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from planner.algebra.aggregate_functions import function
-from planner.algebra.aggregate_record import Mean
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.predicates import null_aware_pair, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import function
+from forerun.planner.algebra.aggregate_record import Mean
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.predicates import null_aware_pair, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -27,8 +27,8 @@ from planner.algebra.relational import (
     Values,
     Window,
 )
-from planner.algebra.scalar import Call, Scalar, walk
-from planner.cost.constants import (
+from forerun.planner.algebra.scalar import Call, Scalar, walk
+from forerun.planner.cost.constants import (
     BUCKET_BYTES,
     HASHED,
     HELD,
@@ -42,7 +42,7 @@ from planner.cost.constants import (
     TEXT_PARTITIONS,
     WIDE_KEY,
 )
-from planner.cost.prices import Prices
+from forerun.planner.cost.prices import Prices
 
 INTEGER_BYTES = {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}
 """Bytes of the types that Spark packs."""

@@ -1,8 +1,8 @@
 """What an engine charges for work on rows and bytes, in millionths of a CPU second.
 
-The formulas of :mod:`planner.cost.operators` are over a set of prices, so that other engines, and
-other ways to count, need no other formulas. What each price means, and where it comes from, is in
-:mod:`planner.cost.constants`.
+The formulas of :mod:`forerun.planner.cost.operators` are over a set of prices, so that other
+engines, and other ways to count, need no other formulas. What each price means, and where it comes
+from, is in :mod:`forerun.planner.cost.constants`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planner.cost import constants as c
+from forerun.planner.cost import constants as c
 
 WORK = (
     "scan_row",
@@ -57,15 +57,15 @@ class Prices:
     reports, whose stages and joins start at ``warm`` times their price once it has done many.
     ``holds``: the engine holds rows that several stages read, once they are computed.
     ``plans_by_files``: of what a query computes the engine knows no sizes before, only those of
-    files; ``by_files``: joins are done by what it then knows (:mod:`planner.cost.told_sizes`).
-    ``as_written``: tables are joined one at a time, as a text is written.
-    ``spread``: rows are shuffled into as many partitions as the engine has by default, and not into
-    as few as their bytes need: each task and partition more cost a ``block``.
+    files; ``by_files``: joins are done by what it then knows
+    (:mod:`forerun.planner.cost.told_sizes`). ``as_written``: tables are joined one at a time, as a
+    text is written. ``spread``: rows are shuffled into as many partitions as the engine has by
+    default, and not into as few as their bytes need: each task and partition more cost a ``block``.
     ``own_batch``: for batch in stages of our own these prices were seen to tell whether it is
     cheaper than the user's text.
     Arithmetic of DECIMALs costs ``decimal_row``, and sums of at most 8 digits
     ``narrow_decimal_row``; with ``exact_sums``, aggregates cost what they are computed as in stages
-    of our own (:mod:`planner.exact.sums`). ``task``, ``file_write`` and ``file_read`` are
+    of our own (:mod:`forerun.planner.exact.sums`). ``task``, ``file_write`` and ``file_read`` are
     charged for what is kept in many tasks and files, by a key or not. ``hashes_first``: a join
     hashes its first side if the engine cannot tell which is the smaller one, so that one is written
     first."""

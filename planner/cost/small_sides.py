@@ -1,13 +1,14 @@
 """Which side of a join is computed and counted before the join, so that the engine knows its size,
 and which table is sent to all workers although the engine would not.
 
-The stages do it (:mod:`planner.stages.small_sides`, which says why), and own batch is priced by it.
+The stages do it (:mod:`forerun.planner.stages.small_sides`, which says why), and own batch is
+priced by it.
 """
 
 from __future__ import annotations
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     Join,
     JoinKind,
@@ -16,8 +17,8 @@ from planner.algebra.relational import (
     StateRead,
     Values,
 )
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import Prices
 
 _MANY_ROWS = 1_000_000
 """Of the other side, so that a job more is not worth mentioning."""

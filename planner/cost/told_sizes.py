@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -32,7 +32,7 @@ from planner.algebra.relational import (
     Values,
     Window,
 )
-from planner.algebra.types import DataType
+from forerun.planner.algebra.types import DataType
 
 _ROW_BYTES = 8
 """Of a row beside its values, and of a value of fixed width in a row that is shuffled."""

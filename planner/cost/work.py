@@ -3,7 +3,8 @@
 Once it is decided how rows are had, a cost is linear in the prices. So the same formulas, over
 prices that remember what they were multiplied by, tell the *work* of a stage: how often each price
 was charged. Executed work beside the CPU that it took is what prices are fitted to
-(:mod:`planner.cost.calibration`). The search itself counts in plain numbers, which are quicker.
+(:mod:`forerun.planner.cost.calibration`). The search itself counts in plain numbers, which are
+quicker.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import SupportsIndex
 
-from planner.cost.prices import STARTS, WORK, Prices
+from forerun.planner.cost.prices import STARTS, WORK, Prices
 
 Work = Mapping[str, float]
 """How often each price is charged, by the name of the price; without those that are not."""

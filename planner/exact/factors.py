@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.algebra.functions import decimal_result
-from planner.algebra.scalar import (
+from forerun.planner.algebra.functions import decimal_result
+from forerun.planner.algebra.scalar import (
     Call,
     Literal,
     Scalar,
@@ -20,8 +20,8 @@ from planner.algebra.scalar import (
     references,
     value_places,
 )
-from planner.algebra.types import ColumnId
-from planner.exact.narrowing import Narrowing, is_decimal, is_null
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.exact.narrowing import Narrowing, is_decimal, is_null
 
 _MOST_BRANCHES = 4
 """Each branch of a CASE becomes a sum, which evaluates the conditions again."""

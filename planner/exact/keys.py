@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Join
-from planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
-from planner.algebra.types import BIGINT, BOOLEAN, INT, SMALLINT, TINYINT, Column, DataType
-from planner.cost.operators import INTEGER_BYTES, PACKED_BYTES, is_one_long
-from planner.exact.narrowing import Bounds, Narrowing, cast_to
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import Join
+from forerun.planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, SMALLINT, TINYINT, Column, DataType
+from forerun.planner.cost.operators import INTEGER_BYTES, PACKED_BYTES, is_one_long
+from forerun.planner.exact.narrowing import Bounds, Narrowing, cast_to
 
 _BY_WIDTH = (TINYINT, SMALLINT, INT, BIGINT)
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from planner.algebra.functions import MAX_PRECISION, decimal_result, widest_decimal
-from planner.algebra.relational import Relation, Scan, walk
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places
-from planner.algebra.types import Column, ColumnId, DataType, decimal
-from planner.request import Source
+from forerun.planner.algebra.functions import MAX_PRECISION, decimal_result, widest_decimal
+from forerun.planner.algebra.relational import Relation, Scan, walk
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places
+from forerun.planner.algebra.types import Column, ColumnId, DataType, decimal
+from forerun.planner.request import Source
 
 
 @dataclass(frozen=True, slots=True)

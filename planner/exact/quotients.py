@@ -5,15 +5,16 @@ computes four digits more than the dividend has, whatever the divisor, and cuts 
 them. So the dividend is given at least the scale of Spark's result: of the quotient there are then
 more digits than that, all of them those of the exact value, and a cast that rounds half up gives
 what rounding the exact value gives. What does not fit into 38 digits is an error there, never
-another value. Means are taken apart into sums and counts first (:mod:`planner.exact.means`).
+another value. Means are taken apart into sums and counts first
+(:mod:`forerun.planner.exact.means`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.algebra.functions import MAX_PRECISION
-from planner.algebra.relational import (
+from forerun.planner.algebra.functions import MAX_PRECISION
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -21,11 +22,11 @@ from planner.algebra.relational import (
     Project,
     Relation,
 )
-from planner.algebra.scalar import Call, Scalar
-from planner.algebra.types import UNKNOWN, DataType, decimal
-from planner.exact.means import without_means
-from planner.exact.narrowing import cast_to
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.scalar import Call, Scalar
+from forerun.planner.algebra.types import UNKNOWN, DataType, decimal
+from forerun.planner.exact.means import without_means
+from forerun.planner.exact.narrowing import cast_to
+from forerun.planner.tvr.signed import ColumnIds
 
 QUOTIENT_DIGITS = 4
 """So many digits the small engine computes of a quotient beyond those of its dividend."""

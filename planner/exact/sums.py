@@ -6,12 +6,12 @@ digits in a DECIMAL(12,2). Two rewrites of an aggregate use the bounds of the fi
 reads:
 
 * **Narrowing.** In ``sum(e)`` each column of ``e`` is cast to the digits that its bounds need
-  (:mod:`planner.exact.narrowing`). The sum is cast to the type that it had.
+  (:mod:`forerun.planner.exact.narrowing`). The sum is cast to the type that it had.
 * **Factoring.** ``sum(x * f)`` where ``f`` has columns of few values only is the sum over their
   values of ``sum(x) * f``: the rows are grouped by these columns as well, each group is multiplied
   once, and the groups are added up. A CASE is summed branch by branch, each with its own factors
-  (:mod:`planner.exact.factors`). Counts are added up, minima and maxima taken of each other, and
-  means taken apart into sums and counts (:mod:`planner.exact.means`).
+  (:mod:`forerun.planner.exact.factors`). Counts are added up, minima and maxima taken of each
+  other, and means taken apart into sums and counts (:mod:`forerun.planner.exact.means`).
 
 Bounds are a declaration of the files' footers. Where one is wrong a cast fails, and with it the
 run: no sum is ever wrong by it. Functions whose result depends on the order of the rows, as sums of
@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from planner.algebra.aggregate_functions import function, result_type
-from planner.algebra.aggregate_record import Empty, Mean
-from planner.algebra.functions import MAX_PRECISION, decimal_result
-from planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, walk
-from planner.algebra.scalar import (
+from forerun.planner.algebra.aggregate_functions import function, result_type
+from forerun.planner.algebra.aggregate_record import Empty, Mean
+from forerun.planner.algebra.functions import MAX_PRECISION, decimal_result
+from forerun.planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, walk
+from forerun.planner.algebra.scalar import (
     Call,
     Literal,
     Ref,
@@ -36,13 +36,13 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import BIGINT, Column, ColumnId, DataType
-from planner.cost.operators import LONG_SUM_DIGITS
-from planner.exact.factors import Term, terms_of
-from planner.exact.means import without_means
-from planner.exact.narrowing import Narrowing, cast_to, is_decimal
-from planner.request import Source
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId, DataType
+from forerun.planner.cost.operators import LONG_SUM_DIGITS
+from forerun.planner.exact.factors import Term, terms_of
+from forerun.planner.exact.means import without_means
+from forerun.planner.exact.narrowing import Narrowing, cast_to, is_decimal
+from forerun.planner.request import Source
+from forerun.planner.tvr.signed import ColumnIds
 
 _MOST_COMBINATIONS = 1_000
 """Grouping also by factors pays while all groups fit into a small hash table."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.cost.constants import MICRO
-from planner.explain.methods import NAMES
-from planner.materialize.candidate import Candidate
-from planner.materialize.objective import OBJECTIVES, Objective
-from planner.result import PlanResult
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain.methods import NAMES
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.materialize.objective import OBJECTIVES, Objective
+from forerun.planner.result import PlanResult
 
 
 def why_batch(found: PlanResult) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.contract.plan_v1 import (
+from forerun.planner.contract.plan_v1 import (
     ArtifactOutput,
     FamilyInput,
     Plan,

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.cost.constants import MICRO
-from planner.explain import record, tree
-from planner.report_group import GroupPlan, Member
-from planner.request import TimePoint
-from planner.result import PlanResult
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain import record, tree
+from forerun.planner.report_group import GroupPlan, Member
+from forerun.planner.request import TimePoint
+from forerun.planner.result import PlanResult
 
 
 def render(members: tuple[Member, ...], plan: GroupPlan) -> str:
@@ -59,7 +59,7 @@ def _doing(point: int, members: tuple[Member, ...], plan: GroupPlan) -> Iterator
 def as_json(members: tuple[Member, ...], plan: GroupPlan) -> dict[str, object]:
     """The group as JSON: ``opened`` time points, costs in millionths of a CPU second, under
     ``common`` the sub-plans that are computed once, and under ``reports`` each report's plan as
-    :func:`planner.explain.record.as_json` gives it."""
+    :func:`forerun.planner.explain.record.as_json` gives it."""
     return {
         "opened": list(plan.opened),
         "weighted_cost": round(plan.cost),

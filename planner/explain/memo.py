@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.algebra.describe import label
-from planner.memo.groups import Expression, Tvr
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference, Stamped
-from planner.result import PlanResult
+from forerun.planner.algebra.describe import label
+from forerun.planner.memo.groups import Expression, Tvr
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.result import PlanResult
 
 
 def render(found: PlanResult) -> str:

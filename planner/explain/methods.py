@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.cost.constants import MICRO
-from planner.materialize.candidate import Candidate
-from planner.materialize.portfolio import MethodPlan
-from planner.result import PlanResult
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.materialize.portfolio import MethodPlan
+from forerun.planner.result import PlanResult
 
 NAMES = {"batch": "batch", "own-batch": "own batch"}
 """What plans without early work are called."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.errors import Reason
+from forerun.planner.errors import Reason
 
 REASONS = {
     Reason.OPERATOR: "there is no delta rule for this operator",

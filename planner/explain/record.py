@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from planner.contract.codec import to_json
-from planner.explain import methods, steps
-from planner.explain.tree import lines
-from planner.materialize.candidate import Candidate
-from planner.materialize.portfolio import MethodPlan
-from planner.result import PlanResult
+from forerun.planner.contract.codec import to_json
+from forerun.planner.explain import methods, steps
+from forerun.planner.explain.tree import lines
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.materialize.portfolio import MethodPlan
+from forerun.planner.result import PlanResult
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.contract.plan_v1 import FamilyInput, Plan, Run, Stage
-from planner.cost.constants import MICRO
-from planner.explain.tree import stage_target
-from planner.sql.names import quote
+from forerun.planner.contract.plan_v1 import FamilyInput, Plan, Run, Stage
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain.tree import stage_target
+from forerun.planner.sql.names import quote
 
 
 def render(plan: Plan) -> str:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import ndiff
 
-from planner.algebra.relational import Relation
-from planner.algebra.text import format_relation
-from planner.explain.memo import expression_text
-from planner.result import PlanResult
-from planner.rules.normalize.driver import AppliedRewrite
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.text import format_relation
+from forerun.planner.explain.memo import expression_text
+from forerun.planner.result import PlanResult
+from forerun.planner.rules.normalize.driver import AppliedRewrite
 
 _WIDTH = 120
 """Of a line of an operator with many columns."""

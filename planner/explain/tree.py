@@ -8,19 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from planner.algebra.describe import label
-from planner.contract.plan_v1 import ArtifactOutput, Family, Plan
-from planner.cost.constants import MICRO
-from planner.explain import methods
-from planner.explain.choice import budgets_spent, compared, kept_of_budget, why_batch, why_own
-from planner.explain.reasons import reason_text
-from planner.materialize.portfolio import MethodPlan
-from planner.memo.groups import GroupId
-from planner.memo.reference import BorrowedRows
-from planner.memo.tree import groups_of
-from planner.result import PlanResult
-from planner.temporal.extraction import ExtractedPlan, chain, inputs_of, start_of
-from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
+from forerun.planner.algebra.describe import label
+from forerun.planner.contract.plan_v1 import ArtifactOutput, Family, Plan
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain import methods
+from forerun.planner.explain.choice import (
+    budgets_spent,
+    compared,
+    kept_of_budget,
+    why_batch,
+    why_own,
+)
+from forerun.planner.explain.reasons import reason_text
+from forerun.planner.materialize.portfolio import MethodPlan
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.reference import BorrowedRows
+from forerun.planner.memo.tree import groups_of
+from forerun.planner.result import PlanResult
+from forerun.planner.temporal.extraction import ExtractedPlan, chain, inputs_of, start_of
+from forerun.planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from planner.algebra.aggregate_functions import answer_of, function, value_when_empty
-from planner.algebra.aggregate_record import Answer, Empty
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import answer_of, function, value_when_empty
+from forerun.planner.algebra.aggregate_record import Answer, Empty
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -46,7 +46,7 @@ from planner.algebra.relational import (
     WindowCall,
     fold,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     TRUE,
     Call,
     Literal,
@@ -57,10 +57,10 @@ from planner.algebra.scalar import (
     equals,
     is_deterministic,
 )
-from planner.algebra.types import BOOLEAN, INT, Column
-from planner.contract.plan_v1 import DAY_COLUMN
-from planner.errors import LiftError, NotLifted
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.types import BOOLEAN, INT, Column
+from forerun.planner.contract.plan_v1 import DAY_COLUMN
+from forerun.planner.errors import LiftError, NotLifted
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,8 @@ def lift(
     Scans of ``daily`` sources read a column :data:`DAY_COLUMN` of them. A top-level order becomes
     one by day first. Without ``every_day`` the law holds for the days that have a row in the
     result: a query that is one aggregate of all its rows then has none for a day without rows, and
-    is not joined with the list of days. Raises :class:`planner.errors.LiftError` for what cannot be
-    lifted.
+    is not joined with the list of days. Raises :class:`forerun.planner.errors.LiftError` for what
+    cannot be lifted.
     """
     to = DayList(frozenset(daily), days, ids, None if every_day else _total(relation))
     found = fold(relation, lambda node, inputs: lifted(node, inputs, to))

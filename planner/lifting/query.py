@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.algebra.types import INT
-from planner.contract.plan_v1 import DAY_COLUMN
-from planner.errors import LiftError, NotLifted
-from planner.lifting.operators import lift
-from planner.request import ColumnStats, Days, PlanRequest, Source, SourceColumn
-from planner.sql.frontend import Query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.types import INT
+from forerun.planner.contract.plan_v1 import DAY_COLUMN
+from forerun.planner.errors import LiftError, NotLifted
+from forerun.planner.lifting.operators import lift
+from forerun.planner.request import ColumnStats, Days, PlanRequest, Source, SourceColumn
+from forerun.planner.sql.frontend import Query
+from forerun.planner.tvr.signed import ColumnIds
 
 
 def lifted_request(request: PlanRequest, days: Days) -> PlanRequest:
@@ -46,8 +46,8 @@ def lifted_query(query: Query, days: Days, sources: tuple[Source, ...], ids: Col
     """Return the query for all days, with the day as its last column. A day that has no row in its
     result is to be computed by itself: whoever splits it up by day cannot tell its columns either.
 
-    ``sources`` are those of one day. Raises :class:`planner.errors.LiftError` for a query that
-    cannot be lifted.
+    ``sources`` are those of one day. Raises :class:`forerun.planner.errors.LiftError` for a query
+    that cannot be lifted.
     """
     if query.hinted:
         raise LiftError(NotLifted.HINTED, "the query tells Spark by hints how to run one day")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from planner.algebra.describe import Words, column_list
-from planner.algebra.fingerprint import fingerprint
-from planner.algebra.relational import Relation, sources
-from planner.algebra.types import BIGINT, Column
-from planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
-from planner.cost.operators import bucket_count
-from planner.memo.groups import GroupId, View
-from planner.memo.tree import original
-from planner.request import Observed, PlanRequest
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.solution import ChainId
-from planner.temporal.space import Slot, Space
+from forerun.planner.algebra.describe import Words, column_list
+from forerun.planner.algebra.fingerprint import fingerprint
+from forerun.planner.algebra.relational import Relation, sources
+from forerun.planner.algebra.types import BIGINT, Column
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN, ColumnSpec, Family
+from forerun.planner.cost.operators import bucket_count
+from forerun.planner.memo.groups import GroupId, View
+from forerun.planner.memo.tree import original
+from forerun.planner.request import Observed, PlanRequest
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.space import Slot, Space
 
 _FORMAT = "families-2"
 _STATES = (View.STATES, View.LOSSES)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.contract.plan_v1 import Family
-from planner.materialize.artifacts import ArtifactFamilies, key_places
-from planner.memo.memo import Memo
-from planner.memo.reference import BorrowedRows
-from planner.request import BorrowedView
-from planner.temporal.solution import ChainId
-from planner.temporal.space import Slot, Space
+from forerun.planner.contract.plan_v1 import Family
+from forerun.planner.materialize.artifacts import ArtifactFamilies, key_places
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import BorrowedRows
+from forerun.planner.request import BorrowedView
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.space import Slot, Space
 
 ORIGIN = "borrowed-view"
 """The origin of these expressions, in place of a rule's name. Batch uses no expression that has an

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from planner.materialize.diss import BudgetStep, thinned
-from planner.materialize.diss_actions import DissInput, steps_of
-from planner.materialize.sharing import GreedySharing
-from planner.temporal.extraction import ExtractedPlan
-from planner.temporal.solution import ChainId
+from forerun.planner.materialize.diss import BudgetStep, thinned
+from forerun.planner.materialize.diss_actions import DissInput, steps_of
+from forerun.planner.materialize.sharing import GreedySharing
+from forerun.planner.temporal.extraction import ExtractedPlan
+from forerun.planner.temporal.solution import ChainId
 
 MOST_SEEDS = 8
 """The most seeds that are planned for one set of opened runs: those that save most."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.contract.plan_v1 import PlanMethod
-from planner.temporal.extraction import ExtractedPlan
+from forerun.planner.contract.plan_v1 import PlanMethod
+from forerun.planner.temporal.extraction import ExtractedPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from planner.algebra.fingerprint import canonical, canonical_scalar
-from planner.algebra.relational import (
+from forerun.planner.algebra.fingerprint import canonical, canonical_scalar
+from forerun.planner.algebra.relational import (
     Aggregate,
     Join,
     Limit,
@@ -24,16 +24,16 @@ from planner.algebra.relational import (
     Window,
     walk,
 )
-from planner.cost.operators import Size
-from planner.errors import UnknownOperatorError
-from planner.memo.reference import BorrowedRows, Stamped
-from planner.memo.relying import Relying
-from planner.memo.tree import original
-from planner.rules.incremental.rule import THIS_RUN
-from planner.temporal.extraction import ExtractedPlan, OwnCosts, counted, inputs_of
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.solution import ChainCost, ChainId, DpEntry, EntryKey, How
-from planner.temporal.space import Space
+from forerun.planner.cost.operators import Size
+from forerun.planner.errors import UnknownOperatorError
+from forerun.planner.memo.reference import BorrowedRows, Stamped
+from forerun.planner.memo.relying import Relying
+from forerun.planner.memo.tree import original
+from forerun.planner.rules.incremental.rule import THIS_RUN
+from forerun.planner.temporal.extraction import ExtractedPlan, OwnCosts, counted, inputs_of
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.solution import ChainCost, ChainId, DpEntry, EntryKey, How
+from forerun.planner.temporal.space import Space
 
 _WORTH_HOLDING = (Aggregate, Join, SetOperation, Window)
 """What a relation has to have: without, it is a filtered scan, which is cheaper read again than

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.request import PlanRequest, Source
-from planner.temporal.as_of import Span
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.request import PlanRequest, Source
+from forerun.planner.temporal.as_of import Span
 
 
 class DeclarationChecks:

@@ -26,16 +26,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.cost import operators
-from planner.materialize.diss import Action, BudgetStep, Price, Program
-from planner.materialize.footprint import Footprint
-from planner.memo.groups import Expression, GroupId
-from planner.memo.reference import Reference, Stamped
-from planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
-from planner.temporal.physical import PhysicalAlternative
-from planner.temporal.solution import ChainId, Solution
-from planner.temporal.space import Key, Slot, Space
-from planner.temporal.store_costs import buckets_of
+from forerun.planner.cost import operators
+from forerun.planner.materialize.diss import Action, BudgetStep, Price, Program
+from forerun.planner.materialize.footprint import Footprint
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
+from forerun.planner.temporal.physical import PhysicalAlternative
+from forerun.planner.temporal.solution import ChainId, Solution
+from forerun.planner.temporal.space import Key, Slot, Space
+from forerun.planner.temporal.store_costs import buckets_of
 
 
 class Wants(StrEnum):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 
-from planner.temporal.as_of import Span
-from planner.temporal.extraction import ExtractedPlan
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.solution import ChainId
-from planner.temporal.space import Space
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.extraction import ExtractedPlan
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.space import Space
 
 
 class Footprint:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.cost.prices import Prices
-from planner.cost.work import itemized
-from planner.exact.sums import ExactSums
-from planner.materialize.candidate import Candidate
-from planner.materialize.own_batch import own_batch_prices
-from planner.materialize.stage_prices import stage_prices, text_prices
-from planner.request import PlanRequest
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.extraction import ExtractedPlan, OwnCosts
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.itemized import CountedAgain, itemized_plan
-from planner.temporal.space import Space
+from forerun.planner.cost.prices import Prices
+from forerun.planner.cost.work import itemized
+from forerun.planner.exact.sums import ExactSums
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.materialize.own_batch import own_batch_prices
+from forerun.planner.materialize.stage_prices import stage_prices, text_prices
+from forerun.planner.request import PlanRequest
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.extraction import ExtractedPlan, OwnCosts
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.itemized import CountedAgain, itemized_plan
+from forerun.planner.temporal.space import Space
 
 
 def itemized_candidate(

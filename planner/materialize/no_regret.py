@@ -1,7 +1,7 @@
 """How much cheaper than batch early work has to be before it is chosen.
 
 Both costs are estimates that share many errors; what counts is how certain their difference is. See
-:mod:`planner.temporal.uncertainty`.
+:mod:`forerun.planner.temporal.uncertainty`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.cost.constants import CLEAREST, CLEARLY, SURE
-from planner.temporal.extraction import ExtractedPlan
-from planner.temporal.uncertainty import ErrorTerm, Uncertainty, spread
+from forerun.planner.cost.constants import CLEAREST, CLEARLY, SURE
+from forerun.planner.temporal.extraction import ExtractedPlan
+from forerun.planner.temporal.uncertainty import ErrorTerm, Uncertainty, spread
 
 
 @dataclass(frozen=True)

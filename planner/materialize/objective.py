@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.request import PlanRequest, TimePoint
+from forerun.planner.request import PlanRequest, TimePoint
 
 WEIGHT_STEPS = 1_000_000_000
 """The weight of the most expensive run in the temporal search. The weights of the others are

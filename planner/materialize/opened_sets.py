@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, groupby, pairwise
 
-from planner.materialize.objective import PlanComparison
-from planner.request import PlanRequest
+from forerun.planner.materialize.objective import PlanComparison
+from forerun.planner.request import PlanRequest
 
 ALONE = 3
 """So many sets with a single run more than there has to be are searched at most: the two that look

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planner.cost.constants import CLEARLY
-from planner.exact.sums import ExactSums
-from planner.materialize.artifacts import ArtifactFamilies
-from planner.materialize.budget import plans_within
-from planner.materialize.candidate import Candidate, Decision, in_order
-from planner.materialize.declaration_checks import DeclarationChecks
-from planner.materialize.diss_actions import DissInput
-from planner.materialize.footprint import Footprint
-from planner.materialize.no_regret import NoRegretLimit
-from planner.materialize.objective import PlanComparison
-from planner.materialize.opened_sets import OpenedSets
-from planner.materialize.own_batch import is_a_choice, own_batch_prices
-from planner.materialize.searched_sets import Searched, SearchedSets
-from planner.materialize.sharing import GreedySharing
-from planner.materialize.stage_prices import stage_prices, text_prices
-from planner.request import PlanRequest
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span
-from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import ChainTerms, DpProblem
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.solution import Partition
-from planner.temporal.solve import Solver
-from planner.temporal.space import Space
-from planner.temporal.uncertainty import Uncertainty
+from forerun.planner.cost.constants import CLEARLY
+from forerun.planner.exact.sums import ExactSums
+from forerun.planner.materialize.artifacts import ArtifactFamilies
+from forerun.planner.materialize.budget import plans_within
+from forerun.planner.materialize.candidate import Candidate, Decision, in_order
+from forerun.planner.materialize.declaration_checks import DeclarationChecks
+from forerun.planner.materialize.diss_actions import DissInput
+from forerun.planner.materialize.footprint import Footprint
+from forerun.planner.materialize.no_regret import NoRegretLimit
+from forerun.planner.materialize.objective import PlanComparison
+from forerun.planner.materialize.opened_sets import OpenedSets
+from forerun.planner.materialize.own_batch import is_a_choice, own_batch_prices
+from forerun.planner.materialize.searched_sets import Searched, SearchedSets
+from forerun.planner.materialize.sharing import GreedySharing
+from forerun.planner.materialize.stage_prices import stage_prices, text_prices
+from forerun.planner.request import PlanRequest
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.extraction import ExtractedPlan, extract_plan
+from forerun.planner.temporal.group_costs import ChainTerms, DpProblem
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.solution import Partition
+from forerun.planner.temporal.solve import Solver
+from forerun.planner.temporal.space import Space
+from forerun.planner.temporal.uncertainty import Uncertainty
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.cost.prices import Prices
-from planner.materialize.objective import PlanComparison
-from planner.materialize.stage_prices import stage_prices
-from planner.request import PlanRequest
+from forerun.planner.cost.prices import Prices
+from forerun.planner.materialize.objective import PlanComparison
+from forerun.planner.materialize.stage_prices import stage_prices
+from forerun.planner.request import PlanRequest
 
 _METHODS = {"cost": ("auto",), "always": ("auto", "batch"), "never": ()}
 """The methods for which it is planned at all, by the setting."""

@@ -13,23 +13,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from planner.algebra.describe import Words, words_of
-from planner.algebra.relational import Relation
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.exact.sums import ExactSums
-from planner.materialize.artifacts import ArtifactFamilies, all_chains
-from planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
-from planner.materialize.candidate import Candidate, Decision
-from planner.materialize.opening import RunOpening, Seed
-from planner.request import PlanRequest
-from planner.rules.exploration import Explored, Scope, explore
-from planner.rules.explore.catalog import EXPLORE, LastTwoRuns
-from planner.rules.incremental import foreign_key
-from planner.rules.methods.catalog import AUTO, SINGLE
-from planner.rules.methods.method import Method
-from planner.temporal.group_sizes import GroupSizes, estimator
-from planner.temporal.space import Space
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.describe import Words, words_of
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.exact.sums import ExactSums
+from forerun.planner.materialize.artifacts import ArtifactFamilies, all_chains
+from forerun.planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
+from forerun.planner.materialize.candidate import Candidate, Decision
+from forerun.planner.materialize.opening import RunOpening, Seed
+from forerun.planner.request import PlanRequest
+from forerun.planner.rules.exploration import Explored, Scope, explore
+from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
+from forerun.planner.rules.incremental import foreign_key
+from forerun.planner.rules.methods.catalog import AUTO, SINGLE
+from forerun.planner.rules.methods.method import Method
+from forerun.planner.temporal.group_sizes import GroupSizes, estimator
+from forerun.planner.temporal.space import Space
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.materialize.candidate import Candidate, in_order
-from planner.materialize.sharing import GreedySharing
-from planner.temporal.as_of import Span, in_common
-from planner.temporal.listed import Listed
-from planner.temporal.solution import Solution
-from planner.temporal.solve import Solver
+from forerun.planner.materialize.candidate import Candidate, in_order
+from forerun.planner.materialize.sharing import GreedySharing
+from forerun.planner.temporal.as_of import Span, in_common
+from forerun.planner.temporal.listed import Listed
+from forerun.planner.temporal.solution import Solution
+from forerun.planner.temporal.solve import Solver
 
 
 @dataclass(frozen=True, slots=True)

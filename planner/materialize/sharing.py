@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.memo.groups import GroupId
-from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.solution import ChainId, Partition, Solution
-from planner.temporal.solve import Solver
-from planner.temporal.space import Space
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.temporal.extraction import ExtractedPlan, extract_plan
+from forerun.planner.temporal.solution import ChainId, Partition, Solution
+from forerun.planner.temporal.solve import Solver
+from forerun.planner.temporal.space import Space
 
 ROUNDS = 6
 """The most rounds of sharing what the last plan writes. It settles after two or three."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.cost.prices import Prices
-from planner.request import PlanRequest
+from forerun.planner.cost.prices import Prices
+from forerun.planner.request import PlanRequest
 
 
 def stage_prices(request: PlanRequest) -> Prices:

@@ -1,6 +1,6 @@
 """What a memo holds: groups of expressions, and the time-varying relations (TVRs) whose versions
 the groups are, with the edges that lead from a TVR to its versions and to the TVRs that play a role
-in it. :mod:`planner.memo.memo` says what they mean together.
+in it. :mod:`forerun.planner.memo.memo` says what they mean together.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from planner.algebra.relational import Relation, Version
-from planner.algebra.types import Column
-from planner.memo.reference import Reference
-from planner.props.repeatable import Repeats
+from forerun.planner.algebra.relational import Relation, Version
+from forerun.planner.algebra.types import Column
+from forerun.planner.memo.reference import Reference
+from forerun.planner.props.repeatable import Repeats
 
 GroupId = int
 ExprId = int

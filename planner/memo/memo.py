@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from planner.algebra.relational import Project, Relation, Version
-from planner.algebra.scalar import Ref
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.memo.groups import (
+from forerun.planner.algebra.relational import Project, Relation, Version
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.memo.groups import (
     Edge,
     Expression,
     ExprId,
@@ -40,9 +40,9 @@ from planner.memo.groups import (
     TvrId,
     View,
 )
-from planner.memo.reference import Reference, StepLeaf
-from planner.props import repeatable
-from planner.props.repeatable import Repeats
+from forerun.planner.memo.reference import Reference, StepLeaf
+from forerun.planner.props import repeatable
+from forerun.planner.props.repeatable import Repeats
 
 
 class Memo:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.relational import Relation
-from planner.algebra.types import Column, ColumnId
-from planner.props import repeatable
-from planner.props.keys import NO_KEYS, keys_of_leaf
-from planner.props.nullability import NONE, not_null_of
-from planner.props.repeatable import Repeats
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.props import repeatable
+from forerun.planner.props.keys import NO_KEYS, keys_of_leaf
+from forerun.planner.props.nullability import NONE, not_null_of
+from forerun.planner.props.repeatable import Repeats
 
 
 @dataclass(frozen=True, eq=True)

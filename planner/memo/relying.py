@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.algebra.describe import Words, phrase
-from planner.algebra.fingerprint import node_text
-from planner.algebra.node import Unary
-from planner.algebra.relational import Relation
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.cost import operators
-from planner.props import repeatable
-from planner.props.keys import keys_of_node
-from planner.props.nullability import not_null_of
-from planner.props.source_rows import SourceRows, source_rows_of
+from forerun.planner.algebra.describe import Words, phrase
+from forerun.planner.algebra.fingerprint import node_text
+from forerun.planner.algebra.node import Unary
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.cost import operators
+from forerun.planner.props import repeatable
+from forerun.planner.props.keys import keys_of_node
+from forerun.planner.props.nullability import not_null_of
+from forerun.planner.props.source_rows import SourceRows, source_rows_of
 
 
 @dataclass(frozen=True, eq=False)

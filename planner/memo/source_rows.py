@@ -1,15 +1,15 @@
-"""Of which rows of sources the rows of a group are (:mod:`planner.props.source_rows`)."""
+"""Of which rows of sources the rows of a group are (:mod:`forerun.planner.props.source_rows`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from planner.algebra.relational import Version
-from planner.memo.groups import Expression, GroupId
-from planner.memo.memo import Memo
-from planner.memo.reference import BorrowedRows, Reference, StepLeaf
-from planner.props.source_rows import SourceRows, source_rows_of, strongest
+from forerun.planner.algebra.relational import Version
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import BorrowedRows, Reference, StepLeaf
+from forerun.planner.props.source_rows import SourceRows, source_rows_of, strongest
 
 
 def source_rows(memo: Memo, given: Reference) -> SourceRows:

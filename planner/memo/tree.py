@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Relation, fold
-from planner.memo.groups import GroupId
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
+from forerun.planner.algebra.relational import Relation, fold
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
 
 
 def original(memo: Memo, group: GroupId, known: dict[GroupId, Relation] | None = None) -> Relation:

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.predicates import equality, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.predicates import equality, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -44,9 +44,9 @@ from planner.algebra.relational import (
     Window,
     fold,
 )
-from planner.algebra.scalar import Literal, Ref, Scalar, conjuncts, is_deterministic, walk
-from planner.algebra.types import ColumnId, DataType
-from planner.props.keys import (
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar, conjuncts, is_deterministic, walk
+from forerun.planner.algebra.types import ColumnId, DataType
+from forerun.planner.props.keys import (
     NO_KEYS,
     Keys,
     NamedKeys,
@@ -57,7 +57,7 @@ from planner.props.keys import (
     minimal,
     same_values,
 )
-from planner.props.nullability import NONE, Nullability
+from forerun.planner.props.nullability import NONE, Nullability
 
 ColumnIds = frozenset[ColumnId]
 

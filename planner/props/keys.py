@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.predicates import equality, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.predicates import equality, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -31,8 +31,8 @@ from planner.algebra.relational import (
     Window,
     fold,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts
-from planner.algebra.types import ColumnId, DataType
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts
+from forerun.planner.algebra.types import ColumnId, DataType
 
 Key = frozenset[ColumnId]
 Keys = frozenset[Key]

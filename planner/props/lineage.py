@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planner.algebra.aggregate_functions import is_aggregate
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -35,8 +35,8 @@ from planner.algebra.relational import (
     WindowCall,
     fold,
 )
-from planner.algebra.scalar import Call, Ref, Scalar
-from planner.algebra.types import ColumnId
+from forerun.planner.algebra.scalar import Call, Ref, Scalar
+from forerun.planner.algebra.types import ColumnId
 
 
 class Influence(StrEnum):

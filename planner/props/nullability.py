@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from planner.algebra.aggregate_functions import function, is_aggregate
-from planner.algebra.aggregate_record import Nulls
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.predicates import STRICT, null_rejected
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import function, is_aggregate
+from forerun.planner.algebra.aggregate_record import Nulls
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.predicates import STRICT, null_rejected
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -29,8 +29,8 @@ from planner.algebra.relational import (
     Window,
     fold,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places
-from planner.algebra.types import ColumnId
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places
+from forerun.planner.algebra.types import ColumnId
 
 NotNull = frozenset[ColumnId]
 NONE: NotNull = frozenset()

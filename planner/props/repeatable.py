@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-from planner.algebra.aggregate_functions import answer_of, function, is_aggregate
-from planner.algebra.aggregate_record import Answer, Rounding
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import answer_of, function, is_aggregate
+from forerun.planner.algebra.aggregate_record import Answer, Rounding
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -34,8 +34,8 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import TRUE, Scalar, is_deterministic
-from planner.algebra.types import Column
+from forerun.planner.algebra.scalar import TRUE, Scalar, is_deterministic
+from forerun.planner.algebra.types import Column
 
 
 class Repeats(IntEnum):

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -35,9 +35,9 @@ from planner.algebra.relational import (
     Version,
     Window,
 )
-from planner.algebra.scalar import Ref
-from planner.algebra.types import ColumnId
-from planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
 
 
 @dataclass(frozen=True, slots=True)

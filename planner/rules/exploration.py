@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planner.algebra.relational import Relation
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.memo.groups import GroupId
-from planner.memo.memo import Memo
-from planner.request import Settings
-from planner.rules.explore.catalog import ExploreRule, LastTwoRuns, TreeRule
-from planner.search.engine import RuleEngine, Trace
-from planner.search.rule import MemoRule
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.request import Settings
+from forerun.planner.rules.explore.catalog import ExploreRule, LastTwoRuns, TreeRule
+from forerun.planner.search.engine import RuleEngine, Trace
+from forerun.planner.search.rule import MemoRule
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Scope:
     without them no other orders are tried. ``budget`` limits rule applications plus the expressions
     that they add. ``keys`` are the keys that authors declare, by source, and ``foreign_keys`` those
     foreign keys of which runs can verify what rules rely on. ``repairable`` is that of
-    :class:`planner.request.PlanRequest`.
+    :class:`forerun.planner.request.PlanRequest`.
     """
 
     growing: frozenset[str]

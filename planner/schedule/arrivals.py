@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from planner.errors import ScheduleError
-from planner.schedule.piecewise import TICK, PiecewiseLinear
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.piecewise import TICK, PiecewiseLinear
 
 _PART_OF_A_ROW = 1e-6
 """Rows are whole; a sum of floats may lie this much below one that has come."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from planner.errors import ScheduleError
-from planner.schedule.piecewise import TICK, PiecewiseLinear
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.piecewise import TICK, PiecewiseLinear
 
 
 class BatchCost(Protocol):

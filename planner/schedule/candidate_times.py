@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve
-from planner.schedule.batch_cost import PartsOfDay
-from planner.schedule.others import UNSHARED, Cores
-from planner.schedule.piecewise import TICK
-from planner.schedule.run_times import thin
-from planner.schedule.single import Feasible, schedule_single
-from planner.schedule.step_curve import StepCurve
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from forerun.planner.schedule.batch_cost import PartsOfDay
+from forerun.planner.schedule.others import UNSHARED, Cores
+from forerun.planner.schedule.piecewise import TICK
+from forerun.planner.schedule.run_times import thin
+from forerun.planner.schedule.single import Feasible, schedule_single
+from forerun.planner.schedule.step_curve import StepCurve
 
 PARTS = (0.25, 0.5, 0.75, 0.9)
 """Of what is still to come, so much has come at a candidate time."""

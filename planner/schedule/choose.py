@@ -3,7 +3,7 @@
 Each candidate is a time point of one planning request, with its price and what has arrived by then.
 The search that plans the runs compares sets of opened runs anyway, and charges each its fixed cost;
 here it is told which of them would be in time. It searches a few of each size
-(:mod:`planner.materialize.opened_sets`).
+(:mod:`forerun.planner.materialize.opened_sets`).
 
 Time comes before money. A set whose runs would overlap, or whose final run would miss the deadline,
 is dearer than any that does not. Where batch itself misses it, early runs are opened whatever they
@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Protocol
 
-from planner import api
-from planner.cost.constants import MICRO
-from planner.materialize.candidate import Candidate
-from planner.request import PlanRequest
-from planner.schedule.others import UNSHARED, Cores
+from forerun.planner import api
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.request import PlanRequest
+from forerun.planner.schedule.others import UNSHARED, Cores
 
 MOST_CANDIDATES = 11
 """So many early times are compared at most; with the final run they are a dozen."""

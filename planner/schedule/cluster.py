@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from planner.errors import ScheduleError
-from planner.schedule.piecewise import TICK
-from planner.schedule.step_curve import StepCurve
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.piecewise import TICK
+from forerun.planner.schedule.step_curve import StepCurve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 
-from planner.schedule.cluster import Cluster
-from planner.schedule.night import ReportPlan
-from planner.schedule.piecewise import TICK
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.night import ReportPlan
+from forerun.planner.schedule.piecewise import TICK
 
 CELL_S = 300.0
 """The grid on which cores are counted."""

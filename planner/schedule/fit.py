@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from planner.errors import ScheduleError
-from planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.piecewise import PiecewiseLinear
 
 MOST_BREAKPOINTS = 3
 _PLACES = 16

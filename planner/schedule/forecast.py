@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from planner.errors import ScheduleError
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve
-from planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from forerun.planner.schedule.piecewise import PiecewiseLinear
 
 ENOUGH = 3
 """So many days of one weekday are a pattern of their own; with fewer, all days are taken."""

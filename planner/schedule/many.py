@@ -2,11 +2,12 @@
 
 Reports are planned one by one, the least lax first, and a congestion price is added where planned
 cores exceed the ceiling; those that lie there are planned again, for a counted number of rounds
-(:mod:`planner.schedule.congestion`). Then all runs are placed without preemption, report by report,
-the least lax first, each run at the first instant from its planned one on at which its cores are
-free. Where a deadline is missed that way, the report is tried as soon as its source is complete; if
-it is still missed, the report waits until the others have their places, goes before all of them the
-next time, and everything is placed again, a counted number of times. The best placement is kept.
+(:mod:`forerun.planner.schedule.congestion`). Then all runs are placed without preemption, report by
+report, the least lax first, each run at the first instant from its planned one on at which its
+cores are free. Where a deadline is missed that way, the report is tried as soon as its source is
+complete; if it is still missed, the report waits until the others have their places, goes before
+all of them the next time, and everything is placed again, a counted number of times. The best
+placement is kept.
 
 One run of each report as soon as its source is complete is placed, too. The plan with the fewest
 missed deadlines is handed out, so never one that misses more than that; and of those that miss as
@@ -18,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from planner.errors import ScheduleError
-from planner.schedule.cluster import Cluster, FreeCores, peak
-from planner.schedule.congestion import Congestion
-from planner.schedule.night import NightReport, PlannedRun, ReportPlan
-from planner.schedule.run_times import RunTimes
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.cluster import Cluster, FreeCores, peak
+from forerun.planner.schedule.congestion import Congestion
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.run_times import RunTimes
 
 ROUNDS = 8
 """Rounds of congestion prices."""

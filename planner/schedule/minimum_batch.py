@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.errors import ScheduleError
-from planner.schedule.batch_cost import BatchCost
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.batch_cost import BatchCost
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.errors import ScheduleError
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.batch_cost import BatchCost
-from planner.schedule.cluster import Cluster
-from planner.schedule.piecewise import TICK
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.batch_cost import BatchCost
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.piecewise import TICK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,10 +20,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.cluster import Cluster, FreeCores, peak
-from planner.schedule.night import ReportPlan
-from planner.schedule.piecewise import TICK
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.cluster import Cluster, FreeCores, peak
+from forerun.planner.schedule.night import ReportPlan
+from forerun.planner.schedule.piecewise import TICK
 
 _OVERDUE_S = 60.0
 """A run that takes longer than it should is expected to end this much later, again and again."""

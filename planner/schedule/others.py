@@ -17,8 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from planner.errors import ScheduleError
-from planner.schedule.cluster import Cluster, FreeCores
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.cluster import Cluster, FreeCores
 
 _FORWARD_S = 5400.0
 """An early run is brought forward by so much at most: before that too little of what it is for has

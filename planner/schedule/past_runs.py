@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from planner.errors import ScheduleError
-from planner.schedule.batch_cost import FittedCost
-from planner.schedule.fit import fit_monotone
-from planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.batch_cost import FittedCost
+from forerun.planner.schedule.fit import fit_monotone
+from forerun.planner.schedule.piecewise import PiecewiseLinear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

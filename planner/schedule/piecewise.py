@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
-from planner.errors import ScheduleError
+from forerun.planner.errors import ScheduleError
 
 TICK = 1e-6
 """Instants that are closer than this many seconds are one: sums of floats differ by less."""

@@ -17,11 +17,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.batch_cost import BatchCost
-from planner.schedule.piecewise import TICK
-from planner.schedule.single import Batch
-from planner.schedule.strategies import ReadyBatch, Strategy, pick
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.batch_cost import BatchCost
+from forerun.planner.schedule.piecewise import TICK
+from forerun.planner.schedule.single import Batch
+from forerun.planner.schedule.strategies import ReadyBatch, Strategy, pick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.errors import ScheduleError
-from planner.schedule.past_runs import CostFit, PastRun, fit_cost
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.past_runs import CostFit, PastRun, fit_cost
 
 CAUTIOUS = 0.9
 """The share of past runs that a cautious forecast covers: one bad night does not decide."""

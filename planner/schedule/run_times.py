@@ -2,11 +2,11 @@
 
 Candidates are where something changes: where a price begins or is about to rise, where parts of
 the day's rows have come, when the source is complete, and the latest starts that meet the deadline,
-by :mod:`planner.schedule.single` with as many batches as that takes. Of the subsets of these,
-dynamic programming over (number of runs, last run) finds the best: the cheapest that meets the
-deadline with its reserve, or the least late. It keeps one way for each number of runs and last run,
-the cheapest; a dearer one that ends earlier may be needed where runs almost touch, which is why the
-batches of section 3.1 are compared as they are, too.
+by :mod:`forerun.planner.schedule.single` with as many batches as that takes. Of the subsets of
+these, dynamic programming over (number of runs, last run) finds the best: the cheapest that meets
+the deadline with its reserve, or the least late. It keeps one way for each number of runs and last
+run, the cheapest; a dearer one that ends earlier may be needed where runs almost touch, which is
+why the batches of section 3.1 are compared as they are, too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from planner.errors import ScheduleError
-from planner.schedule.cluster import Cluster
-from planner.schedule.night import NightReport, PlannedRun, ReportPlan
-from planner.schedule.piecewise import TICK
-from planner.schedule.single import Feasible, schedule_single
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.piecewise import TICK
+from forerun.planner.schedule.single import Feasible, schedule_single
 
 QUANTILES = (0.25, 0.5, 0.75, 0.9)
 MOST_EARLY, MOST_FINAL = 8, 7

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.batch_cost import BatchCost
-from planner.schedule.piecewise import TICK
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.batch_cost import BatchCost
+from forerun.planner.schedule.piecewise import TICK
 
 MOST_BATCHES = 1_000
 """More batches than this are no schedule: each is an application."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from planner.errors import ScheduleError
+from forerun.planner.errors import ScheduleError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ until so much had come on a smallest day; a day with more is larger.
 
 from __future__ import annotations
 
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve
-from planner.schedule.forecast import LEAST_PART, ArrivalForecast
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from forerun.planner.schedule.forecast import LEAST_PART, ArrivalForecast
 
 
 def curve_today(forecast: ArrivalForecast, weekday: int, now: float, rows: int) -> ArrivalCurve:

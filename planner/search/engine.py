@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from planner.algebra.relational import Relation
-from planner.memo.groups import Edge, Expression, Role
-from planner.memo.memo import Memo
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.memo.groups import Edge, Expression, Role
+from forerun.planner.memo.memo import Memo
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds
 
 Observer = Callable[[MemoRule, Expression], None]
 """A callback after each rule that found something; tests check the memo's invariants with it."""

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.algebra.relational import Relation, Version
-from planner.memo.groups import Edge, Expression, Role, View
-from planner.memo.memo import Memo
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation, Version
+from forerun.planner.memo.groups import Edge, Expression, Role, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)

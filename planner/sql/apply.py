@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -20,7 +20,7 @@ from planner.algebra.relational import (
     Relation,
     Sort,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     FALSE,
     TRUE,
     Call,
@@ -31,15 +31,15 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.sql.binder import Binder, Bound
-from planner.sql.coercion import compare
-from planner.sql.correlation import at_most_one_row, exactly_one_row, outer_of
-from planner.sql.dependent import at_most_one
-from planner.sql.domain import Domain, unnest
-from planner.sql.pull import Pulled, one_row_per_match, pull
-from planner.sql.scope import bind_outer
-from planner.sql.text import require_only
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.sql.binder import Binder, Bound
+from forerun.planner.sql.coercion import compare
+from forerun.planner.sql.correlation import at_most_one_row, exactly_one_row, outer_of
+from forerun.planner.sql.dependent import at_most_one
+from forerun.planner.sql.domain import Domain, unnest
+from forerun.planner.sql.pull import Pulled, one_row_per_match, pull
+from forerun.planner.sql.scope import bind_outer
+from forerun.planner.sql.text import require_only
 
 
 @dataclass(frozen=True)

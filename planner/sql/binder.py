@@ -12,12 +12,12 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from planner.algebra.relational import Project, Relation
-from planner.algebra.scalar import Literal, Ref, Scalar
-from planner.algebra.types import BOOLEAN, NULL, Column
-from planner.sql.identifiers import internal_name
-from planner.sql.scope import Scope, Session, Shared, names_in_reach, resolve
-from planner.sql.text import QueryText
+from forerun.planner.algebra.relational import Project, Relation
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.types import BOOLEAN, NULL, Column
+from forerun.planner.sql.identifiers import internal_name
+from forerun.planner.sql.scope import Scope, Session, Shared, names_in_reach, resolve
+from forerun.planner.sql.text import QueryText
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planner.algebra.types import Column, ColumnId
-from planner.sql.names import quote, sql_name
-from planner.sql.scalar_sql import Piece, chained
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.sql.names import quote, sql_name
+from forerun.planner.sql.scalar_sql import Piece, chained
 
 
 @dataclass

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from planner.algebra.aggregate_functions import is_aggregate
-from planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
-from planner.algebra.scalar import Call, Literal, Scalar
-from planner.algebra.spark_functions import KINDS, FunctionKind, is_refused
-from planner.algebra.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, DataType, parse_type
-from planner.sql import literals
-from planner.sql.binder import Binder
-from planner.sql.coercion import arithmetic, cast, compare, unify
+from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
+from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.spark_functions import KINDS, FunctionKind, is_refused
+from forerun.planner.algebra.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, DataType, parse_type
+from forerun.planner.sql import literals
+from forerun.planner.sql.binder import Binder
+from forerun.planner.sql.coercion import arithmetic, cast, compare, unify
 
 _QUANTIFIERS = {"some", "any"}
 """Words that stand before a subquery too: ``x = ANY (SELECT ...)``."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from planner.algebra.functions import decimal_result, widest_decimal
-from planner.algebra.scalar import Call, Literal, Scalar
-from planner.algebra.types import (
+from forerun.planner.algebra.functions import decimal_result, widest_decimal
+from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,

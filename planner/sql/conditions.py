@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.algebra.relational import Filter
-from planner.algebra.scalar import conjunction
-from planner.sql.apply import exists_condition, in_condition
-from planner.sql.binder import Binder
-from planner.sql.negation import without_outer_not
+from forerun.planner.algebra.relational import Filter
+from forerun.planner.algebra.scalar import conjunction
+from forerun.planner.sql.apply import exists_condition, in_condition
+from forerun.planner.sql.binder import Binder
+from forerun.planner.sql.negation import without_outer_not
 
 SUBQUERIES = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
 

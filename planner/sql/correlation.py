@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -15,9 +15,9 @@ from planner.algebra.relational import (
     Window,
     walk,
 )
-from planner.algebra.scalar import TRUE, Call, Scalar
-from planner.algebra.types import ColumnId
-from planner.sql.scope import outer_columns
+from forerun.planner.algebra.scalar import TRUE, Call, Scalar
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.sql.scope import outer_columns
 
 _LEFT_ROWS = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -25,7 +25,7 @@ from planner.algebra.relational import (
     rewrite,
     walk,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     FALSE,
     TRUE,
     Call,
@@ -37,7 +37,7 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
 
 Columns = tuple[Column, ...]
 NewId = Callable[[], ColumnId]

@@ -18,11 +18,11 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.algebra.scalar import MOST_NESTED
-from planner.errors import SqlError, TooDeepError, TooLongError
-from planner.nesting import MOST_CHAINED, MOST_LEVELS
-from planner.sql.templates import refuse_templates
-from planner.sql.text import QueryText
+from forerun.planner.algebra.scalar import MOST_NESTED
+from forerun.planner.errors import SqlError, TooDeepError, TooLongError
+from forerun.planner.nesting import MOST_CHAINED, MOST_LEVELS
+from forerun.planner.sql.templates import refuse_templates
+from forerun.planner.sql.text import QueryText
 
 _KEPT_FUNCTION_PARSERS = (
     "CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY",

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from planner.algebra.aggregate_functions import value_when_empty
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import value_when_empty
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -28,10 +28,10 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjunction
-from planner.algebra.types import BOOLEAN, INT, Column, ColumnId
-from planner.sql.correlation import is_correlated
-from planner.sql.scope import ColumnSource, bind_outer
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjunction
+from forerun.planner.algebra.types import BOOLEAN, INT, Column, ColumnId
+from forerun.planner.sql.correlation import is_correlated
+from forerun.planner.sql.scope import ColumnSource, bind_outer
 
 Mapped = dict[ColumnId, Column]
 """Which column of a relation carries which outer column."""

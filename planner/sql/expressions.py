@@ -7,14 +7,14 @@ from typing import Protocol, TypeVar
 
 from sqlglot import exp
 
-from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, connected
-from planner.algebra.types import BOOLEAN, NULL, STRING, DataType
-from planner.sql import apply, calls, literals
-from planner.sql.binder import Binder, construct_name
-from planner.sql.coercion import arithmetic, cast, compare, unify
-from planner.sql.negation import without_outer_not
-from planner.sql.parameters import bind_parameter
-from planner.sql.text import require_only
+from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Scalar, connected
+from forerun.planner.algebra.types import BOOLEAN, NULL, STRING, DataType
+from forerun.planner.sql import apply, calls, literals
+from forerun.planner.sql.binder import Binder, construct_name
+from forerun.planner.sql.coercion import arithmetic, cast, compare, unify
+from forerun.planner.sql.negation import without_outer_not
+from forerun.planner.sql.parameters import bind_parameter
+from forerun.planner.sql.text import require_only
 
 _Node = TypeVar("_Node", bound=exp.Expr)
 

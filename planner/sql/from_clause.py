@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
-from planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
-from planner.algebra.types import Column
-from planner.sql.binder import BindContext
-from planner.sql.coercion import cast, common_type, compare, unify
-from planner.sql.conditions import SUBQUERIES, filter_by
-from planner.sql.expressions import ExpressionBinder
-from planner.sql.scope import Field, Scope, Shared, Table
-from planner.sql.text import require_only
+from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
+from forerun.planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
+from forerun.planner.algebra.types import Column
+from forerun.planner.sql.binder import BindContext
+from forerun.planner.sql.coercion import cast, common_type, compare, unify
+from forerun.planner.sql.conditions import SUBQUERIES, filter_by
+from forerun.planner.sql.expressions import ExpressionBinder
+from forerun.planner.sql.scope import Field, Scope, Shared, Table
+from forerun.planner.sql.text import require_only
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Project,
     Relation,
@@ -17,22 +17,22 @@ from planner.algebra.relational import (
     SetOperation,
     UnionAll,
 )
-from planner.algebra.scalar import Ref
-from planner.algebra.types import Column
-from planner.contract.plan_v1 import Parameter
-from planner.errors import TooDeepError
-from planner.nesting import MOST_LEVELS, room_for_nesting
-from planner.request import Source
-from planner.sql.binder import BindContext, Bound
-from planner.sql.coercion import cast, common_type
-from planner.sql.correlation import outer_of
-from planner.sql.dialect import parse
-from planner.sql.expressions import ExpressionBinder
-from planner.sql.from_clause import values_relation
-from planner.sql.ordering import order_items, ordered_bound
-from planner.sql.scope import Field, Scope, Session, Shared, Table
-from planner.sql.select import bind_select
-from planner.sql.text import QueryText, require_only
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import Column
+from forerun.planner.contract.plan_v1 import Parameter
+from forerun.planner.errors import TooDeepError
+from forerun.planner.nesting import MOST_LEVELS, room_for_nesting
+from forerun.planner.request import Source
+from forerun.planner.sql.binder import BindContext, Bound
+from forerun.planner.sql.coercion import cast, common_type
+from forerun.planner.sql.correlation import outer_of
+from forerun.planner.sql.dialect import parse
+from forerun.planner.sql.expressions import ExpressionBinder
+from forerun.planner.sql.from_clause import values_relation
+from forerun.planner.sql.ordering import order_items, ordered_bound
+from forerun.planner.sql.scope import Field, Scope, Session, Shared, Table
+from forerun.planner.sql.select import bind_select
+from forerun.planner.sql.text import QueryText, require_only
 
 _REMEMBERED = 32
 """So many queries are remembered as they were read: a day reads its text before each of its runs,

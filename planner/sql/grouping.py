@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from planner.algebra.aggregate_functions import function, is_aggregate, type_of
-from planner.algebra.aggregate_record import AggregateFunction
-from planner.algebra.relational import Aggregate, AggregateCall
-from planner.algebra.scalar import TRUE, Literal, Ref, Scalar
-from planner.algebra.types import DOUBLE, STRING, Column
-from planner.sql.binder import Binder
-from planner.sql.coercion import cast
-from planner.sql.expressions import ExpressionBinder
-from planner.sql.grouping_sets import GroupingSets, Keys, expand_rows, grouping_value
-from planner.sql.identifiers import internal_name
-from planner.sql.text import QueryText, require_only
+from forerun.planner.algebra.aggregate_functions import function, is_aggregate, type_of
+from forerun.planner.algebra.aggregate_record import AggregateFunction
+from forerun.planner.algebra.relational import Aggregate, AggregateCall
+from forerun.planner.algebra.scalar import TRUE, Literal, Ref, Scalar
+from forerun.planner.algebra.types import DOUBLE, STRING, Column
+from forerun.planner.sql.binder import Binder
+from forerun.planner.sql.coercion import cast
+from forerun.planner.sql.expressions import ExpressionBinder
+from forerun.planner.sql.grouping_sets import GroupingSets, Keys, expand_rows, grouping_value
+from forerun.planner.sql.identifiers import internal_name
+from forerun.planner.sql.text import QueryText, require_only
 
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 _OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)

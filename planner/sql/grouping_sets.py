@@ -19,11 +19,11 @@ from itertools import product
 
 from sqlglot import exp
 
-from planner.algebra.relational import Join, JoinKind, Project, Relation, Values
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar
-from planner.algebra.types import BIGINT, BOOLEAN, INT, TINYINT, Column
-from planner.sql.binder import Binder
-from planner.sql.text import QueryText
+from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation, Values
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, TINYINT, Column
+from forerun.planner.sql.binder import Binder
+from forerun.planner.sql.text import QueryText
 
 MOST_SETS = 1024
 """A text with more grouping sets is refused: every row would be grouped that often."""

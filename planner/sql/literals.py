@@ -8,8 +8,8 @@ from decimal import Decimal, InvalidOperation
 
 from sqlglot import exp
 
-from planner.algebra.scalar import Call, Literal, Scalar
-from planner.algebra.types import (
+from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.types import (
     BIGINT,
     BINARY,
     DATE,
@@ -22,8 +22,8 @@ from planner.algebra.types import (
     decimal,
     parse_type,
 )
-from planner.sql.coercion import cast
-from planner.sql.text import QueryText
+from forerun.planner.sql.coercion import cast
+from forerun.planner.sql.text import QueryText
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _TIME = re.compile(r"( ([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?)?")

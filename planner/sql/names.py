@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.algebra.types import Column
+from forerun.planner.algebra.types import Column
 
 
 def sql_name(column: Column) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
-from planner.algebra.scalar import Literal, Ref, Scalar
-from planner.algebra.types import Column
-from planner.sql.binder import BindContext, Binder, Bound
-from planner.sql.expressions import ExpressionBinder
-from planner.sql.scope import Scope
-from planner.sql.text import require_only
-from planner.sql.windows import sort_key
+from forerun.planner.algebra.relational import Limit, Project, Relation, Sort, SortKey, Values
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.types import Column
+from forerun.planner.sql.binder import BindContext, Binder, Bound
+from forerun.planner.sql.expressions import ExpressionBinder
+from forerun.planner.sql.scope import Scope
+from forerun.planner.sql.text import require_only
+from forerun.planner.sql.windows import sort_key
 
 KeyOf = Callable[[Sequence[Column]], SortKey]
 

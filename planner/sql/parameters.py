@@ -10,16 +10,16 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from planner.algebra.scalar import Literal
-from planner.algebra.types import DataType, decimal, parse_type
-from planner.contract.parameters import value_of
-from planner.contract.plan_v1 import Parameter
-from planner.sql.binder import Binder
+from forerun.planner.algebra.scalar import Literal
+from forerun.planner.algebra.types import DataType, decimal, parse_type
+from forerun.planner.contract.parameters import value_of
+from forerun.planner.contract.plan_v1 import Parameter
+from forerun.planner.sql.binder import Binder
 
 
 def bind_parameter(binder: Binder, node: exp.Expr) -> Literal:
-    """The constant that a ``:name`` stands for. Raises :class:`planner.errors.SqlError` for a name
-    that the report does not have, and for ``?``."""
+    """The constant that a ``:name`` stands for. Raises :class:`forerun.planner.errors.SqlError` for
+    a name that the report does not have, and for ``?``."""
     session, name = binder.context.session, node.name
     if not name:
         raise binder.text.error(node, "a parameter without a name", "write :name instead of ?")

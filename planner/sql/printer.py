@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from textwrap import indent
 from typing import Any
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -32,7 +32,7 @@ from planner.algebra.relational import (
     Window,
     walk,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     TRUE,
     Literal,
     Ref,
@@ -40,13 +40,13 @@ from planner.algebra.scalar import (
     is_deterministic,
     references,
 )
-from planner.algebra.scalar import walk as walk_scalar
-from planner.algebra.types import Column, ColumnId
-from planner.contract.plan_v1 import RUN_COLUMN
-from planner.sql.block import Block, reference, select_text
-from planner.sql.dependent import expand
-from planner.sql.names import quote, sql_name
-from planner.sql.scalar_sql import (
+from forerun.planner.algebra.scalar import walk as walk_scalar
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.contract.plan_v1 import RUN_COLUMN
+from forerun.planner.sql.block import Block, reference, select_text
+from forerun.planner.sql.dependent import expand
+from forerun.planner.sql.names import quote, sql_name
+from forerun.planner.sql.scalar_sql import (
     Piece,
     aggregate_sql,
     chained,

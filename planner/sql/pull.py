@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from planner.algebra.aggregate_functions import value_when_empty
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import value_when_empty
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -21,7 +21,7 @@ from planner.algebra.relational import (
     Relation,
     Sort,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     Call,
     Literal,
     Ref,
@@ -31,9 +31,9 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import Column, ColumnId
-from planner.sql.correlation import at_most_one_row, has_outer, is_correlated, scalars_of
-from planner.sql.scope import ColumnSource
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.sql.correlation import at_most_one_row, has_outer, is_correlated, scalars_of
+from forerun.planner.sql.scope import ColumnSource
 
 
 @dataclass(frozen=True)

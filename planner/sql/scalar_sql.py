@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from planner.algebra.aggregate_functions import is_aggregate
-from planner.algebra.relational import AggregateCall, SortKey, WindowCall
-from planner.algebra.scalar import CONNECTIVES, INFIX, Call, Literal, Ref, Scalar
-from planner.algebra.types import ColumnId, DataType
-from planner.sql.names import quote
+from forerun.planner.algebra.aggregate_functions import is_aggregate
+from forerun.planner.algebra.relational import AggregateCall, SortKey, WindowCall
+from forerun.planner.algebra.scalar import CONNECTIVES, INFIX, Call, Literal, Ref, Scalar
+from forerun.planner.algebra.types import ColumnId, DataType
+from forerun.planner.sql.names import quote
 
 _ESCAPES = {
     "\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\u0000", "\x1a": "\\Z",

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from planner.algebra.relational import Relation
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
-from planner.algebra.types import BIGINT, Column, ColumnId, DataType
-from planner.contract.plan_v1 import Parameter
-from planner.sql.text import QueryText
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, walk
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId, DataType
+from forerun.planner.contract.plan_v1 import Parameter
+from forerun.planner.sql.text import QueryText
 
 OUTER = "outer"
 """Name of the call that stands for a column of an enclosing query until Apply is removed."""

@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from planner.algebra.relational import Aggregate, Project, Relation
-from planner.algebra.scalar import Ref, Scalar
-from planner.algebra.types import Column
-from planner.sql.binder import BindContext, Bound
-from planner.sql.conditions import SUBQUERIES, filter_by
-from planner.sql.expressions import ExpressionBinder
-from planner.sql.from_clause import bind_from
-from planner.sql.grouping import aggregate_calls, group
-from planner.sql.grouping_sets import GroupingSets, Keys, read_sets
-from planner.sql.identifiers import internal_name, output_name
-from planner.sql.ordering import order_items, ordered_bound
-from planner.sql.scope import Scope
-from planner.sql.text import require_only
-from planner.sql.windows import add_windows, window_calls
+from forerun.planner.algebra.relational import Aggregate, Project, Relation
+from forerun.planner.algebra.scalar import Ref, Scalar
+from forerun.planner.algebra.types import Column
+from forerun.planner.sql.binder import BindContext, Bound
+from forerun.planner.sql.conditions import SUBQUERIES, filter_by
+from forerun.planner.sql.expressions import ExpressionBinder
+from forerun.planner.sql.from_clause import bind_from
+from forerun.planner.sql.grouping import aggregate_calls, group
+from forerun.planner.sql.grouping_sets import GroupingSets, Keys, read_sets
+from forerun.planner.sql.identifiers import internal_name, output_name
+from forerun.planner.sql.ordering import order_items, ordered_bound
+from forerun.planner.sql.scope import Scope
+from forerun.planner.sql.text import require_only
+from forerun.planner.sql.windows import add_windows, window_calls
 
 
 @dataclass

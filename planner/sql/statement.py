@@ -6,9 +6,9 @@ from sqlglot import exp
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.errors import SqlError
-from planner.sql.dialect import ForerunSpark, parse
-from planner.sql.text import QueryText
+from forerun.planner.errors import SqlError
+from forerun.planner.sql.dialect import ForerunSpark, parse
+from forerun.planner.sql.text import QueryText
 
 _QUERY = (TokenType.SELECT, TokenType.WITH)
 _MAKING = (TokenType.INSERT, TokenType.CREATE)

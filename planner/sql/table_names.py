@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from planner.sql.dialect import parse
-from planner.sql.text import QueryText
+from forerun.planner.sql.dialect import parse
+from forerun.planner.sql.text import QueryText
 
 
 def tables_read(sql: str, known: Iterable[str]) -> frozenset[str]:
@@ -15,8 +15,8 @@ def tables_read(sql: str, known: Iterable[str]) -> frozenset[str]:
     whatever its case; also if the query defines a table of that name by WITH, for which of the two
     is meant depends on where it stands.
 
-    Raises :class:`planner.errors.SqlError` for text that does not parse, and for a table that is
-    neither known nor defined by WITH.
+    Raises :class:`forerun.planner.errors.SqlError` for text that does not parse, and for a table
+    that is neither known nor defined by WITH.
     """
     text = QueryText(sql)
     tree = parse(text)

@@ -12,7 +12,7 @@ import re
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.sql.text import QueryText
+from forerun.planner.sql.text import QueryText
 
 _NAMES = (
     "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz", "date", "day", "month", "year",
@@ -47,7 +47,8 @@ HINT = (
 
 
 def refuse_templates(text: QueryText, tokens: list[Token]) -> None:
-    """Raise :class:`planner.errors.SqlError` at the first thing that looks like a template."""
+    """Raise :class:`forerun.planner.errors.SqlError` at the first thing that looks like a
+    template."""
     if found := _OF_SPARK.search(text.sql):
         # Also in a comment: Spark replaces it there, too, and a line break would end the comment.
         raise text.error_at(found.start(), f"{found[0]} looks like a template", HINT)

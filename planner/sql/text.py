@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from sqlglot import exp
 
-from planner.errors import (
+from forerun.planner.errors import (
     ALLOWED_FUNCTIONS,
     RefusedFunctionError,
     SqlError,

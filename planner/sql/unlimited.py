@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from planner.sql.dialect import ForerunSpark
+from forerun.planner.sql.dialect import ForerunSpark
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 _CLAUSE = (TokenType.LIMIT, TokenType.OFFSET)

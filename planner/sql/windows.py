@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.algebra.aggregate_functions import canonical, function, is_aggregate
-from planner.algebra.functions import window_type
-from planner.algebra.relational import SortKey, Window, WindowCall
-from planner.algebra.scalar import Literal, Ref, Scalar
-from planner.algebra.types import Column, DataType
-from planner.sql.binder import Binder
-from planner.sql.grouping import call_name
-from planner.sql.identifiers import internal_name
-from planner.sql.text import require_only
+from forerun.planner.algebra.aggregate_functions import canonical, function, is_aggregate
+from forerun.planner.algebra.functions import window_type
+from forerun.planner.algebra.relational import SortKey, Window, WindowCall
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.types import Column, DataType
+from forerun.planner.sql.binder import Binder
+from forerun.planner.sql.grouping import call_name
+from forerun.planner.sql.identifiers import internal_name
+from forerun.planner.sql.text import require_only
 
 _OPAQUE = (exp.Subquery, exp.Select, exp.SetOperation, exp.Exists)
 

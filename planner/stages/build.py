@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Join,
     JoinKind,
@@ -20,8 +20,8 @@ from planner.algebra.relational import (
     Version,
     walk,
 )
-from planner.algebra.scalar import Ref
-from planner.contract.plan_v1 import (
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.contract.plan_v1 import (
     RUN_COLUMN,
     SIDE,
     ArtifactOutput,
@@ -33,29 +33,29 @@ from planner.contract.plan_v1 import (
     Stage,
     stated,
 )
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
-from planner.cost.small_sides import sent_table, small_side
-from planner.cost.work import stated_work
-from planner.exact.keys import with_packed_key
-from planner.exact.quotients import with_exact_quotients
-from planner.exact.sums import ExactSums
-from planner.materialize.artifacts import ArtifactFamilies
-from planner.materialize.computed_parts import Part
-from planner.memo.groups import GroupId
-from planner.memo.reference import BorrowedRows, Stamped
-from planner.memo.relying import Relying
-from planner.sql.frontend import Query
-from planner.sql.printer import to_sql
-from planner.stages.common_reads import CommonRead, CommonReads
-from planner.stages.in_run import in_run
-from planner.stages.small_sides import SmallSides, is_known
-from planner.stages.views import numbered_names, view_columns
-from planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.solution import ChainId, DpEntry, EntryKey, How
-from planner.temporal.space import Slot, Space
-from planner.tvr.signed import ColumnIds, Signed, consolidate, integer, plus, with_weight
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import Prices
+from forerun.planner.cost.small_sides import sent_table, small_side
+from forerun.planner.cost.work import stated_work
+from forerun.planner.exact.keys import with_packed_key
+from forerun.planner.exact.quotients import with_exact_quotients
+from forerun.planner.exact.sums import ExactSums
+from forerun.planner.materialize.artifacts import ArtifactFamilies
+from forerun.planner.materialize.computed_parts import Part
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.reference import BorrowedRows, Stamped
+from forerun.planner.memo.relying import Relying
+from forerun.planner.sql.frontend import Query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.stages.common_reads import CommonRead, CommonReads
+from forerun.planner.stages.in_run import in_run
+from forerun.planner.stages.small_sides import SmallSides, is_known
+from forerun.planner.stages.views import numbered_names, view_columns
+from forerun.planner.temporal.extraction import ExtractedPlan, inputs_of, start_of
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.solution import ChainId, DpEntry, EntryKey, How
+from forerun.planner.temporal.space import Slot, Space
+from forerun.planner.tvr.signed import ColumnIds, Signed, consolidate, integer, plus, with_weight
 
 HASH = "SHUFFLE_HASH"
 """Spark sorts both sides of a join of two bucketed tables, because a bucket has a file per run.

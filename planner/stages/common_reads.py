@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.relational import Project, Relation, Scan
-from planner.contract.plan_v1 import CommonSubplan, FamilyInput, SourceInput
-from planner.materialize.computed_parts import Part
+from forerun.planner.algebra.relational import Project, Relation, Scan
+from forerun.planner.contract.plan_v1 import CommonSubplan, FamilyInput, SourceInput
+from forerun.planner.materialize.computed_parts import Part
 
 
 @dataclass(frozen=True, slots=True)

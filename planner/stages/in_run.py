@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.algebra.relational import Aggregate, AggregateCall, Filter, Project, Relation
-from planner.algebra.scalar import Call, Literal, Scalar
-from planner.algebra.types import INT
-from planner.rules.incremental.rule import THIS_RUN
+from forerun.planner.algebra.relational import Aggregate, AggregateCall, Filter, Project, Relation
+from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.types import INT
+from forerun.planner.rules.incremental.rule import THIS_RUN
 
 
 def in_run(node: Relation, run: int) -> Relation:

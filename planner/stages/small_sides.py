@@ -3,9 +3,9 @@
 Spark plans a join by what it can tell of the sizes of its sides, which after a filter, a grouping
 or another join is next to nothing: it shuffles the large side of a join whose other side turns out
 to have a few hundred rows. So the side that the plan expects to be small becomes a view of its own
-(:class:`planner.contract.plan_v1.SmallSide`), which the run computes before the stage. By then its
-size is known, and the engine decides by it: it is sent to all workers if it is small, and if it is
-not, the join is the one that it would have been.
+(:class:`forerun.planner.contract.plan_v1.SmallSide`), which the run computes before the stage. By
+then its size is known, and the engine decides by it: it is sent to all workers if it is small, and
+if it is not, the join is the one that it would have been.
 
 Only where it can pay: the other side has many rows, and this one is more than a table as it lies,
 whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import Project, Relation, Scan, walk
-from planner.algebra.scalar import Ref
-from planner.algebra.types import Column
-from planner.contract.plan_v1 import SIDE, SmallSide
-from planner.cost.small_sides import tells_size
-from planner.sql.printer import to_sql
-from planner.stages.views import leaf_of, numbered_names, view_columns
+from forerun.planner.algebra.relational import Project, Relation, Scan, walk
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import Column
+from forerun.planner.contract.plan_v1 import SIDE, SmallSide
+from forerun.planner.cost.small_sides import tells_size
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.stages.views import leaf_of, numbered_names, view_columns
 
 
 class SmallSides:

@@ -3,9 +3,9 @@ the query calls them."""
 
 from __future__ import annotations
 
-from planner.algebra.relational import Relation, Scan
-from planner.algebra.types import Column
-from planner.contract.plan_v1 import ColumnSpec
+from forerun.planner.algebra.relational import Relation, Scan
+from forerun.planner.algebra.types import Column
+from forerun.planner.contract.plan_v1 import ColumnSpec
 
 
 def numbered_names(relation: Relation) -> tuple[str, ...]:

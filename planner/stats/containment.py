@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from planner.algebra.predicates import equality
-from planner.algebra.relational import Filter, Join, Project, Relation, Scan, walk
-from planner.algebra.scalar import Ref, Scalar, conjuncts
-from planner.algebra.types import ColumnId
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.stats.values import ColumnEstimate, of_source
+from forerun.planner.algebra.predicates import equality
+from forerun.planner.algebra.relational import Filter, Join, Project, Relation, Scan, walk
+from forerun.planner.algebra.scalar import Ref, Scalar, conjuncts
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.stats.values import ColumnEstimate, of_source
 
 _KEY = 0.999
 """At least this many values per row make a key."""

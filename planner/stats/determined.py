@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from planner.algebra.relational import Aggregate, Relation
-from planner.algebra.types import ColumnId
-from planner.props.dependencies import Deriver, Facts, closure, essential
-from planner.props.keys import is_key
-from planner.request import ColumnStats, Source
-from planner.stats.containment import looks_unique
-from planner.stats.values import ColumnEstimate
+from forerun.planner.algebra.relational import Aggregate, Relation
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.props.dependencies import Deriver, Facts, closure, essential
+from forerun.planner.props.keys import is_key
+from forerun.planner.request import ColumnStats, Source
+from forerun.planner.stats.containment import looks_unique
+from forerun.planner.stats.values import ColumnEstimate
 
 _FEW = 0.5
 """Values per row: a column that has fewer tells rows apart in no estimate."""

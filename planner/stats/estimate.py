@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from planner.algebra.aggregate_functions import function
-from planner.algebra.aggregate_record import Mean
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import function
+from forerun.planner.algebra.aggregate_record import Mean
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -33,15 +33,15 @@ from planner.algebra.relational import (
     Values,
     Window,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places, walk
-from planner.algebra.types import Column, ColumnId, DataType
-from planner.memo.relying import Relying
-from planner.request import ColumnStats, Source
-from planner.stats.determined import Determined
-from planner.stats.joins import join_estimate
-from planner.stats.sample import Sample, share
-from planner.stats.selectivity import selectivity
-from planner.stats.values import (
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, value_places, walk
+from forerun.planner.algebra.types import Column, ColumnId, DataType
+from forerun.planner.memo.relying import Relying
+from forerun.planner.request import ColumnStats, Source
+from forerun.planner.stats.determined import Determined
+from forerun.planner.stats.joins import join_estimate
+from forerun.planner.stats.sample import Sample, share
+from forerun.planner.stats.selectivity import selectivity
+from forerun.planner.stats.values import (
     MANY_DISTINCT,
     ColumnEstimate,
     Estimate,

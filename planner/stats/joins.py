@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from planner.algebra.predicates import Condition, equality
-from planner.algebra.relational import Join, JoinKind
-from planner.algebra.scalar import TRUE, Scalar
-from planner.algebra.types import ColumnId
-from planner.stats.selectivity import selectivity
-from planner.stats.values import MANY_DISTINCT, ColumnEstimate, Estimate, resized
+from forerun.planner.algebra.predicates import Condition, equality
+from forerun.planner.algebra.relational import Join, JoinKind
+from forerun.planner.algebra.scalar import TRUE, Scalar
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.stats.selectivity import selectivity
+from forerun.planner.stats.values import MANY_DISTINCT, ColumnEstimate, Estimate, resized
 
 
 def join_estimate(node: Join, condition: Condition, left: Estimate, right: Estimate) -> Estimate:

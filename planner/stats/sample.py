@@ -3,7 +3,7 @@
 A uniform sample knows what no statistics of single columns do: which values come how often, what
 goes together in a row, what a pattern or a function lets through. Predicates are evaluated column
 by column, with Spark's NULLs. What the sample cannot answer (a function that is not listed here, a
-value that does not cast) is no error: the guesses of :mod:`planner.stats.selectivity` stay.
+value that does not cast) is no error: the guesses of :mod:`forerun.planner.stats.selectivity` stay.
 
 Source: Lipton, Naughton and Schneider (1990), "Practical selectivity estimation through adaptive
 sampling"; the rows let through of ``n`` are binomial.
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 from itertools import compress
 
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, conjuncts
-from planner.algebra.types import ColumnId, DataType
-from planner.request import SampleValue as Value
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, conjuncts
+from forerun.planner.algebra.types import ColumnId, DataType
+from forerun.planner.request import SampleValue as Value
 
 Values = Sequence[Value]
 

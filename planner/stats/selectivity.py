@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from planner.algebra.predicates import equality
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts, references
-from planner.algebra.types import ColumnId
-from planner.cost import constants as c
-from planner.stats.values import ColumnEstimate, number
+from forerun.planner.algebra.predicates import equality
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjuncts, references
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.cost import constants as c
+from forerun.planner.stats.values import ColumnEstimate, number
 
 EQUAL = 0.1
 """Guess for ``expression = ...`` of unknown distinct count (Selinger's 1/10)."""

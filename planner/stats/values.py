@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner.algebra.types import ColumnId, DataType
-from planner.request import ColumnStats
-from planner.stats.sample import Sample
+from forerun.planner.algebra.types import ColumnId, DataType
+from forerun.planner.request import ColumnStats
+from forerun.planner.stats.sample import Sample
 
 STRING_DISTINCT = 0.1
 """Guess: distinct values per row of a string column of which nothing is known. System R guessed a

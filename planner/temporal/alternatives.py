@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -22,18 +22,18 @@ from planner.algebra.relational import (
     UnionAll,
     Window,
 )
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.cost.prices import SPARK, Prices
-from planner.exact.sums import ExactSums
-from planner.memo.groups import Expression, GroupId
-from planner.memo.reference import BorrowedRows, Reference, Stamped
-from planner.memo.relying import Relying
-from planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
-from planner.temporal.counted_sides import counted_side
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.physical import (
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import SPARK, Prices
+from forerun.planner.exact.sums import ExactSums
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.memo.reference import BorrowedRows, Reference, Stamped
+from forerun.planner.memo.relying import Relying
+from forerun.planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
+from forerun.planner.temporal.counted_sides import counted_side
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.physical import (
     PhysicalAlternative,
     Plain,
     Requirement,
@@ -41,7 +41,7 @@ from planner.temporal.physical import (
     joined,
     joined_as_told,
 )
-from planner.temporal.space import (
+from forerun.planner.temporal.space import (
     Key,
     Space,
     branch_keys,
@@ -49,7 +49,7 @@ from planner.temporal.space import (
     key_below,
     window_key,
 )
-from planner.temporal.told_sizes import ToldSizes
+from forerun.planner.temporal.told_sizes import ToldSizes
 
 _HANDS_ON = (Join, Filter, Project, UnionAll, Relying)
 """Operators that can preserve an input's distribution: what they require of their inputs depends on

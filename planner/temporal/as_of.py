@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planner.memo.groups import GroupId
+from forerun.planner.memo.groups import GroupId
 
 GroupVersion = int
 """A group in a step: its id as of the end of the step, its id bitwise inverted as of the beginning.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.algebra.relational import Join, Project
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
-from planner.cost.small_sides import sent_table, small_side, tells_size
-from planner.memo.groups import GroupId
-from planner.memo.memo import Memo
-from planner.memo.reference import BorrowedRows
+from forerun.planner.algebra.relational import Join, Project
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import Prices
+from forerun.planner.cost.small_sides import sent_table, small_side, tells_size
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import BorrowedRows
 
 
 def counted_side(
@@ -29,7 +29,7 @@ def counted_side(
 
 def has_known_size(memo: Memo, group: GroupId) -> bool:
     """Return whether the engine can tell the size of a group, as of a relation
-    (:func:`planner.stages.small_sides.is_known`)."""
+    (:func:`forerun.planner.stages.small_sides.is_known`)."""
     seen: set[GroupId] = set()
     waiting = [memo.leader(group)]
     while waiting:

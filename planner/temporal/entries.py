@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.temporal.solution import DpEntry
-from planner.temporal.space import Key
+from forerun.planner.temporal.solution import DpEntry
+from forerun.planner.temporal.space import Key
 
 ANY_DISTRIBUTION: Key = ()
 """The empty key: the entry under it is the cheapest of all, however its rows are distributed."""

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.memo.groups import GroupId
-from planner.memo.reference import BorrowedRows
-from planner.memo.relying import Relying
-from planner.temporal.alternatives import forced_penalty
-from planner.temporal.solution import (
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.reference import BorrowedRows
+from forerun.planner.memo.relying import Relying
+from forerun.planner.temporal.alternatives import forced_penalty
+from forerun.planner.temporal.solution import (
     ChainCost,
     ChainId,
     DpEntry,
@@ -27,7 +27,7 @@ from planner.temporal.solution import (
     Partition,
     Solution,
 )
-from planner.temporal.space import Slot, Space
+from forerun.planner.temporal.space import Slot, Space
 
 
 @dataclass(slots=True)

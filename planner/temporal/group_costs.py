@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.memo.groups import Expression, GroupId
-from planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
-from planner.temporal.as_of import Span, group_version
-from planner.temporal.entries import ANY_DISTRIBUTION, distributions_served, is_better, keep_better
-from planner.temporal.listed import ChainRead, GroupLists, HeldChain, Listed
-from planner.temporal.solution import ChainCost, ChainId, DpEntry, How, Solution
-from planner.temporal.space import Key, Slot, Space
-from planner.temporal.store_costs import StoreCosts
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.temporal.alternatives import AlternativeEnumerator, forced_penalty
+from forerun.planner.temporal.as_of import Span, group_version
+from forerun.planner.temporal.entries import (
+    ANY_DISTRIBUTION,
+    distributions_served,
+    is_better,
+    keep_better,
+)
+from forerun.planner.temporal.listed import ChainRead, GroupLists, HeldChain, Listed
+from forerun.planner.temporal.solution import ChainCost, ChainId, DpEntry, How, Solution
+from forerun.planner.temporal.space import Key, Slot, Space
+from forerun.planner.temporal.store_costs import StoreCosts
 
 _SPENT = ChainCost(0, 0, False, 0)
 """The cost of a committed chain: nothing is left to pay."""

@@ -11,21 +11,21 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.cost.operators import Size
-from planner.cost.told_sizes import Files, row_bytes
-from planner.memo.groups import GroupId, Tvr, TvrId, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference, Stamped, StepLeaf
-from planner.request import Observed, PlanRequest, Source, TimePoint
-from planner.stats.determined import Determined, Expand
-from planner.stats.estimate import Estimator
-from planner.stats.sample import Sample
-from planner.stats.values import ColumnEstimate, Estimate, resized
-from planner.temporal.as_of import AsOf
-from planner.temporal.observed import ObservedSizes, touched_groups
-from planner.temporal.space import Slot
+from forerun.planner.algebra.relational import Aggregate, Join, JoinKind, Relation, Scan, Version
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.told_sizes import Files, row_bytes
+from forerun.planner.memo.groups import GroupId, Tvr, TvrId, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference, Stamped, StepLeaf
+from forerun.planner.request import Observed, PlanRequest, Source, TimePoint
+from forerun.planner.stats.determined import Determined, Expand
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.stats.sample import Sample
+from forerun.planner.stats.values import ColumnEstimate, Estimate, resized
+from forerun.planner.temporal.as_of import AsOf
+from forerun.planner.temporal.observed import ObservedSizes, touched_groups
+from forerun.planner.temporal.space import Slot
 
 _STATES = (View.STATES, View.LOSSES)
 

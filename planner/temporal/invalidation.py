@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from planner.memo.groups import GroupId
-from planner.temporal.solution import ChainId
-from planner.temporal.space import Slot, Space
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.space import Slot, Space
 
 
 class Invalidation:

@@ -1,5 +1,5 @@
 """The work of a plan that was chosen: its costs once more, at prices that remember what they were
-multiplied by (:mod:`planner.cost.work`).
+multiplied by (:mod:`forerun.planner.cost.work`).
 
 The search costs thousands of alternatives in plain numbers; what a chosen plan is made of are some
 dozens, which are cheap to look at again.
@@ -7,12 +7,12 @@ dozens, which are cheap to look at again.
 
 from __future__ import annotations
 
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.extraction import ExtractedPlan, counted
-from planner.temporal.physical import PhysicalAlternative
-from planner.temporal.solution import ChainCost, ChainId, DpEntry, EntryKey, How
-from planner.temporal.space import Space
-from planner.temporal.store_costs import StoreCosts
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.extraction import ExtractedPlan, counted
+from forerun.planner.temporal.physical import PhysicalAlternative
+from forerun.planner.temporal.solution import ChainCost, ChainId, DpEntry, EntryKey, How
+from forerun.planner.temporal.space import Space
+from forerun.planner.temporal.store_costs import StoreCosts
 
 
 def itemized_plan(

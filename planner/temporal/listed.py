@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planner.memo.groups import Expression, GroupId
-from planner.temporal.alternatives import ResolvedAlternative
-from planner.temporal.as_of import GroupVersion, Span, in_common
-from planner.temporal.solution import ChainId
-from planner.temporal.space import Key, Slot
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.temporal.alternatives import ResolvedAlternative
+from forerun.planner.temporal.as_of import GroupVersion, Span, in_common
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.space import Key, Slot
 
 
 class HeldChain(NamedTuple):

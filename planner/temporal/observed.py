@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 
-from planner.algebra.relational import Aggregate, Relation
-from planner.memo.groups import GroupId, Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.tree import original
-from planner.request import Observed, PlanRequest
-from planner.stats.estimate import Estimator
-from planner.temporal.space import Slot
+from forerun.planner.algebra.relational import Aggregate, Relation
+from forerun.planner.memo.groups import GroupId, Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.tree import original
+from forerun.planner.request import Observed, PlanRequest
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.temporal.space import Slot
 
 EVEN = 0.5
 """The share of rows that are taken to arrive independently of others in their group, until it is

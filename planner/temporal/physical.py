@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from planner.algebra.relational import Aggregate, Join, JoinKind, Relation
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
-from planner.cost.told_sizes import shuffled_row_bytes
-from planner.memo.groups import GroupId
-from planner.temporal.space import Key, aggregate_key
-from planner.temporal.told_sizes import ToldSides
+from forerun.planner.algebra.relational import Aggregate, Join, JoinKind, Relation
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import Prices
+from forerun.planner.cost.told_sizes import shuffled_row_bytes
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.temporal.space import Key, aggregate_key
+from forerun.planner.temporal.told_sizes import ToldSides
 
 
 class Requirement(NamedTuple):

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from planner.memo.groups import Expression, GroupId
-from planner.temporal.as_of import GroupVersion, Span, group_of, group_version
-from planner.temporal.physical import PhysicalAlternative
-from planner.temporal.space import Key, Slot
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.temporal.as_of import GroupVersion, Span, group_of, group_version
+from forerun.planner.temporal.physical import PhysicalAlternative
+from forerun.planner.temporal.space import Key, Slot
 
 ChainId = tuple[int, Key]
 """The index of a slot, and the key by which its rows are distributed."""

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from planner.memo.groups import GroupId
-from planner.temporal.as_of import group_version, in_common
-from planner.temporal.group_costs import DpProblem, GroupCosts
-from planner.temporal.invalidation import Invalidation
-from planner.temporal.listed import Listed
-from planner.temporal.solution import ChainId, DpTable, Partition, Solution
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.temporal.as_of import group_version, in_common
+from forerun.planner.temporal.group_costs import DpProblem, GroupCosts
+from forerun.planner.temporal.invalidation import Invalidation
+from forerun.planner.temporal.listed import Listed
+from forerun.planner.temporal.solution import ChainId, DpTable, Partition, Solution
 
 
 class Solver:

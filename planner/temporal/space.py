@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -19,12 +19,12 @@ from planner.algebra.relational import (
     Version,
     Window,
 )
-from planner.algebra.scalar import Ref
-from planner.algebra.types import Column, ColumnId, DataType
-from planner.memo.groups import Expression, GroupId, Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Stamped
-from planner.memo.relying import Relying
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import Column, ColumnId, DataType
+from forerun.planner.memo.groups import Expression, GroupId, Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Stamped
+from forerun.planner.memo.relying import Relying
 
 Key = tuple[ColumnId, ...]
 """The columns by whose hash rows are distributed, in order; empty if any distribution will do."""

@@ -5,12 +5,12 @@ None of it depends on the shared partitions, so each cost is computed once for a
 
 from __future__ import annotations
 
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.memo.groups import GroupId
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span
-from planner.temporal.space import Slot
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.space import Slot
 
 
 class StoreCosts:

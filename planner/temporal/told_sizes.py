@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import Join, JoinKind, Relation
-from planner.cost.operators import Size
-from planner.cost.told_sizes import Files, told_bytes
-from planner.memo.groups import GroupId
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
+from forerun.planner.algebra.relational import Join, JoinKind, Relation
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.told_sizes import Files, told_bytes
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
 
 ToldSides = tuple[Size, Size]
 """The sides of a join, as Spark knows them before it computes anything."""

@@ -19,7 +19,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -30,19 +30,19 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import TRUE, Scalar, conjuncts
-from planner.cost import constants as c
-from planner.memo.groups import GroupId, Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference, Stamped
-from planner.request import PlanRequest
-from planner.stats.sample import error
-from planner.stats.selectivity import selectivity_error
-from planner.temporal.as_of import AsOf, Span, instant
-from planner.temporal.extraction import ExtractedPlan, inputs_of
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.solution import EntryKey
-from planner.temporal.space import Space
+from forerun.planner.algebra.scalar import TRUE, Scalar, conjuncts
+from forerun.planner.cost import constants as c
+from forerun.planner.memo.groups import GroupId, Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.request import PlanRequest
+from forerun.planner.stats.sample import error
+from forerun.planner.stats.selectivity import selectivity_error
+from forerun.planner.temporal.as_of import AsOf, Span, instant
+from forerun.planner.temporal.extraction import ExtractedPlan, inputs_of
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.solution import EntryKey
+from forerun.planner.temporal.space import Space
 
 ErrorTerm = Hashable
 """Identifies a guess: the kind of figure and what it is a figure of."""

@@ -25,8 +25,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.algebra.aggregate_functions import result_type
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import result_type
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -35,8 +35,8 @@ from planner.algebra.relational import (
     Repeat,
     UnionAll,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId, DataType
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId, DataType
 
 WEIGHT = "__w"
 

@@ -1,6 +1,6 @@
 """Forerun for DAG authors: one import.
 
-    from forerun_airflow import ReportSpec, SourceSpec, progressive_dag
+    from forerun.airflow import ReportSpec, SourceSpec, progressive_dag
 
 Importing this reads no file and opens no connection; Spark, boto3 and the planner's search are
 imported by the tasks that use them.
@@ -8,18 +8,22 @@ imported by the tasks that use them.
 
 from __future__ import annotations
 
-from forerun_airflow.assets import report_asset, warning_asset
-from forerun_airflow.builder import ProgressiveTaskGroup, progressive_dag
-from forerun_airflow.deadlines import deadline_alerts
-from forerun_airflow.form import report_params
-from forerun_airflow.group_builder import group_dag
-from include.reports.cluster import Blackout, Cluster
-from include.reports.expectations import Expectation, expect
-from include.reports.group import ReportGroup
-from include.reports.hours import Hours
-from include.reports.run_policy import Choose
-from include.reports.shadow import Shadow
-from include.reports.spec import (
+if __name__ != "forerun.airflow":
+    # Airflow puts the plugins folder on the path; a second copy of each module would be loaded.
+    raise ImportError(f"{__name__} is imported as forerun.airflow", name=__name__)
+
+from forerun.airflow.assets import report_asset, warning_asset
+from forerun.airflow.builder import ProgressiveTaskGroup, progressive_dag
+from forerun.airflow.deadlines import deadline_alerts
+from forerun.airflow.form import report_params
+from forerun.airflow.group_builder import group_dag
+from forerun.include.reports.cluster import Blackout, Cluster
+from forerun.include.reports.expectations import Expectation, expect
+from forerun.include.reports.group import ReportGroup
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import Choose
+from forerun.include.reports.shadow import Shadow
+from forerun.include.reports.spec import (
     AfterRows,
     AssetEvent,
     ClockTime,
@@ -40,7 +44,7 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from planner.contract.plan_v1 import ColumnSpec, ForeignKey
+from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
 
 __all__ = [
     "AfterRows",

@@ -1,7 +1,7 @@
 """Tells people: by a function that the author names, and always in the log.
 
 The function is named by its dotted path (``oncall.pager.send``), as the triggerer and the workers
-must be able to import it. It is called with an :class:`include.oncall.alerts.Alert`.
+must be able to import it. It is called with an :class:`forerun.include.oncall.alerts.Alert`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from urllib.parse import quote
 
 from airflow.configuration import conf
 
-from forerun_airflow.day import OpenedDay, store_uri, utc_now
-from forerun_airflow.pages import PREFIX
-from include.reports.spec import ReportSpec, SpecError
-from planner.errors import ForerunError
+from forerun.airflow.day import OpenedDay, store_uri, utc_now
+from forerun.airflow.pages import PREFIX
+from forerun.include.reports.spec import ReportSpec, SpecError
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from include.oncall.alerts import Alert
+    from forerun.include.oncall.alerts import Alert
 
 _LOG = logging.getLogger(__name__)
 _PATH = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
@@ -52,8 +52,8 @@ def tell(notify: str, alert: Alert) -> None:
 
 def raise_ticket(spec: ReportSpec, day: str, notify: str, what: str) -> None:
     """Tell what is for working hours. A failure to tell is logged, and changes nothing."""
-    from include.oncall.alerts import alert_of, read_watched
-    from include.state.opening import open_store
+    from forerun.include.oncall.alerts import alert_of, read_watched
+    from forerun.include.state.opening import open_store
 
     try:
         store, now = open_store(store_uri(spec)), utc_now()

@@ -8,8 +8,8 @@ from typing import Any
 
 from airflow.sdk import Asset
 
-from include.reports.asset_keys import report_key, warning_key
-from include.reports.spec import ReportSpec
+from forerun.include.reports.asset_keys import report_key, warning_key
+from forerun.include.reports.spec import ReportSpec
 
 ASSET_POLL = timedelta(minutes=1)
 """Events of assets can be asked for by a worker only, not by the triggerer: a wait for one looks

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.day import BACKFILL, OpenedDay, store_uri
-from forerun_airflow.telling import tell_planned
-from include.reports.clock import parse_day
-from include.reports.spec import ReportSpec
-from include.state.store import StoreDownError
-from planner.cost.constants import MICRO
-from planner.errors import ForerunError, RequestError
+from forerun.airflow.day import BACKFILL, OpenedDay, store_uri
+from forerun.airflow.telling import tell_planned
+from forerun.include.reports.clock import parse_day
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.store import StoreDownError
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import ForerunError, RequestError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
-    from include.days.prepare import AskedRun, PreparedRun
-    from include.state.records import OpenedBy
+    from forerun.include.days.handle import Day
+    from forerun.include.days.prepare import AskedRun, PreparedRun
+    from forerun.include.state.records import OpenedBy
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def open_backfill(
     """Open a generation for each day that is asked for and not published; cleared, it goes on in
     the same ones. Raises :class:`RequestError` if one of them is not complete, before any is
     opened, and for a report whose DAG run cannot compute several days."""
-    from include.days.prepare import imagine_generation, open_generation
+    from forerun.include.days.prepare import imagine_generation, open_generation
 
     wanted = _to_compute(context, spec, now, opened_by)
     trigger = f"{opened_by.dag_id}/{opened_by.run_id}/{BACKFILL}"
@@ -54,9 +54,9 @@ def open_backfill(
 def _to_compute(
     context: Any, spec: ReportSpec, now: datetime, opened_by: OpenedBy
 ) -> tuple[date, ...]:
-    from include.days.results import read_pointer
-    from include.sources.completeness import find_missing
-    from include.state.opening import open_store
+    from forerun.include.days.results import read_pointer
+    from forerun.include.sources.completeness import find_missing
+    from forerun.include.state.opening import open_store
 
     asked = sorted({parse_day(str(day)) for day in (context.get("params") or {}).get("days") or ()})
     if not asked:
@@ -94,7 +94,7 @@ def planned_backfill(
     """Plan every day, several by one query where that is right and cheaper, and return what the
     task that submits the runs needs. A day that cannot be planned holds up no other: it is in the
     log, and what publishes names it."""
-    from include.days.backfill import plan_days
+    from forerun.include.days.backfill import plan_days
 
     asked: list[tuple[Day, AskedRun | PreparedRun]] = []
     failed: dict[str, ForerunError] = {}

@@ -18,23 +18,23 @@ from airflow.sdk import (
     chain,
 )
 
-from forerun_airflow.alerting import EarlyRunTicket, check_notify
-from forerun_airflow.assets import awaited_assets, report_asset, warning_asset
-from forerun_airflow.comparing import CompareShadow
-from forerun_airflow.day import OPEN_DAY, final_task_of
-from forerun_airflow.form import report_params
-from forerun_airflow.options import Options, check_timeout, refuse_broken, sort_options
-from forerun_airflow.publish import CheckResult, PublishReport
-from forerun_airflow.sql_check import check_sql
-from forerun_airflow.submit import SubmitRun
-from forerun_airflow.tasks import OpenDay, PlanRun
-from forerun_airflow.wait import WaitForRun
-from forerun_airflow.watching import WatchDay
-from include.reports.cluster import Cluster, under_cluster
-from include.reports.spec import ReportSpec, RunTime, SpecError
-from include.reports.start_when import start_text
+from forerun.airflow.alerting import EarlyRunTicket, check_notify
+from forerun.airflow.assets import awaited_assets, report_asset, warning_asset
+from forerun.airflow.comparing import CompareShadow
+from forerun.airflow.day import OPEN_DAY, final_task_of
+from forerun.airflow.form import report_params
+from forerun.airflow.options import Options, check_timeout, refuse_broken, sort_options
+from forerun.airflow.publish import CheckResult, PublishReport
+from forerun.airflow.sql_check import check_sql
+from forerun.airflow.submit import SubmitRun
+from forerun.airflow.tasks import OpenDay, PlanRun
+from forerun.airflow.wait import WaitForRun
+from forerun.airflow.watching import WatchDay
+from forerun.include.reports.cluster import Cluster, under_cluster
+from forerun.include.reports.spec import ReportSpec, RunTime, SpecError
+from forerun.include.reports.start_when import start_text
 
-REPORTS = Path(__file__).resolve().parents[2] / "include" / "sql"
+REPORTS = Path(__file__).absolute().parents[1] / "include" / "sql"
 
 BeforeRun = Callable[[int], BaseOperator]
 
@@ -43,8 +43,8 @@ def read_sql(spec: ReportSpec) -> ReportSpec:
     """The spec with its SQL text, which has been checked. A relative ``sql_file`` lies in
     ``include/sql``.
 
-    Raises :class:`include.reports.spec.SpecError` when the file cannot be read or is empty, and
-    when the SQL is no query over the declared sources.
+    Raises :class:`forerun.include.reports.spec.SpecError` when the file cannot be read or is empty,
+    and when the SQL is no query over the declared sources.
     """
     if spec.sql_file:
         spec = _with_text(spec)
@@ -84,14 +84,14 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     is the only leaf that is no teardown, so it alone decides about the DAG run.
 
     ``conn_id`` names the Spark connection, ``spark_conf`` adds to the configuration of every run
-    (:mod:`include.reports.spark_conf` says what it takes), ``engine`` is one of
-    :data:`include.engines.ENGINES`: ``sail`` is for tests; of ``connect``, a Spark Connect server
-    that is there already, ``conn_id`` names a connection of type ``spark_connect``. ``before_run``
-    makes a task that comes before the wait of run i (the demo lets data arrive there), ``poll`` is
-    the number of seconds between looks for complete sources, ``notify`` the dotted path of a
-    function that is called with an :class:`include.oncall.alerts.Alert` where somebody has to know;
-    with ``watch`` false nobody watches the deadline. ``cluster`` is what runs have to share: each
-    waits for cores of it.
+    (:mod:`forerun.include.reports.spark_conf` says what it takes), ``engine`` is one of
+    :data:`forerun.include.engines.ENGINES`: ``sail`` is for tests; of ``connect``, a Spark Connect
+    server that is there already, ``conn_id`` names a connection of type ``spark_connect``.
+    ``before_run`` makes a task that comes before the wait of run i (the demo lets data arrive
+    there), ``poll`` is the number of seconds between looks for complete sources, ``notify`` the
+    dotted path of a function that is called with an :class:`forerun.include.oncall.alerts.Alert`
+    where somebody has to know; with ``watch`` false nobody watches the deadline. ``cluster`` is
+    what runs have to share: each waits for cores of it.
     ``backfill_pool`` is the pool that runs take in place of ``pool`` when a day is backfilled; for
     that Airflow needs the policy in :mod:`forerun_policy`.
     """
@@ -287,8 +287,8 @@ def progressive_dag(
     ``max_active_runs``, ``catchup``, ``tags``, ``access_control``, ``on_failure_callback``), and of
     every operator (such as ``pool``, ``queue``, ``retries``). An option that the DAG and its tasks
     both take is the DAG's; ``default_args`` gives it to the tasks. Raises
-    :class:`include.reports.spec.SpecError` for options that would break the report, or that nobody
-    takes.
+    :class:`forerun.include.reports.spec.SpecError` for options that would break the report, or that
+    nobody takes.
     """
     found = sort_options(options, holder=DAG, own=add_report_tasks)
     spec = under_cluster(read_sql(spec), found.forerun.get("cluster"))

@@ -10,16 +10,16 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from forerun_airflow.day import OpenedDay, utc_now
-from forerun_airflow.triggers import SlotTrigger
-from include.reports.cluster import Cluster
-from include.reports.run_policy import Retries
-from include.reports.spec import encode_report
-from planner.errors import ForerunError
+from forerun.airflow.day import OpenedDay, utc_now
+from forerun.airflow.triggers import SlotTrigger
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import encode_report
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
-    from include.days.run_times import RunTimes
+    from forerun.include.days.handle import Day
+    from forerun.include.days.run_times import RunTimes
 
 SOON = timedelta(minutes=5)
 """A run that is moved by less than this starts now: a move costs a look of its own."""
@@ -33,7 +33,7 @@ def is_choosing(day: Day, opened: OpenedDay) -> bool:
 
 def times_of(day: Day, opened: OpenedDay) -> RunTimes:
     """When the runs of a day are, as it was decided last."""
-    from include.days.run_times import own_times, read_times
+    from forerun.include.days.run_times import own_times, read_times
 
     return read_times(day) if opened.mode == "auto" else own_times(day)
 
@@ -49,8 +49,8 @@ def choose_again(
 ) -> RunTimes:
     """Choose the times from slot ``before`` on, by what is known now; else those that held. Of a
     report of a ``cluster`` beside the others."""
-    from include.days.choosing import Decision, choose_day
-    from include.days.run_times import read_times
+    from forerun.include.days.choosing import Decision, choose_day
+    from forerun.include.days.run_times import read_times
 
     asked = Decision(
         before=before, now=utc_now(), retries=retries, complete=complete, cluster=cluster
@@ -77,8 +77,8 @@ def shown(times: RunTimes) -> str:
 def is_complete(day: Day) -> bool:
     """Whether all sources of a day are in; those that wait for an asset are taken not to be, as
     only the final run's wait is told of its events."""
-    from include.reports.spec import AssetEvent
-    from include.sources.completeness import find_missing
+    from forerun.include.reports.spec import AssetEvent
+    from forerun.include.sources.completeness import find_missing
 
     if any(isinstance(source.complete_when, AssetEvent) for source in day.spec.sources):
         return False
@@ -90,7 +90,7 @@ def is_complete(day: Day) -> bool:
 
 def until(day: Day, at: datetime, unless: str, poll: float, **watched: Any) -> SlotTrigger:
     """What waits for the time of a run, for a newer schedule, and for what people tell the day."""
-    from include.days.run_times import next_schedule
+    from forerun.include.days.run_times import next_schedule
 
     return SlotTrigger(
         report=encode_report(day.spec).decode(),

@@ -6,11 +6,11 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun_airflow.alerting import raise_ticket
-from forerun_airflow.day import explained, opened_for, utc_now
-from forerun_airflow.retries import RepeatableOperator
-from forerun_airflow.telling import tell_compared
-from include.reports.spec import ReportSpec
+from forerun.airflow.alerting import raise_ticket
+from forerun.airflow.day import explained, opened_for, utc_now
+from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.telling import tell_compared
+from forerun.include.reports.spec import ReportSpec
 
 
 class CompareShadow(RepeatableOperator):
@@ -29,8 +29,8 @@ class CompareShadow(RepeatableOperator):
         self.notify = notify
 
     def execute(self, context: Any) -> dict[str, str]:
-        from include.days.shadow_days import shadow_standing
-        from include.verify.shadow import compare_days
+        from forerun.include.days.shadow_days import shadow_standing
+        from forerun.include.verify.shadow import compare_days
 
         opened, shadow = opened_for(self, context), self.spec.shadow
         if opened.dry_run or shadow is None:

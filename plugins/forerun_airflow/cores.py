@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun_airflow.day import OpenedDay, utc_now
-from forerun_airflow.triggers import CoresTrigger
-from include.reports.cluster import Cluster
-from include.state.records import encode
-from include.state.slots import SlotRequest
-from include.state.store import StoreDownError
-from planner.errors import ContractError, ForerunError
+from forerun.airflow.day import OpenedDay, utc_now
+from forerun.airflow.triggers import CoresTrigger
+from forerun.include.reports.cluster import Cluster
+from forerun.include.state.records import encode
+from forerun.include.state.slots import SlotRequest
+from forerun.include.state.store import StoreDownError
+from forerun.planner.errors import ContractError, ForerunError
 
 if TYPE_CHECKING:
-    from forerun_airflow.submit import SubmitApplication
-    from include.days.handle import Day
-    from include.days.leases import Leases
-    from include.reports.run_policy import Retries
+    from forerun.airflow.submit import SubmitApplication
+    from forerun.include.days.handle import Day
+    from forerun.include.days.leases import Leases
+    from forerun.include.reports.run_policy import Retries
 
 _FORGIVEN = timedelta(days=1)
 """A day that is so much later than its deadline is computed when nobody else wants the cores."""
@@ -91,8 +91,8 @@ def take_cores(
 ) -> HeldCores | None:
     """The cores that a task wants, once they are its own; else it waits deferred. None for a final
     run that begins at its latest safe start although nobody can tell who holds cores."""
-    from include.days.leases import BudgetSpentError, Leases
-    from include.state.opening import open_store
+    from forerun.include.days.leases import BudgetSpentError, Leases
+    from forerun.include.state.opening import open_store
 
     leases, now, request = Leases(open_store(store_root), cluster), utc_now(), wanted.request
     if wanted.until is not None and now >= wanted.until:
@@ -146,7 +146,7 @@ def run_request(
 ) -> SlotRequest:
     """What a run of a report asks for of ``cluster``. Its final run may begin as late as the newest
     forecast says; with ``at_once`` somebody has said that it should begin now."""
-    from include.days.safe_start import read_run_seconds, read_safe_start
+    from forerun.include.days.safe_start import read_run_seconds, read_safe_start
 
     now, due = utc_now(), day.spec.deadline_on(day.date)
     safe = read_safe_start(day, retries)
@@ -173,8 +173,8 @@ def wanted_for(
 ) -> WantedCores:
     """What a run asks for, by what the day was told and its newest schedule. Skips an early run
     that was told not to begin."""
-    from forerun_airflow.choosing import times_of
-    from include.days.instructions import next_instruction, read_told
+    from forerun.airflow.choosing import times_of
+    from forerun.include.days.instructions import next_instruction, read_told
 
     told, final = read_told(day.store, day.at), day.is_final(run)
     if not final and told.skips_early:

@@ -20,14 +20,14 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the tasks' clock
-from include.reports.clock import parse_day, parse_time
-from include.reports.spec import ReportSpec, RunTime
-from include.state.layout import Generation
-from planner.errors import ForerunError, RequestError
+from forerun.include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the tasks' clock
+from forerun.include.reports.clock import parse_day, parse_time
+from forerun.include.reports.spec import ReportSpec, RunTime
+from forerun.include.state.layout import Generation
+from forerun.planner.errors import ForerunError, RequestError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
+    from forerun.include.days.handle import Day
 
 MODES = ("auto", "replay", "progressive", "batch")
 REPAIR = "repair"
@@ -76,7 +76,7 @@ class OpenedDay:
     def of(self, spec: ReportSpec) -> Day:
         """The handle of the day, in the report's store; in a dry run nothing that is done with it
         gets there."""
-        from include.days.handle import Day
+        from forerun.include.days.handle import Day
 
         day = Day.of(store_uri(spec), self.as_opened(spec), self.date, self.generation)
         return day.imagined() if self.dry_run else day
@@ -85,8 +85,8 @@ class OpenedDay:
         """The report as it is now, with the runs that its day was opened with; of a repair the
         report as it was when the day was computed."""
         if self.repair:
-            from include.days.generations import spec_of
-            from include.state.opening import open_store
+            from forerun.include.days.generations import spec_of
+            from forerun.include.state.opening import open_store
 
             at = Generation(spec.name, self.day, self.generation)
             return spec_of(open_store(store_uri(spec)), at)
@@ -125,7 +125,7 @@ def _seconds(times: Iterable[str]) -> list[int]:
 
 def store_uri(spec: ReportSpec) -> str:
     """Return the URI of the report's store: the spec's, else the environment's default."""
-    from include.state.opening import default_store
+    from forerun.include.state.opening import default_store
 
     return spec.store or default_store()
 

@@ -15,19 +15,19 @@ from typing import Any
 from airflow.sdk.definitions.callback import AsyncCallback
 from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
-from forerun_airflow.alerting import check_notify, page_of, tell
-from forerun_airflow.day import store_uri, utc_now
-from include.reports.calendar import DueOn, due_time
-from include.reports.clock import parse_zone
-from include.reports.spec import ReportSpec
-from planner.contract.codec import from_json, to_json
+from forerun.airflow.alerting import check_notify, page_of, tell
+from forerun.airflow.day import store_uri, utc_now
+from forerun.include.reports.calendar import DueOn, due_time
+from forerun.include.reports.clock import parse_zone
+from forerun.include.reports.spec import ReportSpec
+from forerun.planner.contract.codec import from_json, to_json
 
 _AHEAD = timedelta(hours=1)
 
 
 def deadline_alerts(*specs: ReportSpec, notify: str) -> list[DeadlineAlert]:
     """The deadlines of reports, for the option ``deadline`` of the DAG that runs them. ``notify``
-    is the dotted path of a function, called with an :class:`include.oncall.alerts.Alert`.
+    is the dotted path of a function, called with an :class:`forerun.include.oncall.alerts.Alert`.
 
     (``airflow dags test`` of Airflow 3.3 cannot end a DAG run of a DAG that has any.)
     """
@@ -37,7 +37,7 @@ def deadline_alerts(*specs: ReportSpec, notify: str) -> list[DeadlineAlert]:
             reference=DeadlineReference.DAGRUN_LOGICAL_DATE,
             interval=timedelta(seconds=spec.due_after_s[0]) - _AHEAD,
             callback=AsyncCallback(
-                "forerun_airflow.deadlines.at_deadline",
+                "forerun.airflow.deadlines.at_deadline",
                 kwargs={
                     "report": spec.name,
                     "timezone": spec.timezone,
@@ -78,8 +78,8 @@ async def at_deadline(
 
 
 def _tell_if_missed(report: str, day: str, store_root: str, notify: str) -> None:
-    from include.oncall.alerts import alert_of, read_watched
-    from include.state.opening import open_store
+    from forerun.include.oncall.alerts import alert_of, read_watched
+    from forerun.include.state.opening import open_store
 
     store, now = open_store(store_root), utc_now()
     watched = read_watched(store, report, day, now)

@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
-JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
+from forerun.include.machine.job_archive import JOB
+
 SERVER = "spark_connect"
 """The type of connection of Airflow that names such a server."""
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"

@@ -6,8 +6,8 @@ from datetime import date
 
 from airflow.sdk import Param
 
-from forerun_airflow.day import BACKFILL, MODES, REPAIR
-from include.reports.spec import SpecError
+from forerun.airflow.day import BACKFILL, MODES, REPAIR
+from forerun.include.reports.spec import SpecError
 
 _REPAIRS = (
     " **repair**: bring a published day up to its sources; its page shows which rows differ, and "

@@ -16,8 +16,8 @@ from airflow.sdk import (
     chain,
 )
 
-from forerun_airflow.assets import awaited_assets
-from forerun_airflow.builder import (
+from forerun.airflow.assets import awaited_assets
+from forerun.airflow.builder import (
     comparing,
     finishing,
     of_the_dag,
@@ -27,13 +27,13 @@ from forerun_airflow.builder import (
     refuse_defaults,
     watching,
 )
-from forerun_airflow.day import OPEN_DAY
-from forerun_airflow.form import report_params
-from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
-from forerun_airflow.options import sort_options
-from forerun_airflow.tasks import OpenDay
-from include.reports.cluster import Cluster, under_cluster
-from include.reports.group import GroupMember, ReportGroup
+from forerun.airflow.day import OPEN_DAY
+from forerun.airflow.form import report_params
+from forerun.airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
+from forerun.airflow.options import sort_options
+from forerun.airflow.tasks import OpenDay
+from forerun.include.reports.cluster import Cluster, under_cluster
+from forerun.include.reports.group import GroupMember, ReportGroup
 
 BeforePoint = Callable[[int], BaseOperator]
 
@@ -57,7 +57,7 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
     ``plan`` and ``run`` for all reports; and for each report, in a task group of its name, its
     final ``wait``, ``plan`` and ``run``, which do what the group has not done for it, then
     ``check`` and ``publish``. An early result has a ``check`` and a ``publish``, too. The options
-    are those of :func:`forerun_airflow.builder.add_report_tasks`; ``before_point`` makes a task
+    are those of :func:`forerun.airflow.builder.add_report_tasks`; ``before_point`` makes a task
     that comes before the wait of a time point.
     """
     group = replace(group, reports=tuple(under_cluster(one, cluster) for one in group.reports))
@@ -184,7 +184,7 @@ def group_dag(
     **options: Any,
 ) -> DAG:
     """A DAG that runs all reports of a group every day, as
-    :func:`forerun_airflow.builder.progressive_dag` runs one. ``options`` are those of
+    :func:`forerun.airflow.builder.progressive_dag` runs one. ``options`` are those of
     :func:`add_group_tasks`, of Airflow's ``DAG`` and of every operator.
     """
     group = replace(group, reports=tuple(map(read_sql, group.reports)))

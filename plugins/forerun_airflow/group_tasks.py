@@ -16,28 +16,28 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.assets import days_published
-from forerun_airflow.cores import WantedCores, joined, run_request
-from forerun_airflow.day import (
+from forerun.airflow.assets import days_published
+from forerun.airflow.cores import WantedCores, joined, run_request
+from forerun.airflow.day import (
     OpenedDay,
     explained,
     final_task_of,
     store_uri,
     utc_now,
 )
-from forerun_airflow.retries import RepeatableOperator, retries_of
-from forerun_airflow.submit import SubmitApplication
-from forerun_airflow.tasks import DRY_RUN, METHODS, explanation, settings_on
-from forerun_airflow.telling import skipping, tell_planned, telling_how_runs_end
-from include.reports.cluster import Cluster
-from include.reports.group import GroupMember, ReportGroup
-from include.state.store import StoreDownError
+from forerun.airflow.retries import RepeatableOperator, retries_of
+from forerun.airflow.submit import SubmitApplication
+from forerun.airflow.tasks import DRY_RUN, METHODS, explanation, settings_on
+from forerun.airflow.telling import skipping, tell_planned, telling_how_runs_end
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.group import GroupMember, ReportGroup
+from forerun.include.state.store import StoreDownError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
-    from include.days.prepare import AskedRun, PreparedRun
-    from include.days.prepare_group import MemberRun, PreparedGroup
-    from include.telemetry.events import Part
+    from forerun.include.days.handle import Day
+    from forerun.include.days.prepare import AskedRun, PreparedRun
+    from forerun.include.days.prepare_group import MemberRun, PreparedGroup
+    from forerun.include.telemetry.events import Part
 
 _SKIPS_EARLY = ("single", "batch")
 Missing = dict[str, list[tuple[str, str]]]
@@ -111,7 +111,7 @@ class _AtPoint(RepeatableOperator):
 
 def _is_left_out(one: _Opened) -> bool:
     """Whether people have told a member not to begin an early run, or to run batch by itself."""
-    from include.days.instructions import read_told
+    from forerun.include.days.instructions import read_told
 
     day = one.day.of(one.member.spec)
     told = read_told(day.store, day.at)
@@ -177,7 +177,7 @@ class WaitForPoint(_AtPoint):
             raise skipping([(one.handle, one.run) for one in opened], why)
 
     def _complete(self, context: Any, finals: list[_Opened], now: datetime) -> Missing:
-        from include.sources.completeness import find_missing
+        from forerun.include.sources.completeness import find_missing
 
         ready: Missing = {}
         for one in finals:
@@ -199,7 +199,7 @@ class WaitForPoint(_AtPoint):
         return ready
 
     def _safe_start(self, one: _Opened) -> datetime:
-        from include.days.safe_start import read_safe_start
+        from forerun.include.days.safe_start import read_safe_start
 
         spec = one.member.spec
         own = final_task_of(self.day_tasks[spec.name], spec)
@@ -225,8 +225,8 @@ class PlanPoint(_AtPoint):
         self.engine = engine
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.days.prepare_group import prepare_group
-        from planner.errors import ForerunError
+        from forerun.include.days.prepare_group import prepare_group
+        from forerun.planner.errors import ForerunError
 
         ready = context["ti"].xcom_pull(task_ids=self.wait_task) or {}
         with explained():
@@ -267,7 +267,7 @@ class PlanPoint(_AtPoint):
         }
 
     def _explain(self, prepared: PreparedGroup) -> None:
-        from planner.errors import ForerunError
+        from forerun.planner.errors import ForerunError
 
         for run in prepared.runs:
             if not isinstance(run, ForerunError) and run.result:
@@ -282,14 +282,14 @@ class PlanPoint(_AtPoint):
 
 
 def _asking(one: _Opened, engine: str, ready: Missing) -> MemberRun:
-    from include.days.prepare_group import MemberRun
+    from forerun.include.days.prepare_group import MemberRun
 
     incomplete = [(source, what) for source, what in ready.get(one.member.spec.name, [])]
     return MemberRun(points=one.points, ask=partial(_ask, one, engine, incomplete))
 
 
 def _ask(one: _Opened, engine: str, incomplete: list[tuple[str, str]]) -> AskedRun | PreparedRun:
-    from include.days.prepare import ask_for_run
+    from forerun.include.days.prepare import ask_for_run
 
     return ask_for_run(
         one.day.of(one.member.spec),
@@ -364,8 +364,8 @@ class SubmitPoint(SubmitApplication):
 
     def _run_of(self, plan_uri: str) -> tuple[Day, int, Part]:
         """The day and the run that a stored plan is of, and which part of the day the run is."""
-        from include.days.handle import Day
-        from include.days.stored_plan import StoredPlan
+        from forerun.include.days.handle import Day
+        from forerun.include.days.stored_plan import StoredPlan
 
         stored = StoredPlan.read(plan_uri)
         specs = {spec.name: spec for spec in self.group.reports}

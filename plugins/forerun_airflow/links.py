@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from airflow.configuration import conf
 from airflow.sdk import BaseOperatorLink
 
-from forerun_airflow.pages import PREFIX
+from forerun.airflow.pages import PREFIX
 
 
 class DayLink(BaseOperatorLink):
@@ -24,12 +24,12 @@ class DayLink(BaseOperatorLink):
     @property
     def operators(self) -> list[type]:
         """The operators of reports; imported by the API server alone, which asks for them."""
-        from forerun_airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
-        from forerun_airflow.publish import CheckResult, PublishReport
-        from forerun_airflow.submit import SubmitRun
-        from forerun_airflow.tasks import OpenDay, PlanRun
-        from forerun_airflow.wait import WaitForRun
-        from forerun_airflow.watching import WatchDay
+        from forerun.airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
+        from forerun.airflow.publish import CheckResult, PublishReport
+        from forerun.airflow.submit import SubmitRun
+        from forerun.airflow.tasks import OpenDay, PlanRun
+        from forerun.airflow.wait import WaitForRun
+        from forerun.airflow.watching import WatchDay
 
         of_run = [WaitForRun, PlanRun, SubmitRun, CheckResult, PublishReport]
         of_report = [OpenDay, *of_run, WatchDay]

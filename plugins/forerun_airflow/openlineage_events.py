@@ -19,12 +19,12 @@ from openlineage.client.facet_v2 import (
 )
 from openlineage.client.facet_v2 import output_statistics_output_dataset as output_statistics
 
-from include.days.handle import Day
-from include.state.pointers import Pointer
-from include.telemetry.events import Planned, RunEnded
-from include.telemetry.lineage import DataPlace, ReportLineage, result_place
-from planner.props.lineage import Origin
-from planner.version import VERSION
+from forerun.include.days.handle import Day
+from forerun.include.state.pointers import Pointer
+from forerun.include.telemetry.events import Planned, RunEnded
+from forerun.include.telemetry.lineage import DataPlace, ReportLineage, result_place
+from forerun.planner.props.lineage import Origin
+from forerun.planner.version import VERSION
 
 PRODUCER = f"urn:forerun:{VERSION}"
 """The standard wants a URI."""
@@ -40,7 +40,8 @@ _ENDS = {
 
 @attr.define(kw_only=True)
 class ForerunPlanRunFacet(RunFacet):
-    """The decision of a plan, as the log has it (:class:`include.telemetry.events.Planned`)."""
+    """The decision of a plan, as the log has it
+    (:class:`forerun.include.telemetry.events.Planned`)."""
 
     plan: dict[str, object]
 

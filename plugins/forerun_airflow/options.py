@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow.sdk import DAG, BaseOperator, TaskGroup
 
-from include.reports.spec import ReportSpec, SpecError
+from forerun.include.reports.spec import ReportSpec, SpecError
 
 _REFUSED: dict[str, str] = {
     "trigger_rule": "an early run that fails must not hold up the runs after it, and publishing "

@@ -6,12 +6,12 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.backfilling import publish_each
-from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
-from forerun_airflow.repairing import compare_repair, refuse_unread
-from forerun_airflow.retries import RepeatableOperator
-from forerun_airflow.telling import tell_published, telling_of_publication
-from include.reports.spec import ReportSpec
+from forerun.airflow.backfilling import publish_each
+from forerun.airflow.day import OpenedDay, explained, opened_for, utc_now
+from forerun.airflow.repairing import compare_repair, refuse_unread
+from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.telling import tell_published, telling_of_publication
+from forerun.include.reports.spec import ReportSpec
 
 
 class CheckResult(RepeatableOperator):
@@ -31,7 +31,7 @@ class CheckResult(RepeatableOperator):
         self.run = run
 
     def execute(self, context: Any) -> list[str]:
-        from include.days.prepare import read_findings
+        from forerun.include.days.prepare import read_findings
 
         opened = opened_for(self, context)
         if opened.dry_run:
@@ -87,7 +87,7 @@ class PublishReport(RepeatableOperator):
         return record
 
     def _publish(self, opened: OpenedDay) -> dict[str, object]:
-        from include.days.prepare import OvertakenError, publish_result
+        from forerun.include.days.prepare import OvertakenError, publish_result
 
         with explained():
             day = opened.of(self.spec)

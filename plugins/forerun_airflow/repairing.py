@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun_airflow.alerting import page_of
-from forerun_airflow.day import REPAIR, OpenedDay, store_uri
-from forerun_airflow.telling import tell_planned
-from include.reports.spec import ReportSpec
-from planner.errors import RequestError
+from forerun.airflow.alerting import page_of
+from forerun.airflow.day import REPAIR, OpenedDay, store_uri
+from forerun.airflow.telling import tell_planned
+from forerun.include.reports.spec import ReportSpec
+from forerun.planner.errors import RequestError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
-    from include.days.prepare import PreparedRun
-    from include.days.repair import Repair
-    from include.state.records import OpenedBy
-    from planner.request import Settings
+    from forerun.include.days.handle import Day
+    from forerun.include.days.prepare import PreparedRun
+    from forerun.include.days.repair import Repair
+    from forerun.include.state.records import OpenedBy
+    from forerun.planner.request import Settings
 
 _LOG = logging.getLogger(__name__)
 _PLANNED = "planned"
@@ -41,10 +41,10 @@ def open_repair(
     """Look what changed since a day was published, and begin the cheapest repair; a dry run only
     says what it would take. Raises what looking and beginning raise, and :class:`RequestError` if
     nothing has changed, or the report runs in a group."""
-    from include.days.repair import begin_repair, find_repair
-    from include.oncall.catalogue import spec_of_day
-    from include.state.opening import open_store
-    from include.state.scratch_store import ScratchStore
+    from forerun.include.days.repair import begin_repair, find_repair
+    from forerun.include.oncall.catalogue import spec_of_day
+    from forerun.include.state.opening import open_store
+    from forerun.include.state.scratch_store import ScratchStore
 
     if opened_by.group or opened_by.prefix:
         raise RequestError(
@@ -73,7 +73,7 @@ def open_repair(
 
 
 def _keep_plan(context: Any, repair: Repair, prepared: PreparedRun) -> None:
-    from include.days.handle import Day
+    from forerun.include.days.handle import Day
 
     tell_planned(Day(repair.day.store, repair.day.spec, prepared.at), prepared)
     planned = {"plan": prepared.plan_uri, "tiny": prepared.tiny}
@@ -90,9 +90,9 @@ def planned_repair(context: Any, day_task: str, day: Day, run: int) -> dict[str,
 
 def compare_repair(day: Day, run: int) -> None:
     """Keep in the store which rows a repair changes, and say how many."""
-    from include.days.results import read_pointer
-    from include.verify.repair_diff import write_diff
-    from include.verify.row_diff import counts
+    from forerun.include.days.results import read_pointer
+    from forerun.include.verify.repair_diff import write_diff
+    from forerun.include.verify.row_diff import counts
 
     commit, published = day.commit(run), read_pointer(day.store, day.at.report, day.date)
     if commit is None or published is None or published.generation >= day.at.number:
@@ -103,7 +103,7 @@ def compare_repair(day: Day, run: int) -> None:
 
 def refuse_unread(day: Day) -> None:
     """Skip the publication of a repair of which nobody has said that it may be."""
-    from include.days.instructions import read_told
+    from forerun.include.days.instructions import read_told
 
     told = read_told(day.store, day.at).publish
     if told is None:

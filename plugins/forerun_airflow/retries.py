@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator
 
-from include.reports.run_policy import Retries
+from forerun.include.reports.run_policy import Retries
 
 RETRIES = 2
 RETRY_DELAY = timedelta(seconds=30)

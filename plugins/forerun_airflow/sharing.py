@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from forerun_airflow.day import OpenedDay
-from include.reports.cluster import Cluster
-from include.reports.run_policy import Retries
-from planner.errors import ForerunError
+from forerun.airflow.day import OpenedDay
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.run_policy import Retries
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
+    from forerun.include.days.handle import Day
 
 
 def say_wanted(
@@ -25,7 +25,12 @@ def say_wanted(
     """Say in the store that a report names a cluster, and when the day that was just opened runs;
     and of all others that it does not name them. Others only plan by it, so what goes wrong here is
     a warning in the log."""
-    from include.days.cluster_reports import leave_clusters, no_wanted, own_wanted, put_wanted
+    from forerun.include.days.cluster_reports import (
+        leave_clusters,
+        no_wanted,
+        own_wanted,
+        put_wanted,
+    )
 
     try:
         for left in leave_clusters(day.store, day.spec.name, cluster.name if cluster else ""):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from datetime import date
 
-from include.machine.settings import allowed_functions
-from include.reports.spec import ReportSpec, SpecError
-from planner.errors import ForerunError
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.spec import ReportSpec, SpecError
+from forerun.planner.errors import ForerunError
 
 _ANY_DAY = date(2000, 1, 1)
 
@@ -20,12 +20,13 @@ def check_sql(spec: ReportSpec) -> None:
     """Read the SQL of a report over its declared sources: syntax, tables, columns, functions,
     parameters, templates, and what the planner does not take.
 
-    Raises :class:`include.reports.spec.SpecError` with the report's name, and line and column.
+    Raises :class:`forerun.include.reports.spec.SpecError` with the report's name, and line and
+    column.
     """
     # Here, not above: a DAG file without a report needs no parser.
-    from planner.algebra.types import parse_type
-    from planner.request import Source, SourceColumn
-    from planner.sql.frontend import read_query
+    from forerun.planner.algebra.types import parse_type
+    from forerun.planner.request import Source, SourceColumn
+    from forerun.planner.sql.frontend import read_query
 
     sources = [
         Source(

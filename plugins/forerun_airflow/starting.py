@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from forerun_airflow.assets import ASSET_POLL
-from forerun_airflow.day import OpenedDay, utc_now
-from forerun_airflow.triggers import EarlyStartTrigger, TimeTrigger
-from include.reports.spec import encode_report
-from planner.errors import ForerunError
+from forerun.airflow.assets import ASSET_POLL
+from forerun.airflow.day import OpenedDay, utc_now
+from forerun.airflow.triggers import EarlyStartTrigger, TimeTrigger
+from forerun.include.reports.spec import encode_report
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
+    from forerun.include.days.handle import Day
 
 
 def has_trigger(day: Day, opened: OpenedDay, run: int) -> bool:
@@ -31,7 +31,7 @@ def starts_early(
     day: Day, run: int, events: Mapping[str, Sequence[str]], log: logging.Logger
 ) -> bool:
     """Whether the trigger of a run has fired. Its start is then in the day's schedule."""
-    from include.days.early_start import EarlyStart, start_early
+    from forerun.include.days.early_start import EarlyStart, start_early
 
     now = utc_now()
     try:
@@ -53,7 +53,7 @@ def until_start(
     day: Day, run: int, latest: datetime, unless: str, poll: float
 ) -> TimeTrigger | EarlyStartTrigger:
     """What waits for a run's trigger, for its latest time, and for what people tell the day."""
-    from include.days.early_start import EarlyStart
+    from forerun.include.days.early_start import EarlyStart
 
     now = utc_now()
     by_clock = EarlyStart(day, run).by_clock(now)

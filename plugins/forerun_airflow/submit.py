@@ -19,9 +19,9 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from forerun_airflow.choosing import times_of
-from forerun_airflow.cores import HeldCores, WantedCores, joined, take_cores, wanted_for
-from forerun_airflow.day import (
+from forerun.airflow.choosing import times_of
+from forerun.airflow.cores import HeldCores, WantedCores, joined, take_cores, wanted_for
+from forerun.airflow.day import (
     OpenedDay,
     explained,
     final_task_of,
@@ -30,20 +30,21 @@ from forerun_airflow.day import (
     store_uri,
     utc_now,
 )
-from forerun_airflow.endpoint import JOB, SERVER, EndpointClient
-from forerun_airflow.retries import RepeatableOperator, retries_of
-from forerun_airflow.tasks import prepared_run
-from forerun_airflow.telling import telling_how_runs_end
-from include.engines import engine_spec
-from include.machine.jvm import spark_submit
-from include.reports.cluster import Cluster
-from include.reports.spark_conf import check_spark_conf
-from include.reports.spec import ReportSpec
-from include.telemetry.events import Part
-from planner.errors import ContractError, ForerunError
+from forerun.airflow.endpoint import SERVER, EndpointClient
+from forerun.airflow.retries import RepeatableOperator, retries_of
+from forerun.airflow.tasks import prepared_run
+from forerun.airflow.telling import telling_how_runs_end
+from forerun.include.engines import engine_spec
+from forerun.include.machine.job_archive import JOB
+from forerun.include.machine.jvm import spark_submit
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.spark_conf import check_spark_conf
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.telemetry.events import Part
+from forerun.planner.errors import ContractError, ForerunError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
+    from forerun.include.days.handle import Day
 
 
 class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
@@ -128,8 +129,8 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             return
         master = self._check_connection()
         with explained():
-            from include.machine.job_archive import job_archive
-            from include.machine.jvm import require_java, submit_options
+            from forerun.include.machine.job_archive import job_archive
+            from forerun.include.machine.jvm import require_java, submit_options
 
             require_java()  # spark-submit itself is a Java program
             self.py_files = str(job_archive())
@@ -282,7 +283,7 @@ class SubmitRun(SubmitApplication):
     def _as_batch(self, context: Any) -> str:
         """The plan of batch, where the final run has failed and only that can still be in time;
         else nothing."""
-        from include.days.way_out import read_way_out
+        from forerun.include.days.way_out import read_way_out
 
         ti = context["ti"]
         if self.run != self.spec.runs or ti.try_number < 2:
@@ -307,7 +308,7 @@ class SubmitRun(SubmitApplication):
         kept is gone, or that the plan is damaged or of another version of Forerun; else nothing.
         Where that cannot be found out, the failure of the run is what counts: it may be tried
         again."""
-        from include.days.borrowed_views import find_lost
+        from forerun.include.days.borrowed_views import find_lost
 
         if self.run > self.spec.runs:
             return ""  # a repair borrows nothing, and is planned where it is opened
@@ -334,10 +335,10 @@ class SubmitRun(SubmitApplication):
         """Fail an early run whose deliveries break a critical expectation: that is hours before the
         deadline. The run stays committed, and the final run goes on from it. Skip one that has
         given up."""
-        from include.state.commits import read_commit
-        from include.state.given_up import read_given_up
-        from include.state.layout import generation_of
-        from include.state.opening import open_store, split_uri
+        from forerun.include.state.commits import read_commit
+        from forerun.include.state.given_up import read_given_up
+        from forerun.include.state.layout import generation_of
+        from forerun.include.state.opening import open_store, split_uri
 
         root, key = split_uri(plan_uri)
         store, at = open_store(root), generation_of(key)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from forerun_airflow.backfilling import open_backfill, planned_backfill
-from forerun_airflow.choosing import choose_again, is_choosing
-from forerun_airflow.day import (
+from forerun.airflow.backfilling import open_backfill, planned_backfill
+from forerun.airflow.choosing import choose_again, is_choosing
+from forerun.airflow.day import (
     BACKFILL,
     OPEN_DAY,
     REPAIR,
@@ -23,20 +23,20 @@ from forerun_airflow.day import (
     trigger_of,
     utc_now,
 )
-from forerun_airflow.repairing import open_repair, planned_repair
-from forerun_airflow.retries import RepeatableOperator, retries_of
-from forerun_airflow.sharing import say_wanted
-from forerun_airflow.telling import skipping, tell_planned
-from include.engines import engine_spec
-from include.reports.cluster import Cluster
-from include.reports.spec import ReportSpec
+from forerun.airflow.repairing import open_repair, planned_repair
+from forerun.airflow.retries import RepeatableOperator, retries_of
+from forerun.airflow.sharing import say_wanted
+from forerun.airflow.telling import skipping, tell_planned
+from forerun.include.engines import engine_spec
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
-    from include.days.prepare import AskedRun, Asking, PreparedRun
-    from include.state.records import OpenedBy
-    from planner.request import Settings
-    from planner.result import PlanResult
+    from forerun.include.days.handle import Day
+    from forerun.include.days.prepare import AskedRun, Asking, PreparedRun
+    from forerun.include.state.records import OpenedBy
+    from forerun.planner.request import Settings
+    from forerun.planner.result import PlanResult
 
 METHODS: dict[str, Literal["progressive", "batch"]] = {
     "progressive": "progressive",
@@ -49,7 +49,7 @@ DRY_RUN = "a dry run computes nothing, and its plan is only in the log"
 def settings_on(engine: str) -> Settings:
     """How to plan for the engine of that name. On the small one a day is planned as for Spark: it
     stands in for Spark in tests."""
-    from planner.request import Settings
+    from forerun.planner.request import Settings
 
     spec = engine_spec(engine)
     return Settings(prices=spec.prices) if spec.endpoint else Settings()
@@ -57,7 +57,7 @@ def settings_on(engine: str) -> Settings:
 
 def explanation(found: PlanResult) -> str:
     """A plan for the log: its operators, runs and costs."""
-    from planner.explain.tree import render
+    from forerun.planner.explain.tree import render
 
     return render(found)
 
@@ -74,8 +74,8 @@ def prepared_run(
 ) -> PreparedRun:
     """The run, planned as was asked for, when the day was opened or since, at the prices of the
     engine of that name; with ``batch`` as batch in any case. ``share`` and ``incomplete`` are
-    those of :func:`include.days.prepare.prepare_run`."""
-    from include.days.prepare import prepare_run
+    those of :func:`forerun.include.days.prepare.prepare_run`."""
+    from forerun.include.days.prepare import prepare_run
 
     day, asking = _asking(spec, opened, run, engine, batch=batch)
     asking["share"], asking["incomplete"] = share, incomplete
@@ -91,7 +91,7 @@ def asked_run(
     """The day, and its run pinned and still to be planned; planned, where somebody has told the day
     how. It borrows nothing: what another report keeps of a day that is over may be gone before the
     last of a backfill is computed."""
-    from include.days.prepare import ask_for_run, prepare_run
+    from forerun.include.days.prepare import ask_for_run, prepare_run
 
     day, asking = _asking(spec, opened, run, engine, batch=False)
     ask = ask_for_run if asking.get("method") == "auto" else prepare_run
@@ -102,7 +102,7 @@ def asked_run(
 def _asking(
     spec: ReportSpec, opened: OpenedDay, run: int, engine: str, *, batch: bool
 ) -> tuple[Day, Asking]:
-    from include.days.instructions import read_told
+    from forerun.include.days.instructions import read_told
 
     day = opened.of(spec)
     told = read_told(day.store, day.at)
@@ -177,7 +177,7 @@ class OpenDay(RepeatableOperator):
         return as_xcom(opened)
 
     def _opened_by(self, context: Any, mode: str) -> OpenedBy:
-        from include.state.records import OpenedBy
+        from forerun.include.state.records import OpenedBy
 
         run = context["dag_run"]
         return OpenedBy(
@@ -190,7 +190,7 @@ class OpenDay(RepeatableOperator):
         )
 
     def _opened(self, context: Any, day: date, now: datetime, by: OpenedBy) -> Day:
-        from include.days.prepare import open_generation
+        from forerun.include.days.prepare import open_generation
 
         self._declare_cluster()
         return open_generation(
@@ -203,14 +203,14 @@ class OpenDay(RepeatableOperator):
         )
 
     def _declare_cluster(self) -> None:
-        from include.days.leases import declare
-        from include.state.opening import open_store
+        from forerun.include.days.leases import declare
+        from forerun.include.state.opening import open_store
 
         if self.cluster is not None and declare(open_store(store_uri(self.spec)), self.cluster):
             self.log.info("cluster %s is now as this DAG says", self.cluster.name)
 
     def _imagined(self, day: date, now: datetime) -> Day:
-        from include.days.prepare import imagine_generation
+        from forerun.include.days.prepare import imagine_generation
 
         return imagine_generation(store_uri(self.spec), self.spec, day, now=now)
 
@@ -247,7 +247,7 @@ class PlanRun(RepeatableOperator):
         self.final_task = final_task
 
     def execute(self, context: Any) -> dict[str, object]:
-        from include.days.safe_start import read_safe_start
+        from forerun.include.days.safe_start import read_safe_start
 
         opened = opened_for(self, context)
         if opened.repair:
@@ -292,7 +292,7 @@ class PlanRun(RepeatableOperator):
 
     def _in_time(self, opened: OpenedDay, incomplete: list[tuple[str, str]]) -> PreparedRun:
         """The run as it is planned; as batch if only that can still meet the deadline."""
-        from include.days.way_out import read_way_out
+        from forerun.include.days.way_out import read_way_out
 
         prepared = self._prepared(opened, incomplete=incomplete)
         if self.run < self.spec.runs or opened.dry_run or prepared.result is None:

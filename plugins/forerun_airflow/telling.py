@@ -16,19 +16,19 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.observability import stats
 
-from forerun_airflow import openlineage
-from forerun_airflow.day import utc_now
-from include.telemetry.events import Event, Part, line
-from include.telemetry.metrics import Sample, samples
+from forerun.airflow import openlineage
+from forerun.airflow.day import utc_now
+from forerun.include.telemetry.events import Event, Part, line
+from forerun.include.telemetry.metrics import Sample, samples
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
-    from include.days.prepare import PreparedRun
-    from include.days.shadow_days import ShadowStanding
-    from include.state.pointers import Pointer
-    from include.state.shadow_day import ShadowDay
-    from include.telemetry.events import Planned, RunEnded
-    from planner.result import PlanResult
+    from forerun.include.days.handle import Day
+    from forerun.include.days.prepare import PreparedRun
+    from forerun.include.days.shadow_days import ShadowStanding
+    from forerun.include.state.pointers import Pointer
+    from forerun.include.state.shadow_day import ShadowDay
+    from forerun.include.telemetry.events import Planned, RunEnded
+    from forerun.planner.result import PlanResult
 
 _LOG = logging.getLogger("forerun.events")
 
@@ -62,7 +62,7 @@ def harmless() -> Iterator[None]:
 def tell_planned(day: Day, prepared: PreparedRun) -> None:
     """Tell the decision of a plan."""
     with harmless():
-        from include.telemetry.read_events import planned
+        from forerun.include.telemetry.read_events import planned
 
         if prepared.result is None or (event := planned(day, prepared)) is None:
             return
@@ -73,8 +73,8 @@ def tell_planned(day: Day, prepared: PreparedRun) -> None:
 
 def _send_start(day: Day, event: Planned, result: PlanResult) -> None:
     def make(namespace: str) -> object:
-        from forerun_airflow import openlineage_events
-        from include.telemetry.lineage import report_lineage
+        from forerun.airflow import openlineage_events
+        from forerun.include.telemetry.lineage import report_lineage
 
         made_of = report_lineage(day, result)
         return openlineage_events.planned(day, event, made_of, namespace=namespace, now=utc_now())
@@ -100,7 +100,7 @@ def telling_of_publication(day: Day, run: int) -> Iterator[None]:
 def tell_published(day: Day, pointer: Pointer) -> None:
     """Tell what was published."""
     with harmless():
-        from include.telemetry.read_events import published
+        from forerun.include.telemetry.read_events import published
 
         tell(published(day, pointer))
         _send_publishing(day, pointer.run, pointer)
@@ -109,14 +109,14 @@ def tell_published(day: Day, pointer: Pointer) -> None:
 def tell_compared(day: Day, record: ShadowDay, standing: ShadowStanding) -> None:
     """Tell how a day of a report in shadow compares."""
     with harmless():
-        from include.telemetry.read_events import compared
+        from forerun.include.telemetry.read_events import compared
 
         tell(compared(day, record, standing))
 
 
 def _send_publishing(day: Day, run: int, pointer: Pointer | None = None, error: str = "") -> None:
     def make(namespace: str) -> object:
-        from forerun_airflow.openlineage_events import publishing
+        from forerun.airflow.openlineage_events import publishing
 
         now = utc_now()
         return publishing(day, run, namespace=namespace, now=now, pointer=pointer, error=error)
@@ -127,7 +127,7 @@ def _send_publishing(day: Day, run: int, pointer: Pointer | None = None, error: 
 def skipping(runs: Sequence[tuple[Day, int]], why: str) -> AirflowSkipException:
     """Tell that runs are left out; return what to raise, so that their task is skipped."""
     with harmless():
-        from include.telemetry.read_events import skipped
+        from forerun.include.telemetry.read_events import skipped
 
         for day, run in runs:
             tell(skipped(day, run, why))
@@ -145,7 +145,7 @@ def telling_how_runs_end(runs: Callable[[], Sequence[tuple[Day, int, Part]]]) ->
         yield
     finally:
         with harmless():
-            from include.telemetry.read_events import run_ended
+            from forerun.include.telemetry.read_events import run_ended
 
             for day, run, part in left:
                 event = run_ended(day, run, part)
@@ -155,7 +155,7 @@ def telling_how_runs_end(runs: Callable[[], Sequence[tuple[Day, int, Part]]]) ->
 
 def _send_end(day: Day, event: RunEnded) -> None:
     def make(namespace: str) -> object:
-        from forerun_airflow.openlineage_events import ended
+        from forerun.airflow.openlineage_events import ended
 
         return ended(day, event, namespace=namespace, now=utc_now())
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from forerun_airflow.day import store_uri, utc_now
-from planner.errors import ForerunError
+from forerun.airflow.day import store_uri, utc_now
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from include.days.early_start import EarlyStart
-    from include.state.store import StoreReader
+    from forerun.include.days.early_start import EarlyStart
+    from forerun.include.state.store import StoreReader
 
 
 class _Waiting(BaseTrigger):
@@ -35,7 +35,7 @@ class _Waiting(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return (
-            f"forerun_airflow.triggers.{type(self).__name__}",
+            f"forerun.airflow.triggers.{type(self).__name__}",
             {"until": self.until, "poll": self.poll, "unless": self.unless},
         )
 
@@ -58,7 +58,7 @@ class _Waiting(BaseTrigger):
         return self._is_there(self.unless)
 
     def _is_there(self, uri: str) -> bool:
-        from include.state.opening import split_uri
+        from forerun.include.state.opening import split_uri
 
         if not uri:
             return False
@@ -98,9 +98,9 @@ class SourcesTrigger(_Waiting):
         return not missing or self._is_told(), {"missing": missing}
 
     def _missing(self) -> list[str]:
-        from include.reports.clock import parse_day
-        from include.reports.spec import decode_report
-        from include.sources.completeness import find_missing
+        from forerun.include.reports.clock import parse_day
+        from forerun.include.reports.spec import decode_report
+        from forerun.include.sources.completeness import find_missing
 
         try:
             spec, day = decode_report(self.report), parse_day(self.day)
@@ -178,10 +178,10 @@ class EarlyStartTrigger(_Waiting):
             return ""
 
     def _early_start(self) -> EarlyStart:
-        from include.days.early_start import EarlyStart
-        from include.days.handle import Day
-        from include.reports.clock import parse_day
-        from include.reports.spec import decode_report
+        from forerun.include.days.early_start import EarlyStart
+        from forerun.include.days.handle import Day
+        from forerun.include.reports.clock import parse_day
+        from forerun.include.reports.spec import decode_report
 
         spec = decode_report(self.report)
         day = Day.of(store_uri(spec), spec, parse_day(self.day), self.generation)
@@ -221,11 +221,11 @@ class CoresTrigger(_Waiting):
         return not why or self._is_told(), {"why": why}
 
     def _why_not(self) -> str:
-        from include.days.leases import BudgetSpentError, Leases
-        from include.reports.cluster import Cluster
-        from include.state.opening import open_store
-        from include.state.records import decode
-        from include.state.slots import SlotRequest
+        from forerun.include.days.leases import BudgetSpentError, Leases
+        from forerun.include.reports.cluster import Cluster
+        from forerun.include.state.opening import open_store
+        from forerun.include.state.records import decode
+        from forerun.include.state.slots import SlotRequest
 
         try:
             cluster = decode(Cluster, self.cluster.encode(), "the cluster")
@@ -240,6 +240,6 @@ class CoresTrigger(_Waiting):
 
 @cache
 def _store_of(root: str) -> StoreReader:
-    from include.state.opening import open_store
+    from forerun.include.state.opening import open_store
 
     return open_store(root)

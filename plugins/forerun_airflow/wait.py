@@ -1,5 +1,6 @@
 """The wait before a run: for its time, as it is written or chosen, and before the final run also
-for the sources. What people have told the day to do (:mod:`include.days.instructions`) ends it."""
+for the sources. What people have told the day to do (:mod:`forerun.include.days.instructions`) ends
+it."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun_airflow.assets import ASSET_POLL, awaited_assets, days_published
-from forerun_airflow.choosing import (
+from forerun.airflow.assets import ASSET_POLL, awaited_assets, days_published
+from forerun.airflow.choosing import (
     SOON,
     choose_again,
     is_choosing,
@@ -18,20 +19,20 @@ from forerun_airflow.choosing import (
     times_of,
     until,
 )
-from forerun_airflow.day import OpenedDay, explained, opened_for, utc_now
-from forerun_airflow.retries import RepeatableOperator, retries_of
-from forerun_airflow.starting import has_trigger, starts_early, until_start
-from forerun_airflow.telling import skipping
-from forerun_airflow.triggers import SourcesTrigger, TimeTrigger
-from include.days.instructions import Instruction, Told, next_instruction, read_told
-from include.reports.cluster import Cluster
-from include.reports.spec import ReportSpec, encode_report
-from include.state.store import StoreDownError
+from forerun.airflow.day import OpenedDay, explained, opened_for, utc_now
+from forerun.airflow.retries import RepeatableOperator, retries_of
+from forerun.airflow.starting import has_trigger, starts_early, until_start
+from forerun.airflow.telling import skipping
+from forerun.airflow.triggers import SourcesTrigger, TimeTrigger
+from forerun.include.days.instructions import Instruction, Told, next_instruction, read_told
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.spec import ReportSpec, encode_report
+from forerun.include.state.store import StoreDownError
 
 if TYPE_CHECKING:
-    from include.days.handle import Day
-    from include.days.run_times import RunTimes
-    from include.sources.completeness import Missing
+    from forerun.include.days.handle import Day
+    from forerun.include.days.run_times import RunTimes
+    from forerun.include.sources.completeness import Missing
 
 Incomplete = list[tuple[str, str]]
 """Sources that are not complete, each with what is missing."""
@@ -198,7 +199,7 @@ class WaitForRun(RepeatableOperator):
         return [(each.source, each.what) for each in missing]
 
     def _missing(self, context: Any, opened: OpenedDay, now: datetime) -> tuple[Missing, ...]:
-        from include.sources.completeness import find_missing
+        from forerun.include.sources.completeness import find_missing
 
         events = days_published(self.spec, self.run, context["inlet_events"], opened.day)
         return tuple(find_missing(self.spec, opened.date, now, events=events))
@@ -237,7 +238,7 @@ class WaitForRun(RepeatableOperator):
 
     def _safe_start(self, opened: OpenedDay) -> datetime:
         """Asked for at every look: it moves with what early runs have taken and left to do."""
-        from include.days.safe_start import read_safe_start
+        from forerun.include.days.safe_start import read_safe_start
 
         safe = read_safe_start(opened.of(self.spec), retries_of(self, self.final_task))
         self.log.info("latest safe start: %s (%s)", safe.at, safe.why)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from forerun_airflow.alerting import page_of, tell
-from forerun_airflow.day import OpenedDay, store_uri, utc_now
-from forerun_airflow.retries import RepeatableOperator
-from include.reports.spec import ReportSpec
-from planner.errors import ForerunError
+from forerun.airflow.alerting import page_of, tell
+from forerun.airflow.day import OpenedDay, store_uri, utc_now
+from forerun.airflow.retries import RepeatableOperator
+from forerun.include.reports.spec import ReportSpec
+from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
-    from include.oncall.alerts import Alert, Watched
-    from include.state.store import StoreReader
+    from forerun.include.oncall.alerts import Alert, Watched
+    from forerun.include.state.store import StoreReader
 
 POLL_S = 60.0
 
@@ -44,7 +44,7 @@ class WatchTrigger(BaseTrigger):
     def serialize(self) -> tuple[str, dict[str, Any]]:
         known = {"store": self.store, "report": self.report, "day": self.day}
         known |= {"generation": self.generation}
-        return "forerun_airflow.watching.WatchTrigger", {**known, "poll": self.poll}
+        return "forerun.airflow.watching.WatchTrigger", {**known, "poll": self.poll}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         while True:
@@ -62,8 +62,8 @@ class WatchTrigger(BaseTrigger):
     def _published(self) -> str:
         """A mark of what is published of the day: publishing ends the watch, so it is looked for
         at every poll, by one short look."""
-        from include.state.layout import pointer_key
-        from include.state.opening import open_store
+        from forerun.include.state.layout import pointer_key
+        from forerun.include.state.opening import open_store
 
         try:
             found = open_store(self.store).stat(pointer_key(self.report, self.day))
@@ -73,8 +73,8 @@ class WatchTrigger(BaseTrigger):
 
     def _look(self) -> float | None:
         """Seconds until the next look, None to wake the task."""
-        from include.oncall.alerts import next_look, read_watched
-        from include.state.opening import open_store
+        from forerun.include.oncall.alerts import next_look, read_watched
+        from forerun.include.state.opening import open_store
 
         now = utc_now()
         try:
@@ -122,7 +122,7 @@ class WatchDay(RepeatableOperator):
         return self._watch(context)
 
     def _watch(self, context: Any) -> dict[str, object]:
-        from include.state.opening import open_store
+        from forerun.include.state.opening import open_store
 
         record = context["ti"].xcom_pull(task_ids=self.day_task)
         opened = OpenedDay(**record) if record else None
@@ -146,7 +146,7 @@ class WatchDay(RepeatableOperator):
 
     def _alert(self, store: StoreReader, opened: OpenedDay) -> Alert | None:
         """The warning, None while there is no reason for one. Skips where the watch is over."""
-        from include.oncall.alerts import alert_of, read_watched
+        from forerun.include.oncall.alerts import alert_of, read_watched
 
         now = utc_now()
         watched = read_watched(store, self.spec.name, opened.day, now)

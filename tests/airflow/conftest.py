@@ -25,10 +25,9 @@ ENVIRONMENT = {
     "AIRFLOW_HOME": str(HOME),
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
     "AIRFLOW__CORE__DAGS_FOLDER": str(HOME / "dags"),
-    "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "INFO",
     "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[2]"}',
-    "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}",
+    "PYTHONPATH": str(ROOT),
     "PATH": f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}",
 }
 os.environ.update(ENVIRONMENT)

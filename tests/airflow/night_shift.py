@@ -18,8 +18,9 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.execution_time.supervisor import in_process_api_server
 
 SHARED = (
-    "airflow.api_fastapi.execution_api.app", "include.days.prepare", "include.telemetry.events",
-    "pyspark.sql.connect.session", "pysail.spark", "spark_jobs.executor", "spark_jobs.connect",
+    "airflow.api_fastapi.execution_api.app", "forerun.include.days.prepare",
+    "forerun.include.telemetry.events", "pyspark.sql.connect.session", "pysail.spark",
+    "forerun.spark_jobs.executor", "forerun.spark_jobs.connect",
 )  # fmt: skip
 """What tasks and runs import when they need it: here it is imported before there are copies."""
 

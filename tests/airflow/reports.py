@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
-from planner.contract.plan_v1 import ColumnSpec
+from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.planner.contract.plan_v1 import ColumnSpec
 
 SALES = (
     ColumnSpec(name="item", type="STRING"),

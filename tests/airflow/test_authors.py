@@ -12,7 +12,7 @@ pytestmark = pytest.mark.airflow
 GOOD = """
 from datetime import UTC, datetime, timedelta
 
-from forerun_airflow import (
+from forerun.airflow import (
     AssetEvent, HourlyMarkers, ReportSpec, RunPolicy, RunTime, SourceSpec, expect, progressive_dag,
 )
 

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from forerun import cli, doctor
+from forerun.airflow_policy import task_instance_mutation_hook
 from forerun.demo.place import open_place
-from forerun_policy import task_instance_mutation_hook
-from tests.airflow.conftest import ENVIRONMENT, ROOT
+from tests.airflow.conftest import ENVIRONMENT
 
 REPORTS = """
 from datetime import UTC, datetime
-from forerun_airflow import ReportGroup, group_dag, progressive_dag
+from forerun.airflow import ReportGroup, group_dag, progressive_dag
 from tests.airflow.reports import sales_report
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,12 +73,8 @@ print(json.dumps([said, missing, [one.state for one in examine_airflow()]]))
 def test_runs_of_a_backfill_take_their_pool_and_nothing_else_does(
     airflow_home, tmp_path, monkeypatch, capsys
 ):
-    for folder, name, text in (
-        ("dags", "reports.py", REPORTS),
-        ("config", "airflow_local_settings.py", _documented_line()),
-    ):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / name).write_text(text)
+    (tmp_path / "dags").mkdir()
+    (tmp_path / "dags" / "reports.py").write_text(REPORTS)
     database = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{airflow_home}/airflow.db"}
     with_policy = {**ENVIRONMENT, **database, "AIRFLOW_HOME": str(tmp_path)}
     with_policy["AIRFLOW__CORE__DAGS_FOLDER"] = folder = str(tmp_path / "dags")
@@ -95,17 +91,18 @@ def test_runs_of_a_backfill_take_their_pool_and_nothing_else_does(
     assert missing == ["Create it: `airflow pools set past 2 backfills`."] * 2
     assert after == ["ok"]
 
-    # This process has no policy.
+    # With this mark Airflow asks no policy.
+    monkeypatch.setattr("airflow.settings.task_instance_mutation_hook.is_noop", True, raising=False)
     monkeypatch.setattr(doctor, "examine", lambda _: ())
     capsys.readouterr()
     assert cli.run(["doctor", "--airflow", "--json"]) == 2
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert [one["found"].split(" ")[0] for one in findings] == ["alone", "together"]
-    assert all("from forerun_policy import" in one["todo"] for one in findings)
+    assert all("airflow.policy" in one["todo"] for one in findings)
 
 
 @pytest.mark.airflow
-def test_airflow_has_the_policy_in_make_up_and_in_the_image(tmp_path, monkeypatch):
+def test_airflow_has_the_policy_in_make_up(tmp_path, monkeypatch):
     monkeypatch.setenv("FORERUN_HOME", str(tmp_path))
     program = """
 from types import SimpleNamespace
@@ -118,15 +115,6 @@ print(ti.pool)
     with open_place("file") as place:
         done = subprocess.run(command, env=place.env, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines()[-1:] == ["past"], done.stderr
-    image = (ROOT / "Dockerfile").read_text()
-    assert "COPY --chown=forerun config config" in image
-    assert "PYTHONPATH=/opt/forerun/plugins:/opt/forerun/config" in image
-
-
-def _documented_line():
-    page = (ROOT / "docs" / "operations.md").read_text()
-    (code,) = (one for one in page.split("```") if "import task_instance_mutation_hook" in one)
-    return code.removeprefix("python")
 
 
 @pytest.mark.parametrize(

@@ -14,20 +14,20 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
+from forerun.airflow import ReportGroup, group_dag
+from forerun.airflow.assets import days_published
+from forerun.airflow.day import OpenedDay
+from forerun.airflow.submit import SubmitRun
+from forerun.include.days.results import read_pointer
+from forerun.include.oncall.day_records import read_day_records
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.complete_when import AssetEvent
+from forerun.include.reports.expectations import expect
+from forerun.include.reports.hours import Hours
+from forerun.include.state.commits import read_commit
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
 from forerun.running import open_runner
-from forerun_airflow import ReportGroup, group_dag
-from forerun_airflow.assets import days_published
-from forerun_airflow.day import OpenedDay
-from forerun_airflow.submit import SubmitRun
-from include.days.results import read_pointer
-from include.oncall.day_records import read_day_records
-from include.reports.cluster import Cluster
-from include.reports.complete_when import AssetEvent
-from include.reports.expectations import expect
-from include.reports.hours import Hours
-from include.state.commits import read_commit
-from include.state.layout import Generation
-from include.state.opening import open_store
 from tests.airflow.test_repairing import STEPS, Dag
 from tests.airflow.test_tasks import DAY, built, context, place, report
 from tests.airflow.test_wait import at

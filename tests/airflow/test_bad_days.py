@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
-from forerun_airflow.submit import SubmitApplication
-from include.state.file_store import FileStore
-from include.state.opening import open_store
-from include.state.store import StoreDownError
-from planner.contract.seal import seal, unseal
-from spark_jobs import run as job
+from forerun.airflow.submit import SubmitApplication
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.opening import open_store
+from forerun.include.state.store import StoreDownError
+from forerun.planner.contract.seal import seal, unseal
+from forerun.spark_jobs import run as job
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import DAY, MIDNIGHT, Days, rerun
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.days.partition_sink import read_stamp
-from include.days.results import NotCompleteError, read_result
+from forerun.include.days.partition_sink import read_stamp
+from forerun.include.days.results import NotCompleteError, read_result
 from tests.airflow.conftest import ROOT
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]

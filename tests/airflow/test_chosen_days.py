@@ -15,19 +15,19 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from include.days.cluster_reports import reports_of
-from include.days.handle import Day
-from include.days.manifests import read_manifest
-from include.days.run_times import read_times
-from include.reports.cluster import Cluster
-from include.reports.hours import Hours
-from include.reports.run_policy import RunPolicy, RunTime
-from include.reports.spec import AfterRows, AssetEvent, WhenComplete, encode_report
-from include.sources.delivery import read_pin
-from include.state.layout import Generation
-from include.state.pointers import read_published
-from include.state.records import decode, encode
-from include.state.run_schedule import RunSchedule
+from forerun.include.days.cluster_reports import reports_of
+from forerun.include.days.handle import Day
+from forerun.include.days.manifests import read_manifest
+from forerun.include.days.run_times import read_times
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import RunPolicy, RunTime
+from forerun.include.reports.spec import AfterRows, AssetEvent, WhenComplete, encode_report
+from forerun.include.sources.delivery import read_pin
+from forerun.include.state.layout import Generation
+from forerun.include.state.pointers import read_published
+from forerun.include.state.records import decode, encode
+from forerun.include.state.run_schedule import RunSchedule
 from tests.airflow.conftest import ROOT
 from tests.include.days.past_days import (
     MONDAY,
@@ -87,7 +87,7 @@ def run_day(airflow_home, tmp_path, monkeypatch, request):
             if module_name.startswith("forerun_airflow") and hasattr(module, "utc_now"):
                 monkeypatch.setattr(module, "utc_now", lambda: shift.now)
         waiting = SimpleNamespace(sleep=shift.sleep, to_thread=asyncio.to_thread)
-        monkeypatch.setattr("forerun_airflow.triggers.asyncio", waiting)
+        monkeypatch.setattr("forerun.airflow.triggers.asyncio", waiting)
         at_ = Generation(name, MONDAY.isoformat(), "1")
         day = Day(days.store, replace(days.spec, name=name), at_)
         dag = bag.get_dag(name)

@@ -10,9 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from airflow.sdk import DAG, Asset
 
-from forerun.demo.arrivals import demo_dag
-from forerun.demo.reports import DAY, PAST_DAYS
-from forerun_airflow import (
+from forerun.airflow import (
     ProgressiveTaskGroup,
     Shadow,
     group_dag,
@@ -20,10 +18,12 @@ from forerun_airflow import (
     report_asset,
     warning_asset,
 )
-from forerun_airflow.builder import read_sql
-from forerun_airflow.form import report_params
-from include.reports.group import ReportGroup
-from include.reports.spec import AssetEvent, Parameter, ReportSpec, SpecError
+from forerun.airflow.builder import read_sql
+from forerun.airflow.form import report_params
+from forerun.demo.arrivals import demo_dag
+from forerun.demo.reports import DAY, PAST_DAYS
+from forerun.include.reports.group import ReportGroup
+from forerun.include.reports.spec import AssetEvent, Parameter, ReportSpec, SpecError
 from tests.airflow.conftest import ENVIRONMENT, ROOT
 from tests.airflow.reports import sales_report, sales_source
 
@@ -238,9 +238,10 @@ bag = DagBag({str(ROOT / "dags")!r})
 seconds = time.process_time() - started
 dags = {{k: DagSerialization.serialize_dag(d) for k, d in sorted(bag.dags.items())}}
 heavy = ["pyspark", "boto3", "botocore", "pandas", "pyarrow", "great_expectations",
-         "planner.api", "planner.temporal", "planner.rules", "planner.search", "planner.memo",
-         "planner.stats", "planner.materialize", "include.days.prepare",
-         "include.sources.pins"]
+         "forerun.planner.api", "forerun.planner.temporal", "forerun.planner.rules",
+         "forerun.planner.search", "forerun.planner.memo",
+         "forerun.planner.stats", "forerun.planner.materialize", "forerun.include.days.prepare",
+         "forerun.include.sources.pins"]
 loaded = [m for m in heavy if m in sys.modules]
 print(json.dumps(dict(errors=bag.import_errors, dags=dags, loaded=loaded, seconds=seconds),
                  default=str, sort_keys=True))
@@ -307,7 +308,7 @@ def test_only_the_public_interface_of_airflow(folder):
 
 def test_the_spec_is_pure():
     loaded = _python(
-        "import sys, include.reports.spec\n"
+        "import sys, forerun.include.reports.spec\n"
         "print(sorted(m for m in ('airflow', 'pyspark', 'boto3', 'sqlglot', 'pyarrow') "
         "if m in sys.modules))"
     )
@@ -346,8 +347,8 @@ def test_sql_with_the_parameters_of_the_day_and_of_the_report():
 def test_airflow_shows_what_is_wrong_with_the_sql(airflow_home, tmp_path):
     (tmp_path / "broken.py").write_text(
         "from datetime import datetime, UTC\n"
-        "from forerun_airflow import *\n"
-        "from forerun_airflow import progressive_dag\n"
+        "from forerun.airflow import *\n"
+        "from forerun.airflow import progressive_dag\n"
         "orders = SourceSpec(name='orders', path='/data/orders', arrival='static',\n"
         "    columns=(ColumnSpec(name='id', type='BIGINT'),))\n"
         "spec = ReportSpec(name='broken', sql='SELECT nosuch FROM orders', sources=(orders,),\n"

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
-from forerun_airflow import choosing, progressive_dag, starting, triggers, wait
-from forerun_airflow.triggers import EarlyStartTrigger, TimeTrigger
-from include.days.run_times import read_times
-from include.reports.run_policy import RunPolicy, RunTime
-from include.reports.spec import AfterRows, AssetEvent, Every, PriceAtMost
+from forerun.airflow import choosing, progressive_dag, starting, triggers, wait
+from forerun.airflow.triggers import EarlyStartTrigger, TimeTrigger
+from forerun.include.days.run_times import read_times
+from forerun.include.reports.run_policy import RunPolicy, RunTime
+from forerun.include.reports.spec import AfterRows, AssetEvent, Every, PriceAtMost
 from tests.include.days.past_days import MONDAY, NIGHT_IS_DEAR, PastDays, at, opened, report_of
 
 ROWS = AfterRows(source="orders", rows=100)
@@ -116,7 +116,7 @@ def test_a_fault_of_the_schedule_costs_no_run(days, clock, monkeypatch):
     def broken(*_given):
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("include.days.early_start.store_times", broken)
+    monkeypatch.setattr("forerun.include.days.early_start.store_times", broken)
     found = days(ROWS)
     found.deliver(MONDAY, 1, 100)
     assert waiting(found) is None
@@ -150,7 +150,7 @@ class TestTrigger:
     def test_it_is_what_it_was_after_a_restart(self, days, clock):
         trigger = waiting(days(ROWS))
         path, given = trigger.serialize()
-        assert path == "forerun_airflow.triggers.EarlyStartTrigger"
+        assert path == "forerun.airflow.triggers.EarlyStartTrigger"
         assert EarlyStartTrigger(**given).serialize() == (path, given)
 
     def test_it_fires_when_the_rows_have_come(self, days, clock):

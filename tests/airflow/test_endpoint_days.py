@@ -12,21 +12,21 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from forerun_airflow import ReportGroup, endpoint, group_dag
-from forerun_airflow.endpoint import EndpointClient
-from forerun_airflow.group_tasks import PlanPoint, SubmitPoint
-from forerun_airflow.submit import SubmitRun
-from forerun_airflow.tasks import PlanRun
-from include.days.prepare import read_pointer
-from include.days.stored_plan import StoredPlan
-from include.engines import ENGINES
-from include.oncall.day_records import read_day_records
-from include.oncall.night import cost_of
-from include.oncall.savings import read_savings
-from include.reports.clock import parse_day
-from include.state.commits import read_commit
-from include.state.layout import Generation
-from include.state.opening import open_store
+from forerun.airflow import ReportGroup, endpoint, group_dag
+from forerun.airflow.endpoint import EndpointClient
+from forerun.airflow.group_tasks import PlanPoint, SubmitPoint
+from forerun.airflow.submit import SubmitRun
+from forerun.airflow.tasks import PlanRun
+from forerun.include.days.prepare import read_pointer
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.engines import ENGINES
+from forerun.include.oncall.day_records import read_day_records
+from forerun.include.oncall.night import cost_of
+from forerun.include.oncall.savings import read_savings
+from forerun.include.reports.clock import parse_day
+from forerun.include.state.commits import read_commit
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
 from tests.airflow.test_repairing import Dag, deliver
 from tests.airflow.test_tasks import DAY, built, place, report
 from tests.airflow.test_wait import at

@@ -16,15 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskDeferred
 
-from forerun_airflow import ReportGroup, group_dag
-from forerun_airflow.submit import SubmitApplication
-from include.days.results import read_pointer
-from include.reports.spec import MarkerFile, ReportSpec, RunPolicy, RunTime
-from include.state.commits import read_commit
-from include.state.layout import Generation
-from include.state.opening import open_store
-from spark_jobs import application, run
-from spark_jobs.executor import execute
+from forerun.airflow import ReportGroup, group_dag
+from forerun.airflow.submit import SubmitApplication
+from forerun.include.days.results import read_pointer
+from forerun.include.reports.spec import MarkerFile, ReportSpec, RunPolicy, RunTime
+from forerun.include.state.commits import read_commit
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.spark_jobs import application, run
+from forerun.spark_jobs.executor import execute
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = "2026-03-01"

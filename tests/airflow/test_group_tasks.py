@@ -15,10 +15,10 @@ from airflow.sdk.exceptions import (
     TaskDeferred,
 )
 
-from forerun_airflow import ReportGroup, group_dag, group_tasks
-from forerun_airflow.group_tasks import SubmitPoint
-from include.reports.spec import MarkerFile, SpecError
-from include.state.store import StoreDownError
+from forerun.airflow import ReportGroup, group_dag, group_tasks
+from forerun.airflow.group_tasks import SubmitPoint
+from forerun.include.reports.spec import MarkerFile, SpecError
+from forerun.include.state.store import StoreDownError
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = "2026-03-01"

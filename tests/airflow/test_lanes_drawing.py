@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
-from forerun_airflow.pages.lanes_drawing import lanes_drawing
-from include.oncall.night_lanes import Lane, LaneRun
+from forerun.airflow.pages.lanes_drawing import lanes_drawing
+from forerun.include.oncall.night_lanes import Lane, LaneRun
 
 
 def at(hours):

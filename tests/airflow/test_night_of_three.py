@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.days.leases import Leases, read_cluster
-from include.machine.child_process import start, stop
-from include.machine.wall_clock import utc_now
-from include.state.expire import store_clock
-from include.state.layout import ClusterKeys
-from include.state.opening import open_store
-from include.state.pointers import read_published
+from forerun.include.days.leases import Leases, read_cluster
+from forerun.include.machine.child_process import start, stop
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.state.expire import store_clock
+from forerun.include.state.layout import ClusterKeys
+from forerun.include.state.opening import open_store
+from forerun.include.state.pointers import read_published
 from tests.airflow.conftest import ROOT
 
 pytestmark = pytest.mark.airflow

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from forerun_airflow import openlineage
-from forerun_airflow.publish import PublishReport
-from forerun_airflow.submit import SubmitRun
-from forerun_airflow.telling import tell_planned, telling_how_runs_end
-from include.state.given_up import GivenUp, record_given_up
-from include.state.records import RunCommit
+from forerun.airflow import openlineage
+from forerun.airflow.publish import PublishReport
+from forerun.airflow.submit import SubmitRun
+from forerun.airflow.telling import tell_planned, telling_how_runs_end
+from forerun.include.state.given_up import GivenUp, record_given_up
+from forerun.include.state.records import RunCommit
 from tests.airflow.lineage_schema import EVENT
 from tests.airflow.test_tasks import DAY, OPENED, context, opening, place, planning, report
 from tests.include.days.day_cases import DayCase

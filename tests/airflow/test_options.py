@@ -11,11 +11,11 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
-from forerun_airflow import ProgressiveTaskGroup, progressive_dag, submit
-from forerun_airflow.alerting import EarlyRunTicket
-from forerun_airflow.retries import RETRIES, RETRY_DELAY, retries_of
-from include.reports.run_policy import Retries
-from include.reports.spec import DueOn, SpecError
+from forerun.airflow import ProgressiveTaskGroup, progressive_dag, submit
+from forerun.airflow.alerting import EarlyRunTicket
+from forerun.airflow.retries import RETRIES, RETRY_DELAY, retries_of
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import DueOn, SpecError
 from tests.airflow.reports import sales_report
 from tests.airflow.test_dags import _python
 

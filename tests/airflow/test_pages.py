@@ -14,21 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.airflow.pages import repair_pages
 from forerun.cli import run as run_command
+from forerun.include.days.handle import Day
+from forerun.include.days.instructions import read_told
+from forerun.include.days.leases import Leases, declare
+from forerun.include.days.prepare import open_generation
+from forerun.include.days.repair import begin_repair, find_repair
+from forerun.include.days.results import read_pointer
+from forerun.include.oncall.catalogue import spec_of_day
+from forerun.include.reports.run_policy import Retries
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import OpenedBy
+from forerun.include.verify.repair_diff import write_diff
 from forerun.running import open_runner
-from forerun_airflow.pages import repair_pages
-from include.days.handle import Day
-from include.days.instructions import read_told
-from include.days.leases import Leases, declare
-from include.days.prepare import open_generation
-from include.days.repair import begin_repair, find_repair
-from include.days.results import read_pointer
-from include.oncall.catalogue import spec_of_day
-from include.reports.run_policy import Retries
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.records import OpenedBy
-from include.verify.repair_diff import write_diff
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import Days
 from tests.include.days.test_leases import TWO, wants
@@ -295,7 +295,7 @@ def test_a_store_that_is_down_is_said_so_and_airflow_stays_up(place, monkeypatch
 def test_a_link_is_below_the_address_of_airflow():
     from types import SimpleNamespace
 
-    from forerun_airflow.links import DayLink
+    from forerun.airflow.links import DayLink
 
     key = SimpleNamespace(dag_id="a b", run_id="scheduled__2026-03-01T00:00:00+00:00", task_id="t")
     os.environ["AIRFLOW__API__BASE_URL"], before = (

@@ -9,9 +9,9 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 
-from include.machine.jvm import driver_files
-from include.machine.local_s3 import local_s3
-from include.state.opening import open_store
+from forerun.include.machine.jvm import driver_files
+from forerun.include.machine.local_s3 import local_s3
+from forerun.include.state.opening import open_store
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import DAY, EXPECTED, MIDNIGHT
 from tests.s3_servers import use_bucket

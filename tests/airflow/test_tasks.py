@@ -16,18 +16,18 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from forerun_airflow import progressive_dag
-from forerun_airflow.day import explained
-from forerun_airflow.publish import CheckResult, PublishReport
-from forerun_airflow.submit import SubmitRun
-from forerun_airflow.tasks import PlanRun
-from include.reports.run_policy import Retries
-from include.reports.spec import SpecError, decode_report
-from include.state.given_up import GivenUp, record_given_up
-from include.state.layout import Generation, spec_key
-from include.state.opening import open_store
-from include.state.records import GenerationRecord, Manifest, OpenedBy, RunCommit, decode
-from include.state.store import StoreDeniedError, StoreDownError
+from forerun.airflow import progressive_dag
+from forerun.airflow.day import explained
+from forerun.airflow.publish import CheckResult, PublishReport
+from forerun.airflow.submit import SubmitRun
+from forerun.airflow.tasks import PlanRun
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import SpecError, decode_report
+from forerun.include.state.given_up import GivenUp, record_given_up
+from forerun.include.state.layout import Generation, spec_key
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import GenerationRecord, Manifest, OpenedBy, RunCommit, decode
+from forerun.include.state.store import StoreDeniedError, StoreDownError
 from tests.airflow.reports import sales_report
 
 DAY = "2026-03-01"
@@ -281,7 +281,7 @@ def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_t
     def away(_uri):
         raise StoreDownError("the store is away", hint="Wait.")
 
-    monkeypatch.setattr("include.days.borrowed_views.find_lost", away)
+    monkeypatch.setattr("forerun.include.days.borrowed_views.find_lost", away)
     task = submitting()
     monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
 

@@ -13,10 +13,10 @@ from airflow.sdk.observability import stats
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from forerun_airflow.submit import SubmitRun
-from include.days.handle import Day
-from include.state.store import StoreDownError
-from include.telemetry.metrics import METRICS
+from forerun.airflow.submit import SubmitRun
+from forerun.include.days.handle import Day
+from forerun.include.state.store import StoreDownError
+from forerun.include.telemetry.metrics import METRICS
 from tests.airflow.test_tasks import (
     OPENED,
     built,

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
-from forerun_airflow import alerting, deadline_alerts, deadlines, progressive_dag, watching
-from include.oncall import alerts
-from include.reports.spec import DueOn, SpecError
+from forerun.airflow import alerting, deadline_alerts, deadlines, progressive_dag, watching
+from forerun.include.oncall import alerts
+from forerun.include.reports.spec import DueOn, SpecError
 from tests.include.oncall.dag_days import DATE, at, dag_day
 
 MODULES = (watching, deadlines, alerting)
@@ -71,7 +71,7 @@ def until_it_fires(watch, said):
     with pytest.raises(TaskDeferred) as deferred:
         watch.execute(said)
     path, arguments = deferred.value.trigger.serialize()
-    assert path == "forerun_airflow.watching.WatchTrigger"
+    assert path == "forerun.airflow.watching.WatchTrigger"
     trigger = watching.WatchTrigger(**arguments)
 
     async def first():

@@ -1,7 +1,8 @@
 """What the three speed-ups of exploration (Tempura 5.4) spare, to be measured by leaving them out.
 
 The product has all three, always. :func:`explore_without` explores like
-:func:`planner.rules.exploration.explore`, without those that a :class:`SpeedUps` switches off.
+:func:`forerun.planner.rules.exploration.explore`, without those that a :class:`SpeedUps` switches
+off.
 
 **Translational symmetry.** The memo describes one generic step, and time is an array beside it.
 Without it, every step of a day is explored for itself.
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -29,17 +30,17 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.types import Column
-from planner.memo.groups import Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import StepLeaf
-from planner.props.repeatable import Repeats
-from planner.rules.exploration import Explored, Scope, explore
-from planner.rules.explore.catalog import ExploreRule
-from planner.rules.incremental.memo_rules import add_delta
-from planner.search.engine import Trace
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
+from forerun.planner.algebra.types import Column
+from forerun.planner.memo.groups import Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import StepLeaf
+from forerun.planner.props.repeatable import Repeats
+from forerun.planner.rules.exploration import Explored, Scope, explore
+from forerun.planner.rules.explore.catalog import ExploreRule
+from forerun.planner.rules.incremental.memo_rules import add_delta
+from forerun.planner.search.engine import Trace
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed, consolidate, plus, with_weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.dataset import Dataset, dataset
 
+from forerun.include.machine.jvm import driver_environment, home_folder
+from forerun.include.reports.run_policy import RunPolicy, RunTime
+from forerun.include.reports.spec import ClockTime, ReportSpec, SourceSpec, encode_report
 from forerun.tables import Table, find_tables
-from include.machine.jvm import driver_environment, home_folder
-from include.reports.run_policy import RunPolicy, RunTime
-from include.reports.spec import ClockTime, ReportSpec, SourceSpec, encode_report
 from tests.benchmarks.days import TPCH, say
 from tests.benchmarks.page import ROOT, write_section
 

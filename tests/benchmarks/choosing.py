@@ -19,11 +19,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from forerun.planner import api
+from forerun.planner.request import PlanRequest, Source, TimePoint
+from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from planner import api
-from planner.request import PlanRequest, Source, TimePoint
-from planner.schedule.choose import MOST_CANDIDATES, choose_times
 from tests.benchmarks.days import generate_tpch, tpch_texts
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING

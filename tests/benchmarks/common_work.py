@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 
 from forerun.demo.data import generate_day
+from forerun.include.machine.jvm import home_folder
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.report_group import GroupPlan, plan_group, whole_days
+from forerun.planner.request import PlanRequest, Settings
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from include.machine.jvm import home_folder
-from planner.cost.constants import MICRO
-from planner.report_group import GroupPlan, plan_group, whole_days
-from planner.request import PlanRequest, Settings
 from tests.benchmarks.days import POINTS, Suite
 from tests.benchmarks.executed import SUITES
 from tests.benchmarks.page import ROOT

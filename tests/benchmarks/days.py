@@ -11,12 +11,12 @@ from pathlib import Path
 
 from forerun.accounts import DayAccount
 from forerun.deliveries import Splitter, parse_correlation
+from forerun.include.machine.jvm import home_folder
+from forerun.planner.request import Method, TimePoint
 from forerun.running import DRIVER_MEMORY, SparkRunner
 from forerun.simulate import simulate
 from forerun.simulated_day import Simulation
 from forerun.tables import Table, find_tables
-from include.machine.jvm import home_folder
-from planner.request import Method, TimePoint
 from tests.benchmarks.page import ROOT
 
 POINTS = (

@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from planner.schedule.candidate_times import RestOfDay
-from planner.schedule.choose import MOST_CANDIDATES
-from planner.schedule.cluster import Cluster
-from planner.schedule.many import plan_night
-from planner.schedule.night import NightReport, PlannedRun, ReportPlan
-from planner.schedule.night_course import run_night
-from planner.schedule.others import UNSHARED, Cores, Others, TakenCores
+from forerun.planner.schedule.candidate_times import RestOfDay
+from forerun.planner.schedule.choose import MOST_CANDIDATES
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.many import plan_night
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.night_course import run_night
+from forerun.planner.schedule.others import UNSHARED, Cores, Others, TakenCores
 from tests.benchmarks.night_sweep import part_of, turnouts
 from tests.benchmarks.nights import MIDNIGHT, GeneratedNight, generate_night
 from tests.benchmarks.page import ROOT, write_section

@@ -15,8 +15,8 @@ from statistics import median
 
 import psutil
 
-from include.machine.cpu_meter import run_measured
-from spark_jobs import run as job
+from forerun.include.machine.cpu_meter import run_measured
+from forerun.spark_jobs import run as job
 from tests.spark.days import Day, publish, save_rows, save_sums
 from tests.spark.standalone import connect_server
 
@@ -44,7 +44,7 @@ def _tiny_run(folder: Path, address: str, server: psutil.Process) -> tuple[float
     before = server.cpu_times()
     command = [sys.executable, str(job.__file__), "--plan", day.store.uri(key), "--attempt", "a1"]
     command += ["--engine", "connect", "--master", address]
-    environment = {**os.environ, "PYTHONPATH": str(Path(job.__file__).resolve().parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(job.__file__).absolute().parents[2])}
     with (folder / "log").open("wb") as log:
         done = run_measured(command, environment, stdout=log, stderr=log)
     if done.exit_code:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from forerun.accounts import read_plan
-from include.state.commits import read_chain
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.records import RunCommit
-from include.state.store import StoreReader
-from planner.cost.calibration import Calibration, ExecutedRun, ExecutedStage, Fit, calibrate
-from planner.cost.prices import SPARK, STARTS, WORK
+from forerun.include.state.commits import read_chain
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import RunCommit
+from forerun.include.state.store import StoreReader
+from forerun.planner.cost.calibration import Calibration, ExecutedRun, ExecutedStage, Fit, calibrate
+from forerun.planner.cost.prices import SPARK, STARTS, WORK
 
 _REPORTS = "reports"
 

@@ -11,16 +11,16 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from planner.algebra.relational import Relation
-from planner.request import Source, TimePoint
-from planner.rules.exploration import Scope
-from planner.rules.explore.catalog import EXPLORE, LastTwoRuns
-from planner.rules.methods.catalog import AUTO, SINGLE
-from planner.rules.normalize.driver import normalize
-from planner.search.rule import MemoRule
-from planner.sql.frontend import read_query
-from planner.temporal.group_sizes import estimator
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.request import Source, TimePoint
+from forerun.planner.rules.exploration import Scope
+from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
+from forerun.planner.rules.methods.catalog import AUTO, SINGLE
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.search.rule import MemoRule
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.temporal.group_sizes import estimator
+from forerun.planner.tvr.signed import ColumnIds
 from tests.benchmarks import ablation
 from tests.benchmarks.ablation import SpeedUps, explore_without
 from tests.benchmarks.page import write_section

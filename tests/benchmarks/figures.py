@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.cost.calibration import rank_correlation
+from forerun.planner.cost.calibration import rank_correlation
 from tests.benchmarks.results import BATCH, OWN, WITHOUT_FIGURES, Row
 
 Measure = Callable[[Row], float]

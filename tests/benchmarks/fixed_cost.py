@@ -18,21 +18,21 @@ from collections import defaultdict
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from forerun.plain import PlainQuery
-from forerun.planning import sources
-from forerun.running import DRIVER_MEMORY, SparkRunner
-from forerun.simulated_day import DEFAULT_DAY, Simulation, spec_of, write_deliveries
-from forerun.tables import find_tables
-from include.machine.cpu_meter import run_measured
-from include.machine.job_archive import job_archive
-from include.machine.jvm import (
+from forerun.include.machine.cpu_meter import run_measured
+from forerun.include.machine.job_archive import job_archive
+from forerun.include.machine.jvm import (
     DriverFiles,
     driver_environment,
     driver_files,
     spark_submit,
     submit_options,
 )
-from planner.request import TimePoint
+from forerun.plain import PlainQuery
+from forerun.planner.request import TimePoint
+from forerun.planning import sources
+from forerun.running import DRIVER_MEMORY, SparkRunner
+from forerun.simulated_day import DEFAULT_DAY, Simulation, spec_of, write_deliveries
+from forerun.tables import find_tables
 from tests.benchmarks.days import generate_tpch, say
 from tests.benchmarks.fixed_cost_job import KINDS, MARK
 from tests.benchmarks.page import write_section

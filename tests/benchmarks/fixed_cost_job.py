@@ -68,11 +68,11 @@ def main(uri: str) -> None:
         sys.stdout.flush()
 
     mark("spark-submit, JVM, Python")
-    import spark_jobs  # noqa: F401, I001 - it decides which pyspark is imported
+    import forerun.spark_jobs  # noqa: F401, I001 - it decides which pyspark is imported
     import pyspark.sql  # noqa: F401
 
     mark("import of pyspark")
-    import spark_jobs.run as job
+    import forerun.spark_jobs.run as job
 
     mark("import of the job")
     (stored,) = job.read_plans([uri])[0]

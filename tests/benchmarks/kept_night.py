@@ -11,7 +11,7 @@ from typing import Any
 
 from forerun.accounts import RunAccount
 from forerun.group_account import GroupAccount
-from include.state.layout import Generation
+from forerun.include.state.layout import Generation
 from tests.benchmarks.results import Conditions
 
 NIGHT, AT_THE_END = "night", "at_the_end"

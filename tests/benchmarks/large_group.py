@@ -13,13 +13,13 @@ import itertools
 import resource
 import time
 
+from forerun.planner.contract import encode_plan
+from forerun.planner.explain import group
+from forerun.planner.report_group import plan_group, whole_days
+from forerun.planner.request import PlanRequest
+from forerun.planner.result import PlanResult
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from planner.contract import encode_plan
-from planner.explain import group
-from planner.report_group import plan_group, whole_days
-from planner.request import PlanRequest
-from planner.result import PlanResult
 from tests.benchmarks.days import POINTS
 from tests.benchmarks.executed import SUITES
 

@@ -22,12 +22,12 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from forerun.planner.api import plan, plans_by_method
+from forerun.planner.materialize.candidate import Candidate
+from forerun.planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
+from forerun.planner.rules.methods.catalog import SINGLE
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from planner.api import plan, plans_by_method
-from planner.materialize.candidate import Candidate
-from planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
-from planner.rules.methods.catalog import SINGLE
 from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.page import PAGE, ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING

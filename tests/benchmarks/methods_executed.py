@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import cast
 
 from forerun.accounts import DayAccount
+from forerun.include.machine.jvm import home_folder
+from forerun.planner.algebra.node import walk
+from forerun.planner.algebra.relational import Join
+from forerun.planner.errors import ForerunError, MethodError
+from forerun.planner.request import Method, TimePoint
+from forerun.planner.rules.methods.catalog import SINGLE
+from forerun.planner.sql.frontend import read_query
 from forerun.planning import sources
 from forerun.running import Runner
 from forerun.tables import find_tables
-from include.machine.jvm import home_folder
-from planner.algebra.node import walk
-from planner.algebra.relational import Join
-from planner.errors import ForerunError, MethodError
-from planner.request import Method, TimePoint
-from planner.rules.methods.catalog import SINGLE
-from planner.sql.frontend import read_query
 from tests.benchmarks import results
 from tests.benchmarks.days import POINTS, TPCH, Arrivals, Days, say
 from tests.benchmarks.executed import Progress, conditions_of

@@ -7,7 +7,7 @@ import operator
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from planner.request import Method
+from forerun.planner.request import Method
 from tests.benchmarks.days import Arrivals
 from tests.benchmarks.executed_section import MEASURES
 from tests.benchmarks.figures import Day, Measure, Sums, days_of, executor, process

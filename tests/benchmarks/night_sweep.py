@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from planner.schedule.cluster import Cluster, peak
-from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
-from planner.schedule.night import NightReport, ReportPlan
-from planner.schedule.night_course import NightCourse, Turnout, run_night
-from planner.schedule.step_curve import Piece, StepCurve
+from forerun.planner.schedule.cluster import Cluster, peak
+from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from forerun.planner.schedule.night import NightReport, ReportPlan
+from forerun.planner.schedule.night_course import NightCourse, Turnout, run_night
+from forerun.planner.schedule.step_curve import Piece, StepCurve
 from tests.benchmarks.nights import HOUR, MIDNIGHT, GeneratedNight, as_it_was, generate_night
 
 Missed = Callable[[Sequence[NightReport], Cluster], Sequence[ReportPlan]]

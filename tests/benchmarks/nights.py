@@ -11,12 +11,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve
-from planner.schedule.batch_cost import FittedCost
-from planner.schedule.cluster import Blackout, Cluster
-from planner.schedule.night import NightReport
-from planner.schedule.piecewise import PiecewiseLinear
-from planner.schedule.step_curve import Piece, StepCurve
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from forerun.planner.schedule.batch_cost import FittedCost
+from forerun.planner.schedule.cluster import Blackout, Cluster
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.schedule.step_curve import Piece, StepCurve
 
 HOUR = 3600.0
 MIDNIGHT = 24 * HOUR

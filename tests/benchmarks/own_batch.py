@@ -21,14 +21,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from forerun.accounts import RunAccount
+from forerun.include.days.prepare import open_generation, prepare_run
+from forerun.include.machine.jvm import home_folder
+from forerun.include.state.layout import Generation
 from forerun.plain import PlainQuery
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Settings, TimePoint
 from forerun.running import InProcessRunner
 from forerun.tables import find_tables
-from include.days.prepare import open_generation, prepare_run
-from include.machine.jvm import home_folder
-from include.state.layout import Generation
-from planner.errors import ForerunError
-from planner.request import Settings, TimePoint
 from tests.benchmarks.common_work import ALL_SUITES
 from tests.benchmarks.days import Arrivals, Days, say
 from tests.benchmarks.executed import conditions_of

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import accumulate
 
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
-from planner.schedule.batch_cost import FittedCost
-from planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
+from forerun.planner.schedule.batch_cost import FittedCost
+from forerun.planner.schedule.piecewise import PiecewiseLinear
 
 FILES = 4_500
 LONGEST_S = 30.0

@@ -22,15 +22,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from forerun.planner.algebra.relational import Join, walk
+from forerun.planner.api import plan
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import PlanRequest, Source, TimePoint
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from planner.algebra.relational import Join, walk
-from planner.api import plan
-from planner.errors import ForerunError
-from planner.request import PlanRequest, Source, TimePoint
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
 from tests.benchmarks import exploration, tpcds
 from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.page import PAGE, ROOT, write_section

@@ -14,10 +14,10 @@ import argparse
 from pathlib import Path
 
 from forerun.calibrate import calibrate_command
-from include.machine.jvm import home_folder
-from include.state.layout import history_folder
-from include.state.opening import open_store
-from planner.request import Method
+from forerun.include.machine.jvm import home_folder
+from forerun.include.state.layout import history_folder
+from forerun.include.state.opening import open_store
+from forerun.planner.request import Method
 from tests.benchmarks.days import Days, say
 from tests.benchmarks.executed import MEMORY, SUITES
 

@@ -32,20 +32,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from forerun.deliveries import parse_correlation
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import PreparedRun, prepare_run, publish_result
+from forerun.include.engines import ENGINES
+from forerun.include.machine.cpu_meter import run_measured
+from forerun.include.reports.spec import encode_report
+from forerun.include.state.layout import Generation
 from forerun.plain import PlainQuery
+from forerun.planner.algebra.relational import sources as sources_of
+from forerun.planner.contract import decode_plan
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.request import Settings
 from forerun.running import SparkRunner
 from forerun.simulate import plain_query, read_simulated
 from forerun.simulated_day import Simulation, arrive, open_day, write_deliveries
-from include.days.handle import Day
-from include.days.prepare import PreparedRun, prepare_run, publish_result
-from include.engines import ENGINES
-from include.machine.cpu_meter import run_measured
-from include.reports.spec import encode_report
-from include.state.layout import Generation
-from planner.algebra.relational import sources as sources_of
-from planner.contract import decode_plan
-from planner.cost.constants import MICRO
-from planner.request import Settings
 from tests.benchmarks.days import POINTS, TPCH, Days, say
 from tests.benchmarks.page import ROOT, write_section
 

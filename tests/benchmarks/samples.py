@@ -17,17 +17,17 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from forerun.include.sources.samples import BY_DEFAULT, Drawable, with_samples
+from forerun.planner.algebra.relational import Filter, Scan, walk
+from forerun.planner.request import Source
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sampling import filtered_sources
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.stats.selectivity import is_guessed
+from forerun.planner.tvr.signed import ColumnIds
 from forerun.planning import with_statistics
 from forerun.tables import Table, find_tables
-from include.sources.samples import BY_DEFAULT, Drawable, with_samples
-from planner.algebra.relational import Filter, Scan, walk
-from planner.request import Source
-from planner.rules.normalize.driver import normalize
-from planner.sampling import filtered_sources
-from planner.sql.frontend import read_query
-from planner.stats.estimate import Estimator
-from planner.stats.selectivity import is_guessed
-from planner.tvr.signed import ColumnIds
 from tests.benchmarks.days import generate_tpch, tpch_texts
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING

@@ -25,14 +25,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from forerun.include.machine.jvm import home_folder
+from forerun.planner.algebra.relational import sources as sources_of
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Problem, Settings, TimePoint
+from forerun.planner.sql.frontend import read_query
 from forerun.planning import sources
 from forerun.running import Runner
 from forerun.tables import find_tables
-from include.machine.jvm import home_folder
-from planner.algebra.relational import sources as sources_of
-from planner.errors import ForerunError
-from planner.request import Problem, Settings, TimePoint
-from planner.sql.frontend import read_query
 from tests.benchmarks import results
 from tests.benchmarks.days import TPCH, Arrivals, Days, say
 from tests.benchmarks.executed import Progress, conditions_of

@@ -22,10 +22,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from forerun import console
-from planner.schedule.minimum_batch import minimum_batch
-from planner.schedule.queries import Query, run_queries
-from planner.schedule.single import Feasible, schedule_single
-from planner.schedule.strategies import Strategy
+from forerun.planner.schedule.minimum_batch import minimum_batch
+from forerun.planner.schedule.queries import Query, run_queries
+from forerun.planner.schedule.single import Feasible, schedule_single
+from forerun.planner.schedule.strategies import Strategy
 from tests.benchmarks.night_sweep import large_night_s, run_overloaded, run_warehouse
 from tests.benchmarks.night_sweep import section as night_section
 from tests.benchmarks.page import ROOT, write_section

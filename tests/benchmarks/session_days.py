@@ -14,20 +14,20 @@ from functools import cached_property
 from pathlib import Path
 
 from forerun.accounts import DayAccount, RunAccount
+from forerun.include.days.prepare import prepare_run
+from forerun.include.engines import ENGINES
+from forerun.include.machine.jvm import submit_options
+from forerun.include.state.layout import Generation
+from forerun.include.verify.equality import Comparison
 from forerun.plain import PlainQuery
+from forerun.planner.algebra.relational import sources as sources_of
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.explain.sql import statements
+from forerun.planner.request import PDW, Method, Problem, Settings
 from forerun.running import InProcessRunner, Runner
 from forerun.simulate import account_of, decided_alone, plain_query, read_simulated, run_day
 from forerun.simulated_day import Simulation, arrive, open_day, write_deliveries
-from include.days.prepare import prepare_run
-from include.engines import ENGINES
-from include.machine.jvm import submit_options
-from include.state.layout import Generation
-from include.verify.equality import Comparison
-from planner.algebra.relational import sources as sources_of
-from planner.cost.prices import SPARK
-from planner.explain.sql import statements
-from planner.request import PDW, Method, Problem, Settings
-from spark_jobs.classic import start_spark
+from forerun.spark_jobs.classic import start_spark
 from tests.benchmarks.days import Days
 
 IN_SESSION = replace(ENGINES["spark"], submitted=False, prices=SPARK.in_group())
@@ -87,7 +87,7 @@ class QueryDays:
 
     def first_run(self, method: Method, weight: float) -> FirstRun:
         """Plan the first run of a day that has this weight then. Raises
-        :class:`planner.errors.MethodError` if the method does not apply."""
+        :class:`forerun.planner.errors.MethodError` if the method does not apply."""
         what = self._day(method, weight, "imagined")
         write_deliveries(what, self._used, _quiet)
         plain = plain_query(what, self._used, self._runner)

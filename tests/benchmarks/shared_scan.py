@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from forerun.include.machine.jvm import submit_options
+from forerun.planner import api
+from forerun.planner.algebra.relational import Filter, Scan, walk
+from forerun.planner.request import PlanRequest, Source
+from forerun.planner.sql.scalar_sql import Piece, scalar_sql
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from include.machine.jvm import submit_options
-from planner import api
-from planner.algebra.relational import Filter, Scan, walk
-from planner.request import PlanRequest, Source
-from planner.sql.scalar_sql import Piece, scalar_sql
 from tests.benchmarks.common_work import ALL_SUITES
 from tests.benchmarks.days import POINTS
 from tests.benchmarks.side_by_side import run_texts

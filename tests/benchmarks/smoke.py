@@ -24,21 +24,21 @@ from typing import Any
 
 from forerun.accounts import DayAccount
 from forerun.demo.data import generate_day
-from forerun.planning import with_statistics
-from forerun.running import SparkRunner
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import Table, find_tables
-from include.machine.cpu_meter import run_measured
-from include.machine.jvm import (
+from forerun.include.machine.cpu_meter import run_measured
+from forerun.include.machine.jvm import (
     DriverFiles,
     driver_environment,
     home_folder,
     spark_submit,
     submit_options,
 )
-from planner.api import plan
-from planner.request import PlanRequest, TimePoint
+from forerun.planner.api import plan
+from forerun.planner.request import PlanRequest, TimePoint
+from forerun.planning import with_statistics
+from forerun.running import SparkRunner
+from forerun.simulate import simulate
+from forerun.simulated_day import Simulation
+from forerun.tables import Table, find_tables
 from tests.benchmarks.days import POINTS, TPCH, Days, generate_tpch, say
 from tests.benchmarks.page import PAGE, ROOT, write_section
 

@@ -20,15 +20,15 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from include.days.prepare import open_generation
-from include.reports.run_policy import Retries, RunPolicy, RunTime
-from include.reports.spec import MarkerFile, ReportSpec, SourceSpec
-from include.state import file_store
-from include.state.file_store import FileStore
-from include.state.layout import history_key, pin_key, pointer_key, source_id
-from include.state.ledger_entry import LedgerEntry
-from include.state.pointers import Pointer
-from include.state.records import (
+from forerun.include.days.prepare import open_generation
+from forerun.include.reports.run_policy import Retries, RunPolicy, RunTime
+from forerun.include.reports.spec import MarkerFile, ReportSpec, SourceSpec
+from forerun.include.state import file_store
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.layout import history_key, pin_key, pointer_key, source_id
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.records import (
     ArtifactFile,
     ArtifactPartition,
     CheckRecord,
@@ -42,11 +42,11 @@ from include.state.records import (
     StageMetrics,
     encode,
 )
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.contract import ColumnSpec, Plan, encode_plan
-from planner.contract.plan_v1 import ArtifactOutput
-from planner.request import Committed, PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.contract import ColumnSpec, Plan, encode_plan
+from forerun.planner.contract.plan_v1 import ArtifactOutput
+from forerun.planner.request import Committed, PlanRequest, Source, SourceColumn, TimePoint
 
 WEIGHTS = (0.25, 0.3, 1.0)
 POLICY = RunPolicy(
@@ -410,7 +410,7 @@ def without_flushing() -> None:
 
 def source_names(store: FileStore, report: str) -> list[str]:
     """The sources of a report of the store."""
-    from include.oncall.catalogue import newest_spec
+    from forerun.include.oncall.catalogue import newest_spec
 
     spec = newest_spec(store, report)
     return [source.name for source in spec.sources] if spec else []
@@ -420,10 +420,10 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
     """Seconds that each page took, the very first answer under ``cold``."""
     from starlette.testclient import TestClient
 
-    from forerun_airflow.pages.access import changeable_dags, readable_dags
-    from forerun_airflow.pages.app import make_app
-    from include.oncall.catalogue import known_reports
-    from include.oncall.night_reader import NightReader
+    from forerun.airflow.pages.access import changeable_dags, readable_dags
+    from forerun.airflow.pages.app import make_app
+    from forerun.include.oncall.catalogue import known_reports
+    from forerun.include.oncall.night_reader import NightReader
 
     store, began = FileStore(folder / "store"), time.monotonic()
 

@@ -31,21 +31,26 @@ import pyarrow.parquet as pq
 
 from forerun import accounts
 from forerun.deliveries import Splitter, parse_correlation
+from forerun.include.days.prepare import prepare_run
+from forerun.include.machine.cpu_meter import run_measured
+from forerun.include.machine.jvm import (
+    driver_environment,
+    home_folder,
+    spark_submit,
+    submit_options,
+)
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.rows import result_rows
+from forerun.include.verify.equality import compare
 from forerun.plain import PlainQuery
+from forerun.planner.algebra.relational import sources as sources_of
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Method, Settings, TimePoint
 from forerun.running import DRIVER_MEMORY, SparkRunner
 from forerun.simulate import plain_query, read_simulated
 from forerun.simulated_day import Simulation, open_day
 from forerun.tables import Table, find_tables
-from include.days.prepare import prepare_run
-from include.machine.cpu_meter import run_measured
-from include.machine.jvm import driver_environment, home_folder, spark_submit, submit_options
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.rows import result_rows
-from include.verify.equality import compare
-from planner.algebra.relational import sources as sources_of
-from planner.errors import ForerunError
-from planner.request import Method, Settings, TimePoint
 from tests.benchmarks.days import POINTS, TPCH, say
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.results import code_version

@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.accounts import DayAccount, RunAccount
+from forerun.planner.request import TimePoint
 from forerun.running import RunFailedError, open_runner
 from forerun.simulate import simulate
 from forerun.simulated_day import Simulation
 from forerun.tables import find_tables
-from planner.request import TimePoint
 from tests.benchmarks import executed, results
 from tests.benchmarks.days import TPCH
 from tests.benchmarks.executed import Progress, measure

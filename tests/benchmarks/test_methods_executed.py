@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from forerun.include.engines import ENGINES
+from forerun.planner.errors import ForerunError
 from forerun.running import InProcessRunner, Runner
-from include.engines import ENGINES
-from planner.errors import ForerunError
-from spark_jobs.connect import start_sail
+from forerun.spark_jobs.connect import start_sail
 from tests.benchmarks import results
 from tests.benchmarks.days import POINTS, Arrivals, Days
 from tests.benchmarks.figures import executor

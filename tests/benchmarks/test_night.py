@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from forerun.accounts import RunAccount
-from include.state.layout import Generation
+from forerun.include.state.layout import Generation
 from tests.benchmarks.kept_night import KeptNight
 from tests.benchmarks.night_figures import bars, rows_of, section
 from tests.benchmarks.test_executed import HERE

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from forerun.accounts import DayAccount
+from forerun.include.engines import ENGINES
 from forerun.running import InProcessRunner, Runner
-from include.engines import ENGINES
-from spark_jobs.connect import start_sail
+from forerun.spark_jobs.connect import start_sail
 from tests.benchmarks import results
 from tests.benchmarks.results import BATCH, Results
 from tests.benchmarks.scale import (

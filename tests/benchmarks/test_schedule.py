@@ -6,9 +6,9 @@ import csv
 
 import pytest
 
-from planner.schedule.minimum_batch import minimum_batch, total_cost
-from planner.schedule.single import Feasible, schedule_single
-from planner.schedule.strategies import Strategy
+from forerun.planner.schedule.minimum_batch import minimum_batch, total_cost
+from forerun.planner.schedule.single import Feasible, schedule_single
+from forerun.planner.schedule.strategies import Strategy
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES
 from tests.benchmarks.schedule import (
     FRACTIONS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.types import BIGINT
-from planner.request import Source, SourceColumn
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.request import Source, SourceColumn
 from tests.benchmarks.shared_scan import Wanted, wanted_of
 from tests.properties.sessions import sail_session
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.relational import Filter, walk
-from planner.api import PlanResult, plan
-from planner.request import PlanRequest, Settings, TimePoint
-from planner.temporal.extraction import ExtractedPlan
+from forerun.planner.algebra.relational import Filter, walk
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner.temporal.extraction import ExtractedPlan
 from tests.benchmarks.truth import TrueFigures, true_costs, written_rows
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import OPEN

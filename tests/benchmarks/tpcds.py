@@ -10,7 +10,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from include.machine.jvm import home_folder
+from forerun.include.machine.jvm import home_folder
 from tests.benchmarks.days import Suite
 from tests.benchmarks.page import ROOT
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import Filter, Relation
-from planner.algebra.scalar import Scalar
-from planner.cost.prices import Prices
-from planner.memo.memo import Memo
-from planner.request import PlanRequest
-from planner.stats.estimate import Estimator
-from planner.stats.values import Estimate, resized
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.extraction import ExtractedPlan, chain, inputs_of, source_of
-from planner.temporal.group_sizes import GroupSizes
-from planner.temporal.physical import PhysicalAlternative
-from planner.temporal.solution import ChainId, DpEntry, EntryKey, How, Partition
-from planner.temporal.space import Space
-from planner.temporal.store_costs import StoreCosts
+from forerun.planner.algebra.relational import Filter, Relation
+from forerun.planner.algebra.scalar import Scalar
+from forerun.planner.cost.prices import Prices
+from forerun.planner.memo.memo import Memo
+from forerun.planner.request import PlanRequest
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.stats.values import Estimate, resized
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.extraction import ExtractedPlan, chain, inputs_of, source_of
+from forerun.planner.temporal.group_sizes import GroupSizes
+from forerun.planner.temporal.physical import PhysicalAlternative
+from forerun.planner.temporal.solution import ChainId, DpEntry, EntryKey, How, Partition
+from forerun.planner.temporal.space import Space
+from forerun.planner.temporal.store_costs import StoreCosts
 
 
 class _TrueEstimator(Estimator):
@@ -72,7 +72,7 @@ def written_rows(
 
 
 class _Replay:
-    """Walks what was chosen, as :mod:`planner.temporal.extraction` does."""
+    """Walks what was chosen, as :mod:`forerun.planner.temporal.extraction` does."""
 
     def __init__(
         self, space: Space, chosen: ExtractedPlan, group_sizes: GroupSizes, prices: Prices

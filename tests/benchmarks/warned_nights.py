@@ -25,14 +25,14 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from forerun_airflow.watching import POLL_S
-from include.days.safe_start import AROUND_S, SafeStart, needed_for
-from include.oncall.alerts import Watched, next_look, watch
-from include.oncall.day_records import DayRecords, PlanFile
-from include.reports.run_policy import Retries
-from planner.schedule.arrivals import ArrivalCurve
-from planner.schedule.many import plan_night
-from planner.schedule.night_course import ReportCourse, Turnout, run_night
+from forerun.airflow.watching import POLL_S
+from forerun.include.days.safe_start import AROUND_S, SafeStart, needed_for
+from forerun.include.oncall.alerts import Watched, next_look, watch
+from forerun.include.oncall.day_records import DayRecords, PlanFile
+from forerun.include.reports.run_policy import Retries
+from forerun.planner.schedule.arrivals import ArrivalCurve
+from forerun.planner.schedule.many import plan_night
+from forerun.planner.schedule.night_course import ReportCourse, Turnout, run_night
 from tests.benchmarks.nights import HOUR, generate_night
 from tests.include.oncall.dag_days import at, dag_day
 

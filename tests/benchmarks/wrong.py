@@ -25,18 +25,18 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from forerun.planner.algebra.relational import Filter, sources, walk
+from forerun.planner.algebra.scalar import Scalar
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract.plan_v1 import ArtifactOutput
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import MethodError
+from forerun.planner.materialize.opening import RunOpening
+from forerun.planner.materialize.stage_prices import stage_prices
+from forerun.planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint
+from forerun.planner.rules.methods.catalog import SINGLE
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from planner.algebra.relational import Filter, sources, walk
-from planner.algebra.scalar import Scalar
-from planner.api import PlanResult, plan
-from planner.contract.plan_v1 import ArtifactOutput
-from planner.cost.constants import MICRO
-from planner.errors import MethodError
-from planner.materialize.opening import RunOpening
-from planner.materialize.stage_prices import stage_prices
-from planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint
-from planner.rules.methods.catalog import SINGLE
 from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.methods import mean
 from tests.benchmarks.page import PAGE, ROOT, write_section

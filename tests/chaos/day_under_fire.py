@@ -14,10 +14,10 @@ import signal
 import sys
 from pathlib import Path
 
-from include.days.prepare import publish_result, read_pointer
-from include.state.commits import read_chain, verify_partition
-from include.state.file_store import FileStore
-from include.state.layout import Generation
+from forerun.include.days.prepare import publish_result, read_pointer
+from forerun.include.state.commits import read_chain, verify_partition
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.layout import Generation
 from tests.include.days.day_cases import DAY, NOW, DayCase
 
 CALLS = (

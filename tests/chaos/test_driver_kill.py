@@ -17,14 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.job_archive import job_archive
-from include.machine.jvm import driver_environment, spark_submit, submit_options
-from include.state.commits import read_commit, read_stage
-from include.state.records import RunCommit
-from planner.contract import Stage
+from forerun.include.machine.job_archive import job_archive
+from forerun.include.machine.jvm import driver_environment, spark_submit, submit_options
+from forerun.include.state.commits import read_commit, read_stage
+from forerun.include.state.records import RunCommit
+from forerun.planner.contract import Stage
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
-JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
+JOB = Path(__file__).resolve().parents[2] / "forerun" / "spark_jobs" / "run.py"
 FIRST = [(i % 90, "abc"[i % 3], i) for i in range(3000)] + [(None, None, 7)] * 3
 SECOND = [(i % 110, "abd"[i % 3], i) for i in range(2000)]
 
@@ -45,7 +45,7 @@ def driver(day: Day, archive: Path, attempt: str, engine: str) -> Iterator[subpr
     plan = f"{day.store.root}/{day.at.plan(day.plan.current, 'p1')}"
     arguments = ["--plan", plan, "--run", str(day.plan.current), "--attempt", attempt]
     if engine == "sail":
-        command = [sys.executable, "-m", "spark_jobs.run", "--engine", "sail", *arguments]
+        command = [sys.executable, "-m", "forerun.spark_jobs.run", "--engine", "sail", *arguments]
         env = {**os.environ, "PYTHONPATH": str(archive), "RUST_LOG": "error"}
     else:
         command = [str(spark_submit()), "--master", "local[2]", "--driver-memory", "1g"]

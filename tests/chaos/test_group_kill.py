@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.job_archive import job_archive
-from include.state.commits import read_commit
+from forerun.include.machine.job_archive import job_archive
+from forerun.include.state.commits import read_commit
 from tests.chaos.test_driver_kill import FIRST
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
@@ -37,7 +37,7 @@ def days(tmp_path: Path) -> list[Day]:
 def start(days: list[Day], archive: Path, attempt: str, log: Path) -> subprocess.Popen[bytes]:
     uris = [f"{day.store.root}/{day.at.plan(1, 'p1')}" for day in days]
     plans = [part for uri in uris for part in ("--plan", uri)]
-    command = [sys.executable, "-m", "spark_jobs.run", *plans, "--attempt", attempt]
+    command = [sys.executable, "-m", "forerun.spark_jobs.run", *plans, "--attempt", attempt]
     env = {**os.environ, "PYTHONPATH": str(archive), "RUST_LOG": "error"}
     with log.open("wb") as said:
         return subprocess.Popen(

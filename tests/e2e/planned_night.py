@@ -9,18 +9,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import latest_generation
+from forerun.include.state.pointers import read_published
+from forerun.include.state.store import Store
 from forerun.night_file import Night
-from include.days.handle import Day
-from include.days.prepare import latest_generation
-from include.state.pointers import read_published
-from include.state.store import Store
-from planner.schedule.arrivals import arrival_curve
-from planner.schedule.batch_cost import linear_cost
-from planner.schedule.cluster import Cluster
-from planner.schedule.many import NightPlan, plan_night
-from planner.schedule.night import NightReport
-from planner.schedule.night_course import Attempt, NightCourse, ReportCourse, Turnout
-from planner.schedule.step_curve import Piece, StepCurve, constant
+from forerun.planner.schedule.arrivals import arrival_curve
+from forerun.planner.schedule.batch_cost import linear_cost
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.many import NightPlan, plan_night
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.night_course import Attempt, NightCourse, ReportCourse, Turnout
+from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 NAMES = (
     "orders", "stock", "returns", "killed", "visits", "carts",

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.machine.wall_clock import utc_now
+from forerun.include.machine.wall_clock import utc_now
 from tests.e2e.browser import CHROMIUM, Browser
 from tests.e2e.standalone import ROOT, StandaloneAirflow
 

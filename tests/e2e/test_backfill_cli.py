@@ -12,19 +12,19 @@ import pytest
 
 from forerun.backfill_work import compute_all
 from forerun.cli import run
+from forerun.include.days.backfill import find_backfill
+from forerun.include.days.generations import latest_generation
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import open_generation, prepare_run, publish_result, read_pointer
+from forerun.include.days.publishing import published_folder
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.reports.expectations import expect
+from forerun.include.reports.spec import ReportSpec, encode_report
+from forerun.include.state.commits import read_commit
+from forerun.include.state.rows import read_rows
+from forerun.planner.errors import RequestError
+from forerun.planner.request import Settings
 from forerun.running import Runner, open_runner
-from include.days.backfill import find_backfill
-from include.days.generations import latest_generation
-from include.days.handle import Day
-from include.days.prepare import open_generation, prepare_run, publish_result, read_pointer
-from include.days.publishing import published_folder
-from include.machine.wall_clock import utc_now
-from include.reports.expectations import expect
-from include.reports.spec import ReportSpec, encode_report
-from include.state.commits import read_commit
-from include.state.rows import read_rows
-from planner.errors import RequestError
-from planner.request import Settings
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase, table
 
 RUNS = 2

@@ -24,10 +24,10 @@ import hashlib, json, sys
 from pathlib import Path
 from forerun.planning import with_statistics
 from forerun.tables import find_tables
-from planner.api import plan
-from planner.contract import encode_plan
-from planner.errors import MethodError
-from planner.request import PDW, PlanRequest, TimePoint, ivm
+from forerun.planner.api import plan
+from forerun.planner.contract import encode_plan
+from forerun.planner.errors import MethodError
+from forerun.planner.request import PDW, PlanRequest, TimePoint, ivm
 
 given = json.loads(sys.argv[1])
 changing = frozenset(given["changing"])

@@ -14,15 +14,15 @@ import pytest
 
 from forerun.accounts import DayAccount
 from forerun.deliveries import Splitter, parse_correlation
+from forerun.planner.api import plan
+from forerun.planner.errors import MethodError
+from forerun.planner.request import PDW, Method, PlanRequest, Problem, TimePoint, ivm
+from forerun.planner.rules.methods.catalog import SINGLE
 from forerun.planning import with_statistics
 from forerun.running import Runner, open_runner
 from forerun.simulate import simulate
 from forerun.simulated_day import Simulation
 from forerun.tables import Table, find_tables
-from planner.api import plan
-from planner.errors import MethodError
-from planner.request import PDW, Method, PlanRequest, Problem, TimePoint, ivm
-from planner.rules.methods.catalog import SINGLE
 from tests.selection import need_all
 
 TPCH = Path(__file__).parents[1] / "tpch"

@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.cli import run
+from forerun.include.state.opening import open_store, split_uri
+from forerun.planner.contract import decode_plan, encode_plan
+from forerun.planner.request import Problem, TimePoint
 from forerun.running import Runner, Used, open_runner
 from forerun.shown_day import show_day
 from forerun.simulate import simulate
 from forerun.simulated_day import Simulation
 from forerun.tables import find_tables
-from include.state.opening import open_store, split_uri
-from planner.contract import decode_plan, encode_plan
-from planner.request import Problem, TimePoint
 
 TPCH = Path(__file__).parents[1] / "tpch"
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))

@@ -11,12 +11,12 @@ import pytest
 
 from forerun.assess import as_measured, assess, most_saved
 from forerun.cli import run
+from forerun.include.machine.event_files import find_event_files
+from forerun.include.machine.past_queries import read_past
 from forerun.past_reports import past_of, read_past_reports
-from include.machine.event_files import find_event_files
-from include.machine.past_queries import read_past
-from planner.algebra.types import parse_type
-from planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
-from planner.sql.statement import query_in, shape_of, without_schemas
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.sql.statement import query_in, shape_of, without_schemas
 from tests.include.machine.scrubbed_log import LOG
 from tests.spark.past_application import TEXT
 

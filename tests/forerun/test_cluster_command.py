@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 import pytest
 
 from forerun.cli import run
-from include.days.leases import Leases, declare, read_stop
-from include.reports.cluster import Cluster
-from include.reports.hours import Hours
-from include.state.cluster_report import ClusterReport, WantedDay, WantedRun
-from include.state.expire import store_clock
-from include.state.layout import ClusterKeys
-from include.state.opening import open_store
-from include.state.records import encode
-from include.state.slots import SlotRequest
+from forerun.include.days.leases import Leases, declare, read_stop
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.hours import Hours
+from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
+from forerun.include.state.expire import store_clock
+from forerun.include.state.layout import ClusterKeys
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import encode
+from forerun.include.state.slots import SlotRequest
 
 TWO = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=2),))
 

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.deliveries import Correlation, Splitter, check_correlations, parse_correlation
+from forerun.planner.errors import RequestError
 from forerun.tables import Table, find_tables
-from planner.errors import RequestError
 
 ARRIVED = (0.58, 0.79, 1.0)
 

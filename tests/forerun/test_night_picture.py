@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 
 from forerun.night_picture import course_picture
-from planner.schedule.night_course import run_night
+from forerun.planner.schedule.night_course import run_night
 from tests.e2e.planned_night import planned_night
 
 

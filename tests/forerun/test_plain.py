@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.include.reports.spec import ReportSpec, RunPolicy, RunTime, SourceSpec
 from forerun.plain import PlainQuery
 from forerun.planning import sources
 from forerun.running import Runner, open_runner
 from forerun.tables import find_tables
-from include.reports.spec import ReportSpec, RunPolicy, RunTime, SourceSpec
 
 DAY = date(2026, 1, 1)
 

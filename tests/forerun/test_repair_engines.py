@@ -9,11 +9,11 @@ import pytest
 
 from forerun import exact_engines, repair_engines
 from forerun.exact_engines import NotExactError
+from forerun.include.days.prepare import publish_result
+from forerun.include.days.repair import LookedAt, look_at
+from forerun.include.engines import ENGINES
+from forerun.include.reports.expectations import expect
 from forerun.repair_engines import cheapest_engine, repair_on
-from include.days.prepare import publish_result
-from include.days.repair import LookedAt, look_at
-from include.engines import ENGINES
-from include.reports.expectations import expect
 from tests.include.days.day_cases import DAY, NOW, DayCase
 
 SAIL, SPARK = ENGINES["sail"], ENGINES["spark"]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.cpu_meter import tree_cpu_s
-from include.state.commits import read_commit
-from planner.contract import Stage
-from spark_jobs import application, run
-from spark_jobs.executor import execute
+from forerun.include.machine.cpu_meter import tree_cpu_s
+from forerun.include.state.commits import read_commit
+from forerun.planner.contract import Stage
+from forerun.spark_jobs import application, run
+from forerun.spark_jobs.executor import execute
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 ROWS = [(1, "a", 100), (2, "b", 250), (1, "a", 50)]

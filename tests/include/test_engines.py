@@ -10,12 +10,12 @@ from unittest import mock
 
 import pytest
 
+from forerun.include import engines
+from forerun.include.engines import ENGINES, EngineSpec, UnknownEngineError, engine_spec, own_engine
+from forerun.include.state.commits import read_commit
 from forerun.running import open_runner
-from include import engines
-from include.engines import ENGINES, EngineSpec, UnknownEngineError, engine_spec, own_engine
-from include.state.commits import read_commit
-from spark_jobs import run
-from spark_jobs.connect import ConnectEngine, start_sail
+from forerun.spark_jobs import run
+from forerun.spark_jobs.connect import ConnectEngine, start_sail
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 ROWS = [(1, "a", 100), (2, "b", 250)]

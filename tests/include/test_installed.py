@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.jvm import spark_home
-from spark_jobs.installed import prefer_installed
+from forerun.include.machine.jvm import spark_home
+from forerun.spark_jobs.installed import prefer_installed
 
 
 def zips(package: Path) -> list[str]:

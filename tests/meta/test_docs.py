@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from forerun import cli
-from include.machine import jvm
-from planner.algebra import relational
-from planner.errors import Reason
+from forerun.include.machine import jvm
+from forerun.planner.algebra import relational
+from forerun.planner.errors import Reason
 from tests.meta.sources import ROOT, tracked
 
 PAGES = [p for p in tracked() if p.suffix == ".md" and p.parts[0] in {p.name, "docs"}]
@@ -43,7 +43,7 @@ def _environment(bin_folder: Path) -> dict[str, str]:
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m forerun "$@"\n')
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
     environment = jvm.driver_environment()
-    path = [str(ROOT), str(ROOT / "plugins"), environment.get("PYTHONPATH", "")]
+    path = [str(ROOT), environment.get("PYTHONPATH", "")]
     return {
         **environment,
         "PATH": f"{bin_folder}{os.pathsep}{environment['PATH']}",

@@ -6,39 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.meta.sources import import_time, imports, is_below, modules, tracked, tree
+from tests.meta.sources import ROOT, import_time, imports, is_below, modules, tracked, tree
 
 # What each package may import of the others; a package that is not named may import nothing.
 MAY_IMPORT = {
     "planner": (),
     "include": ("planner",),
     "spark_jobs": ("planner.contract", "planner.errors", "planner.version", "include"),
-    "plugins": ("planner", "include", "forerun_airflow", "forerun_policy"),
-    "dags": ("planner", "include", "forerun_airflow", "forerun.demo"),
-    "forerun": ("planner", "include", "spark_jobs", "forerun_airflow"),
+    "plugins": ("planner", "include", "forerun.airflow_policy"),
+    "dags": ("planner", "include", "plugins", "forerun.demo"),
+    "forerun": ("planner", "include", "spark_jobs", "plugins"),
     "scripts": ("planner", "include", "spark_jobs", "forerun"),
 }
-OWN = {
-    "planner",
-    "include",
-    "spark_jobs",
-    "forerun",
-    "forerun_airflow",
-    "forerun_plugin",
-    "forerun_policy",
-    "scripts",
-    "dags",
-    "tests",
-}
+OWN = {*MAY_IMPORT, "tests"}
 
 # Seconds to import, or a JVM: only these may do it when they are imported.
 HEAVY = {
     "pyspark": ("spark_jobs", "scripts/class_data_job.py"),
     "pysail": ("spark_jobs",),
-    "boto3": ("include/state/s3_store.py", "include/s3_sources.py"),
-    "botocore": ("include/state/s3_store.py", "include/s3_sources.py"),
-    "great_expectations": ("spark_jobs/checks.py", "spark_jobs/expectations.py"),
-    "airflow": ("plugins", "dags", "forerun/demo/arrivals.py"),
+    "boto3": ("include/state/s3_store.py",),
+    "botocore": ("include/state/s3_store.py",),
+    "great_expectations": ("spark_jobs/checks.py",),
+    "airflow": ("plugins", "dags", "forerun/demo/arrivals.py", "forerun/airflow_policy.py"),
     "pandas": (),
     "duckdb": (),
 }
@@ -70,8 +59,26 @@ ROOMS = {
 }  # fmt: skip
 
 
+LINKS = {"planner": "planner", "include": "include", "spark_jobs": "spark_jobs"}
+LINKS["airflow"] = "plugins/forerun_airflow"
+
+
 def _package(path: Path) -> str:
     return path.parts[0]
+
+
+def _own(module: str) -> str:
+    """The name of a module of ours by the folder that it lies in: ``forerun.planner.api`` is
+    ``planner.api``, and what is no room behind a link stays below ``forerun``."""
+    for link, folder in LINKS.items():
+        if is_below(module, f"forerun.{link}"):
+            return folder.partition("/")[0] + module.removeprefix(f"forerun.{link}")
+    return module
+
+
+def test_rooms_behind_links_are_folders_of_the_checkout():
+    links = {p.name: str(p.readlink()) for p in (ROOT / "forerun").iterdir() if p.is_symlink()}
+    assert links == {link: f"../{folder}" for link, folder in LINKS.items()}
 
 
 def test_imports_go_one_way():
@@ -79,6 +86,7 @@ def test_imports_go_one_way():
     for path in modules():
         package = _package(path)
         for module, line in imports(tree(path)):
+            module = _own(module)
             top = module.partition(".")[0]
             if top not in OWN or top == package:
                 continue
@@ -96,7 +104,7 @@ def test_rooms_of_a_package_are_in_one_order(package: str):
     for path in modules(package):
         room = path.parts[1].removesuffix(".py")
         for module, line in imports(tree(path)):
-            top, _, rest = module.partition(".")
+            top, _, rest = _own(module).partition(".")
             other = rest.partition(".")[0]
             if top == package and other in order and order.get(room, -1) < order[other]:
                 wrong.append(f"{path}:{line}: {room} comes before {other}")
@@ -108,7 +116,7 @@ def test_the_search_stays_out_of_dag_files():
         f"{path}:{line} imports {module}"
         for path in modules("dags")
         for module, line in imports(tree(path))
-        if is_below(module, "planner") and not is_below(module, "planner.errors")
+        if is_below(module, "forerun.planner") and not is_below(module, "forerun.planner.errors")
     ]
     assert not found, "\n".join(found)
 
@@ -159,7 +167,7 @@ def test_importing_the_planner_loads_nothing_heavy():
 
     names = sorted(HEAVY)
     code = (
-        "import sys, planner.contract, planner.request, planner.errors;"
+        "import sys, forerun.planner.contract, forerun.planner.request, forerun.planner.errors;"
         f"print([n for n in {names} if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from include.machine import jvm
+from forerun.include.machine import jvm
 from tests.meta.sources import ROOT
 
 LOCK = (ROOT / "requirements.lock").read_text()

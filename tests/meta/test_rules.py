@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planner.rules.explore.catalog import EXPLORE
-from planner.rules.incremental.catalog import INCREMENTAL
-from planner.rules.methods.catalog import METHODS, rule_names
-from planner.rules.normalize.driver import RULE_NAMES
+from forerun.planner.rules.explore.catalog import EXPLORE
+from forerun.planner.rules.incremental.catalog import INCREMENTAL
+from forerun.planner.rules.methods.catalog import METHODS, rule_names
+from forerun.planner.rules.normalize.driver import RULE_NAMES
 from tests.datadriven import read_blocks
 from tests.meta.sources import ROOT
 from tests.properties import test_memo_values, test_subquery_values

@@ -6,8 +6,8 @@ import json
 import re
 from dataclasses import fields
 
-from include.telemetry.events import EVENTS, Event
-from include.telemetry.metrics import METRICS
+from forerun.include.telemetry.events import EVENTS, Event
+from forerun.include.telemetry.metrics import METRICS
 from tests.meta.sources import ROOT
 
 PAGE = (ROOT / "docs" / "telemetry.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forerun.cli import run
-from planner.version import VERSION
+from forerun.planner.version import VERSION
 from tests.meta.sources import modules
 
 
@@ -25,7 +25,7 @@ def test_the_package_reads_its_version_where_it_stands() -> None:
     assert "version" not in project["project"]
     assert project["project"]["dynamic"] == ["version"]
     where = project["tool"]["setuptools"]["dynamic"]["version"]["attr"]
-    assert where == "planner.version.VERSION"
+    assert where == "forerun.planner.version.VERSION"
     # What setuptools reads without importing anything, as it does when it builds.
     from setuptools.config.expand import read_attr
 
@@ -39,15 +39,15 @@ def test_the_version_is_written_once() -> None:
 
 
 def test_the_job_on_the_cluster_can_read_it(tmp_path: Path) -> None:
-    from include.machine.job_archive import job_archive
+    from forerun.include.machine.job_archive import job_archive
 
     archive = job_archive(tmp_path)
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
-        "import planner.version as v; print(v.__file__, v.VERSION)"
+        "import forerun.planner.version as v; print(v.__file__, v.VERSION)"
     )
     done = subprocess.run(
         [sys.executable, "-I", "-c", code, archive],
         capture_output=True, text=True, check=True, cwd=tmp_path,
     )  # fmt: skip
-    assert done.stdout.split() == [f"{archive}/planner/version.py", VERSION]
+    assert done.stdout.split() == [f"{archive}/forerun/planner/version.py", VERSION]

@@ -10,9 +10,9 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from planner.algebra.aggregate_functions import canonical
-from planner.algebra.relational import AggregateCall
-from planner.algebra.types import BIGINT, DataType, decimal
+from forerun.planner.algebra.aggregate_functions import canonical
+from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.types import BIGINT, DataType, decimal
 from tests.oracles.casts import to_decimal, to_integer
 from tests.oracles.scalars import Layout, compile_predicate, compile_scalar
 from tests.oracles.typing_rules import type_of

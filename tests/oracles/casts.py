@@ -8,7 +8,7 @@ import struct
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation
 
-from planner.algebra.types import DataType
+from forerun.planner.algebra.types import DataType
 from tests.oracles.typing_rules import INTEGER_BITS
 from tests.oracles.values import (
     EXACT,

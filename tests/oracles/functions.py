@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
-from planner.algebra.types import DATE, STRING, TIMESTAMP, DataType
+from forerun.planner.algebra.types import DATE, STRING, TIMESTAMP, DataType
 from tests.oracles.casts import cast, to_integer, to_text
 from tests.oracles.intervals import add_months
 from tests.oracles.values import EXACT, EvaluationError, NotInterpretedError, Value, compare

@@ -6,7 +6,7 @@ import calendar
 import re
 from datetime import date, datetime, timedelta
 
-from planner.algebra.types import DataType
+from forerun.planner.algebra.types import DataType
 from tests.oracles.values import CastError, EvaluationError, Months
 
 _UNITS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import Any
 
-from planner.algebra.relational import SortKey
+from forerun.planner.algebra.relational import SortKey
 from tests.oracles.scalars import Layout
 from tests.oracles.values import Row, compare
 

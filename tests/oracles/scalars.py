@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from planner.algebra.scalar import Call, Literal, Ref, Scalar
-from planner.algebra.types import NULL, STRING, Column, ColumnId, DataType
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar
+from forerun.planner.algebra.types import NULL, STRING, Column, ColumnId, DataType
 from tests.oracles.casts import cast, to_decimal, to_float, to_integer
 from tests.oracles.functions import FUNCTIONS
 from tests.oracles.intervals import move, parse_interval

@@ -6,8 +6,8 @@ Where a call has no rule here, the type that the algebra carries is taken.
 
 from __future__ import annotations
 
-from planner.algebra.scalar import Call, Literal, Ref, Scalar
-from planner.algebra.types import (
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar
+from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
     DATE,

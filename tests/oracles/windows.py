@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from planner.algebra.relational import WindowCall
+from forerun.planner.algebra.relational import WindowCall
 from tests.oracles.aggregates import fold_items, fold_of
 from tests.oracles.ordering import compare_rows, sort_key
 from tests.oracles.scalars import Layout, compile_scalar

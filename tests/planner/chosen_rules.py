@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from planner.api import PlanResult
-from planner.memo.groups import Expression
-from planner.temporal.extraction import inputs_of
+from forerun.planner.api import PlanResult
+from forerun.planner.memo.groups import Expression
+from forerun.planner.temporal.extraction import inputs_of
 
 
 def chosen_rules(result: PlanResult) -> Counter[str]:

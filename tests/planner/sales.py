@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.algebra.types import BIGINT, STRING
-from planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.request import ColumnStats, Source, SourceColumn
 
 SALES = Source(
     name="sales",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.algebra.scalar import Call, Literal, Scalar
-from planner.algebra.types import BIGINT, BOOLEAN, DataType
+from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DataType
 
 
 def literal(text: str | None, type_: DataType = BIGINT) -> Literal:

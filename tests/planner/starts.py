@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.cost.prices import SPARK
+from forerun.planner.cost.prices import SPARK
 
 CHEAP_RUNS = replace(
     SPARK,

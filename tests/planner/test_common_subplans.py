@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from planner.contract import decode_plan, encode_plan
-from planner.cost.prices import SPARK
-from planner.explain import group
-from planner.explain.sql import statements
-from planner.report_group import GroupPlan, plan_group, whole_days
-from planner.request import ColumnStats, PlanRequest, Settings, TimePoint
-from planner.result import PlanResult
+from forerun.planner.contract import decode_plan, encode_plan
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.explain import group
+from forerun.planner.explain.sql import statements
+from forerun.planner.report_group import GroupPlan, plan_group, whole_days
+from forerun.planner.request import ColumnStats, PlanRequest, Settings, TimePoint
+from forerun.planner.result import PlanResult
 from tests.planner.sales import SALES
 
 TOTALS = "SELECT k, sum(v) AS t, count(*) AS n FROM sales GROUP BY k"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.gc_pause import seldom_collecting
-from planner.request import PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.gc_pause import seldom_collecting
+from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
 
 
 @pytest.fixture(autouse=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api, report_group
-from planner.errors import ForerunError
-from planner.explain import group
-from planner.report_group import GroupPlan, Member, plan_group, whole_days
-from planner.request import PlanRequest, Settings, TimePoint
-from planner.result import PlanResult
+from forerun.planner import api, report_group
+from forerun.planner.errors import ForerunError
+from forerun.planner.explain import group
+from forerun.planner.report_group import GroupPlan, Member, plan_group, whole_days
+from forerun.planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner.result import PlanResult
 from tests.planner.sales import SALES
 from tests.planner.starts import CHEAP_RUNS
 

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import hashlib
-from planner.api import plan
-from planner.contract import encode_plan
-from planner.request import PlanRequest
+from forerun.planner.api import plan
+from forerun.planner.contract import encode_plan
+from forerun.planner.request import PlanRequest
 from tests.benchmarks.planning import points, tasks
 
 for task in tasks(0.01, []):

@@ -8,8 +8,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from planner.algebra.types import parse_type
-from planner.request import Method, Source, SourceColumn
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import Method, Source, SourceColumn
 from tests.oracles.values import Row, Value
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planner.errors import UnsupportedSqlError
+from forerun.planner.errors import UnsupportedSqlError
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case, to_json
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case

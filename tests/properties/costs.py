@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.contract.plan_v1 import Plan
-from planner.request import PlanRequest
+from forerun.planner.contract.plan_v1 import Plan
+from forerun.planner.request import PlanRequest
 
 _ROUNDED = 50
 """Millionths of a CPU second that rounding may make of a run, whose parts are rounded each."""
@@ -11,8 +11,8 @@ _ROUNDED = 50
 
 def check_costs(found: Plan, request: PlanRequest) -> None:
     """Stages are costed once more when they are made, at prices that remember what they were
-    multiplied by (planner.temporal.itemized). Beside its stages a run costs its start, and checks
-    where something is declared or taken back."""
+    multiplied by (forerun.planner.temporal.itemized). Beside its stages a run costs its start, and
+    checks where something is declared or taken back."""
     prices = request.settings.prices
     start = 0.0 if request.method == "progressive" else prices.run_start
     checked = any(source.relies_not_null for source in found.sources)

@@ -13,12 +13,12 @@ import pyarrow as pa
 from pyspark.sql.connect import proto
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from planner.algebra.relational import Relation, Scan, StateRead, Version, walk
-from planner.algebra.types import parse_type
-from planner.request import Source, SourceColumn
-from planner.sql import printer
-from planner.sql.frontend import read_query
-from planner.stages import build, small_sides
+from forerun.planner.algebra.relational import Relation, Scan, StateRead, Version, walk
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.sql import printer
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.stages import build, small_sides
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row
 

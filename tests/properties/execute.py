@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from planner.api import PlanResult, plan
-from planner.contract.plan_v1 import (
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract.plan_v1 import (
     ArtifactOutput,
     Family,
     FamilyInput,
     Plan,
     SourceInput,
 )
-from planner.request import PDW, Committed, PlanRequest, Problem, Settings, TimePoint
+from forerun.planner.request import PDW, Committed, PlanRequest, Problem, Settings, TimePoint
 from tests.oracles.bags import compare_bags, same_limited
 from tests.oracles.values import NotInterpretedError, Row, row_key
 from tests.properties.cases import Case

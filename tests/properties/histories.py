@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 from decimal import Decimal
 
-from planner.algebra.relational import Scan
-from planner.algebra.types import BIGINT, DOUBLE, STRING, Column, ColumnId, decimal
+from forerun.planner.algebra.relational import Scan
+from forerun.planner.algebra.types import BIGINT, DOUBLE, STRING, Column, ColumnId, decimal
 from tests.oracles.values import Row
 
 KEY, GROUP, NUMBER, MONEY, REAL = "key", "grp", "number", "money", "real"

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.algebra.relational import Relation, StateRead, Version
-from planner.api import PlanResult
-from planner.contract.plan_v1 import Family
-from planner.memo.groups import View
-from planner.rules.incremental.aggregate import AFFECTED, MERGED
-from planner.rules.incremental.rule import KeyedState
-from planner.temporal.extraction import start_of
-from planner.temporal.space import Slot
-from planner.tvr.signed import ColumnIds, Signed
+from forerun.planner.algebra.relational import Relation, StateRead, Version
+from forerun.planner.api import PlanResult
+from forerun.planner.contract.plan_v1 import Family
+from forerun.planner.memo.groups import View
+from forerun.planner.rules.incremental.aggregate import AFFECTED, MERGED
+from forerun.planner.rules.incremental.rule import KeyedState
+from forerun.planner.temporal.extraction import start_of
+from forerun.planner.temporal.space import Slot
+from forerun.planner.tvr.signed import ColumnIds, Signed
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import NotInterpretedError, Row, row_key

@@ -11,12 +11,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.algebra.relational import Relation, Scan, Version
-from planner.memo.groups import Expression, GroupId, Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference, Stamped
-from planner.memo.relying import Relying
-from planner.stages.build import in_run
+from forerun.planner.algebra.relational import Relation, Scan, Version
+from forerun.planner.memo.groups import Expression, GroupId, Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.memo.relying import Relying
+from forerun.planner.stages.build import in_run
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import Row, row_key
 

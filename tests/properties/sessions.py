@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from include.machine.jvm import submit_options
+from forerun.include.machine.jvm import submit_options
 
 SESSION = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 
@@ -14,7 +14,7 @@ SESSION = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"
 def _sail_server() -> Any:
     """A Sail server in this process; it ends with it. It keeps some 50 to 150 KB of each query that
     neither a new session nor a new server gives back: gigabytes after all generated days."""
-    from spark_jobs.connect import start_server
+    from forerun.spark_jobs.connect import start_server
 
     return start_server()
 

@@ -11,10 +11,10 @@ from itertools import product
 
 import pytest
 
-from planner.algebra.aggregate_functions import TABLE, partial_state, type_of
-from planner.algebra.aggregate_record import AggregateFunction, Answer, Rounding
-from planner.algebra.aggregate_states import State, folded, states_of
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import TABLE, partial_state, type_of
+from forerun.planner.algebra.aggregate_record import AggregateFunction, Answer, Rounding
+from forerun.planner.algebra.aggregate_states import State, folded, states_of
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Project,
@@ -22,10 +22,19 @@ from planner.algebra.relational import (
     Scan,
     UnionAll,
 )
-from planner.algebra.scalar import Call, Ref
-from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Column, ColumnId, decimal
-from planner.errors import Reason
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.scalar import Call, Ref
+from forerun.planner.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    Column,
+    ColumnId,
+    decimal,
+)
+from forerun.planner.errors import Reason
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.aggregates import fold_of
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, Row, Value

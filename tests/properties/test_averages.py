@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.aggregate_functions import partial_state
-from planner.algebra.aggregate_states import quotient
-from planner.algebra.aggregate_types import average_type, sum_type
-from planner.algebra.relational import AggregateCall
-from planner.algebra.scalar import Ref
-from planner.algebra.types import BIGINT, Column, ColumnId, decimal
-from planner.errors import Reason
-from planner.sql.scalar_sql import Piece, scalar_sql
+from forerun.planner.algebra.aggregate_functions import partial_state
+from forerun.planner.algebra.aggregate_states import quotient
+from forerun.planner.algebra.aggregate_types import average_type, sum_type
+from forerun.planner.algebra.relational import AggregateCall
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId, decimal
+from forerun.planner.errors import Reason
+from forerun.planner.sql.scalar_sql import Piece, scalar_sql
 from tests.properties.sessions import sail_session, spark_session
 
 TYPES = [(5, 0), (11, 0), (9, 2), (18, 2), (23, 2), (24, 2), (20, 8), (24, 3), (24, 20), (24, 24)]

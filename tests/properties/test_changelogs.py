@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from planner.errors import MethodError
-from planner.request import PDW, Problem, ivm
-from planner.rules.methods.catalog import SINGLE
-from planner.rules.methods.method import Method
+from forerun.planner.errors import MethodError
+from forerun.planner.request import PDW, Problem, ivm
+from forerun.planner.rules.methods.catalog import SINGLE
+from forerun.planner.rules.methods.method import Method
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case
 from tests.properties.chunks import saved, starts

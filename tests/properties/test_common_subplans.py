@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import pytest
 
-from planner.contract.plan_v1 import ArtifactOutput
-from planner.cost import operators
-from planner.cost.prices import SPARK
-from planner.errors import ForerunError
-from planner.report_group import plan_group, whole_days
-from planner.request import Committed
-from planner.result import PlanResult
+from forerun.planner.contract.plan_v1 import ArtifactOutput
+from forerun.planner.cost import operators
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.errors import ForerunError
+from forerun.planner.report_group import plan_group, whole_days
+from forerun.planner.request import Committed
+from forerun.planner.result import PlanResult
 from tests.properties.cases import Case
 from tests.properties.chunks import starts
 from tests.properties.engines import SailEngine

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.aggregate_functions import TABLE, function, type_of
-from planner.algebra.aggregate_record import Rounding
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import TABLE, function, type_of
+from forerun.planner.algebra.aggregate_record import Rounding
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -29,12 +29,18 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
-from planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Column, ColumnId
-from planner.rules.incremental import aggregate, join, linear, outer_join
-from planner.rules.incremental.catalog import INCREMENTAL
-from planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState, StampedRows
-from planner.tvr.signed import ColumnIds, Signed, consolidate
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Column, ColumnId
+from forerun.planner.rules.incremental import aggregate, join, linear, outer_join
+from forerun.planner.rules.incremental.catalog import INCREMENTAL
+from forerun.planner.rules.incremental.rule import (
+    Applies,
+    DeltaRule,
+    Input,
+    KeyedState,
+    StampedRows,
+)
+from forerun.planner.tvr.signed import ColumnIds, Signed, consolidate
 from tests.oracles.interpreter import FamilyData, Inputs, SourceData, evaluate
 from tests.oracles.values import Row, row_key
 from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, REAL, History, random_history

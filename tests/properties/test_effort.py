@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from planner.api import plan
-from planner.explain.record import as_json
-from planner.explain.tree import render
+from forerun.planner.api import plan
+from forerun.planner.explain.record import as_json
+from forerun.planner.explain.tree import render
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case
 from tests.properties.chunks import saved

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.relational import Aggregate, Relation, walk
-from planner.algebra.scalar import Call
-from planner.algebra.scalar import walk as parts
-from planner.algebra.types import parse_type
-from planner.exact.sums import ExactSums
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Aggregate, Relation, walk
+from forerun.planner.algebra.scalar import Call
+from forerun.planner.algebra.scalar import walk as parts
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.exact.sums import ExactSums
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.properties.engines import SailEngine, SparkEngine

@@ -9,11 +9,11 @@ from itertools import combinations
 
 import pytest
 
-from planner.algebra.relational import Relation, walk
-from planner.props.dependencies import Deriver, Facts
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation, walk
+from forerun.planner.props.dependencies import Deriver, Facts
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import NotInterpretedError, Row, ScalarSubqueryError, row_key
 from tests.properties.cases import Case, TableCase

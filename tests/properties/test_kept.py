@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.api import plan
+from forerun.planner.api import plan
 from tests.oracles.values import NotInterpretedError
 from tests.properties.chunks import starts
 from tests.properties.engines import InterpreterEngine

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Join,
@@ -27,14 +27,14 @@ from planner.algebra.relational import (
     Version,
     walk,
 )
-from planner.algebra.scalar import Ref
-from planner.algebra.types import BIGINT, Column, ColumnId
-from planner.api import plan
-from planner.contract.plan_v1 import DAY_COLUMN
-from planner.errors import LiftError, NotLifted
-from planner.lifting.operators import lift
-from planner.request import Days, PlanRequest, TimePoint
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId
+from forerun.planner.api import plan
+from forerun.planner.contract.plan_v1 import DAY_COLUMN
+from forerun.planner.errors import LiftError, NotLifted
+from forerun.planner.lifting.operators import lift
+from forerun.planner.request import Days, PlanRequest, TimePoint
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, NotInterpretedError, Row

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.aggregate_functions import result_type
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import result_type
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Join,
@@ -18,25 +18,25 @@ from planner.algebra.relational import (
     Project,
     Relation,
 )
-from planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
-from planner.algebra.types import BOOLEAN, Column, ColumnId
-from planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
-from planner.memo.memo import Memo
-from planner.request import Source, SourceColumn
-from planner.rules.explore.catalog import LastTwoRuns
-from planner.rules.explore.join_orders import add_orders
-from planner.rules.incremental import foreign_key
-from planner.rules.incremental.memo_rules import SOURCE_DELTA, TVR_GENERATING, without
-from planner.rules.methods import higher_order, only_partner, pre_aggregation
-from planner.rules.methods.domain import DOMAIN
-from planner.rules.methods.join_block import ORDER
-from planner.rules.methods.marks import MARKS
-from planner.rules.methods.outer_join_views import OJV
-from planner.rules.methods.unmatched import UNMATCHED
-from planner.search.engine import RuleEngine
-from planner.search.rule import MemoRule
-from planner.stats.estimate import Estimator
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.scalar import Call, Ref, Scalar, conjunction, equals
+from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
+from forerun.planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
+from forerun.planner.memo.memo import Memo
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.explore.catalog import LastTwoRuns
+from forerun.planner.rules.explore.join_orders import add_orders
+from forerun.planner.rules.incremental import foreign_key
+from forerun.planner.rules.incremental.memo_rules import SOURCE_DELTA, TVR_GENERATING, without
+from forerun.planner.rules.methods import higher_order, only_partner, pre_aggregation
+from forerun.planner.rules.methods.domain import DOMAIN
+from forerun.planner.rules.methods.join_block import ORDER
+from forerun.planner.rules.methods.marks import MARKS
+from forerun.planner.rules.methods.outer_join_views import OJV
+from forerun.planner.rules.methods.unmatched import UNMATCHED
+from forerun.planner.search.engine import RuleEngine
+from forerun.planner.search.rule import MemoRule
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import SourceData
 from tests.oracles.values import EvaluationError, Row
 from tests.planner.memo.invariants import check_memo

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.errors import MethodError
-from planner.rules.methods.catalog import SINGLE, rule_names
+from forerun.planner.errors import MethodError
+from forerun.planner.rules.methods.catalog import SINGLE, rule_names
 from tests.oracles.values import NotInterpretedError
 from tests.properties.chunks import saved
 from tests.properties.data import with_withdrawals

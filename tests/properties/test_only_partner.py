@@ -10,9 +10,9 @@ from itertools import count, islice
 
 import pytest
 
-from planner.api import plan
-from planner.rules.methods import higher_order
-from planner.rules.methods.only_partner import REPEATED, RULE
+from forerun.planner.api import plan
+from forerun.planner.rules.methods import higher_order
+from forerun.planner.rules.methods.only_partner import REPEATED, RULE
 from tests.oracles.values import EvaluationError, NotInterpretedError, Row
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import COLUMNS

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.relational import Join, Relation, walk
-from planner.algebra.types import parse_type
-from planner.exact.keys import with_packed_key
-from planner.exact.narrowing import Narrowing
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
+from forerun.planner.algebra.relational import Join, Relation, walk
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.exact.keys import with_packed_key
+from forerun.planner.exact.narrowing import Narrowing
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.properties.engines import SailEngine, SparkEngine

@@ -7,14 +7,21 @@ import random
 
 import pytest
 
-from planner.algebra.relational import Aggregate, AggregateCall, Filter, Join, JoinKind, Relation
-from planner.algebra.scalar import Call, Literal, Ref, conjunction, equals
-from planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
-from planner.rules.explore.grouped_partners import group_partners
-from planner.rules.explore.reduced_partners import reduce_partners
-from planner.rules.methods.catalog import SINGLE
-from planner.rules.methods.method import Method
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Filter,
+    Join,
+    JoinKind,
+    Relation,
+)
+from forerun.planner.algebra.scalar import Call, Literal, Ref, conjunction, equals
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
+from forerun.planner.rules.explore.grouped_partners import group_partners
+from forerun.planner.rules.explore.reduced_partners import reduce_partners
+from forerun.planner.rules.methods.catalog import SINGLE
+from forerun.planner.rules.methods.method import Method
+from forerun.planner.tvr.signed import ColumnIds
 from tests.properties.histories import GROUP, KEY, NUMBER, History
 from tests.properties.test_memo_values import CASES, best_of_groups, checked, dense, histories
 

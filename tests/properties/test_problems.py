@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from planner.request import Problem, ivm
+from forerun.planner.request import Problem, ivm
 from tests.oracles.values import NotInterpretedError
 from tests.properties.engines import InterpreterEngine, SailEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case

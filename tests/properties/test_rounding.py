@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from planner.errors import MethodError
+from forerun.planner.errors import MethodError
 from tests.oracles import aggregates
 from tests.oracles.values import Value
 from tests.properties.cases import Case, QueryCase, Select, TableCase

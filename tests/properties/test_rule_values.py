@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.algebra.aggregate_functions import result_type
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import result_type
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -18,12 +18,12 @@ from planner.algebra.relational import (
     Project,
     Relation,
 )
-from planner.algebra.scalar import Call, Literal, Ref, equals
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.rules.explore import distinct
-from planner.rules.incremental.memo_rules import SPLIT_JOIN, TVR_GENERATING, without
-from planner.rules.methods import continuous_view, positive_negative
-from planner.search.rule import MemoRule
+from forerun.planner.algebra.scalar import Call, Literal, Ref, equals
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.rules.explore import distinct
+from forerun.planner.rules.incremental.memo_rules import SPLIT_JOIN, TVR_GENERATING, without
+from forerun.planner.rules.methods import continuous_view, positive_negative
+from forerun.planner.search.rule import MemoRule
 from tests.properties.histories import GROUP, KEY, MONEY, NUMBER, History
 from tests.properties.test_memo_values import checked, histories
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.relational import Filter, Scan, walk
-from planner.algebra.scalar import conjuncts
-from planner.request import SampleValue
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.stats.sample import Sample
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Filter, Scan, walk
+from forerun.planner.algebra.scalar import conjuncts
+from forerun.planner.request import SampleValue
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.stats.sample import Sample
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, NotInterpretedError
 from tests.properties.cases import Case

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.relational import Join, Project, Relation
-from planner.rules.explore.reduced_partners import reduce_partners
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
-from planner.stages.small_sides import SmallSides
+from forerun.planner.algebra.relational import Join, Project, Relation
+from forerun.planner.rules.explore.reduced_partners import reduce_partners
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.stages.small_sides import SmallSides
 from tests.oracles.bags import compare_bags
 from tests.properties.engines import SailEngine, SparkEngine
 from tests.properties.sessions import sail_session, spark_session

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.relational import Join, JoinKind, Relation
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
-from planner.algebra.types import BOOLEAN, Column, ColumnId
-from planner.rules.incremental.memo_rules import TVR_GENERATING
-from planner.rules.methods.domain import DOMAIN
-from planner.rules.methods.marks import MARKS
+from forerun.planner.algebra.relational import Join, JoinKind, Relation
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, conjunction, equals
+from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
+from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
+from forerun.planner.rules.methods.domain import DOMAIN
+from forerun.planner.rules.methods.marks import MARKS
 from tests.properties.histories import GROUP, KEY, NUMBER, History
 from tests.properties.test_memo_values import (
     CASES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.api import PlanResult, plan
-from planner.rules.methods.unmatched import UNMATCHED
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.rules.methods.unmatched import UNMATCHED
 from tests.properties.engines import InterpreterEngine
 from tests.properties.execute import Day, request_of, run_case
 from tests.properties.generate import random_case

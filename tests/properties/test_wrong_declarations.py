@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.request import Method
-from spark_jobs.connect import ConnectEngine, start_sail
+from forerun.planner.request import Method
+from forerun.spark_jobs.connect import ConnectEngine, start_sail
 from tests.oracles.values import Row
 from tests.properties.cases import (
     Case,

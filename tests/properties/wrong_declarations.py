@@ -18,20 +18,20 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.days import day_request
-from include.days import prepare as days
-from include.days.handle import Day
-from include.days.stored_plan import StoredPlan
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
-from include.sources.statistics import to_source
-from include.state.records import Pin
-from planner.algebra.types import parse_type
-from planner.contract import ColumnSpec
-from planner.contract.plan_v1 import ForeignKey
-from planner.errors import ForerunError, MethodError
-from planner.request import ColumnStats, Method, Settings, Source, TimePoint
-from spark_jobs.engine import Engine
-from spark_jobs.executor import execute
+from forerun.include.days import day_request
+from forerun.include.days import prepare as days
+from forerun.include.days.handle import Day
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.sources.statistics import to_source
+from forerun.include.state.records import Pin
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.contract.plan_v1 import ForeignKey
+from forerun.planner.errors import ForerunError, MethodError
+from forerun.planner.request import ColumnStats, Method, Settings, Source, TimePoint
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.executor import execute
 from tests.oracles.bags import DifferenceError, compare_bags
 from tests.oracles.values import NotInterpretedError, Row
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase

@@ -11,24 +11,24 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from include.days import handle
-from include.days.prepare import (
+from forerun.include.days import handle
+from forerun.include.days.prepare import (
     PreparedRun,
     open_generation,
     prepare_run,
     publish_result,
     read_findings,
 )
-from include.days.stored_plan import StoredPlan
-from include.reports.spec import ReportSpec
-from include.sources.completeness import find_missing
-from include.state.borrowed import BorrowedLostError
-from include.state.commits import ArtifactError
-from include.state.expire import Retention, expire
-from include.state.store import StoreDownError
-from planner.errors import ForerunError
-from spark_jobs.executor import execute
-from spark_jobs.failures import StageError
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.sources.completeness import find_missing
+from forerun.include.state.borrowed import BorrowedLostError
+from forerun.include.state.commits import ArtifactError
+from forerun.include.state.expire import Retention, expire
+from forerun.include.state.store import StoreDownError
+from forerun.planner.errors import ForerunError
+from forerun.spark_jobs.executor import execute
+from forerun.spark_jobs.failures import StageError
 from tests.simulation import doors
 from tests.simulation.engine import TinyEngine
 from tests.simulation.invariants import Invariants

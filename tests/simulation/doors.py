@@ -20,20 +20,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from include.days import partition_sink
-from include.machine import wall_clock
-from include.reports import spec
-from include.sources import files, footers, row_counts
-from include.sources.files import Location
-from include.state import backoff, expire, opening, records
-from include.state.store import Store
-from planner.contract import Plan, codec
-from spark_jobs import stages
+from forerun.include.days import partition_sink
+from forerun.include.machine import wall_clock
+from forerun.include.reports import spec
+from forerun.include.sources import files, footers, row_counts
+from forerun.include.sources.files import Location
+from forerun.include.state import backoff, expire, opening, records
+from forerun.include.state.store import Store
+from forerun.planner.contract import Plan, codec
+from forerun.spark_jobs import stages
 from tests.simulation import remembering
 from tests.simulation.plans import Style, make_plan
 from tests.simulation.store import Bucket, SimStore, key_of
 
-OWN = ("include.", "spark_jobs.", "tests.simulation.")
+OWN = ("forerun.include.", "forerun.spark_jobs.", "tests.simulation.")
 
 
 @dataclass
@@ -60,12 +60,12 @@ STAGE = Stage()
 
 
 def open_sim(uri: str) -> Store:
-    """In place of :func:`include.state.opening.open_store`."""
+    """In place of :func:`forerun.include.state.opening.open_store`."""
     return SimStore(_bucket(), key_of(uri))
 
 
 def locate_sim(path: str) -> Location:
-    """In place of :func:`include.sources.files.locate` and ``locate_file``."""
+    """In place of :func:`forerun.include.sources.files.locate` and ``locate_file``."""
     return Location(SimStore(_bucket(), ""), key_of(path))
 
 
@@ -153,8 +153,8 @@ class _Codec:
 def installed(more: Iterable[tuple[Any, Any]] = (), *, real_codec: bool = False) -> Iterator[None]:
     """Let the product run on the simulated store. ``more``: further pairs of what is replaced by
     what, everywhere (a mutation). ``real_codec``: records are JSON, as they are in life."""
-    import include.days.prepare
-    import planner.api
+    import forerun.include.days.prepare
+    import forerun.planner.api
 
     pairs = [
         (ThreadPoolExecutor, _Loop),
@@ -162,7 +162,7 @@ def installed(more: Iterable[tuple[Any, Any]] = (), *, real_codec: bool = False)
         (opening.open_store, open_sim),
         (files.locate, locate_sim),
         (files.locate_file, locate_sim),
-        (planner.api.plan, _plan),
+        (forerun.planner.api.plan, _plan),
         (footers.read_footer, remembering.footer(footers.read_footer)),
         (partition_sink._one_file, remembering.one_file(partition_sink._one_file)),
         (spec.encode_report, lru_cache(spec.encode_report)),
@@ -180,7 +180,7 @@ def installed(more: Iterable[tuple[Any, Any]] = (), *, real_codec: bool = False)
     undo: list[tuple[Any, str, Any]] = [(expire, "FLOOR", expire.FLOOR)]  # schedules set it
     undo.append((row_counts, "pq", row_counts.pq))
     row_counts.pq = remembering.Metadata
-    for module in (backoff, include.days.prepare, stages):
+    for module in (backoff, forerun.include.days.prepare, stages):
         undo.append((module, "time", module.time))
         module.time = _Time
     quiet = logging.root.manager.disable

@@ -10,8 +10,8 @@ import datetime as dt
 import random
 from dataclasses import dataclass, replace
 
-from include.reports.spec import PartitionFolder
-from include.state.expire import Retention
+from forerun.include.reports.spec import PartitionFolder
+from forerun.include.state.expire import Retention
 from tests.simulation.actors import CleanUp, Day, SecondAttempt
 from tests.simulation.clock import HOUR
 from tests.simulation.invariants import VANDAL, WAREHOUSE

@@ -1,8 +1,8 @@
 """A tiny engine: sums by key over Parquet files in the simulated store, as one Spark driver would.
 
-It implements :class:`spark_jobs.engine.Engine`. It reads its inputs when a stage writes, as Spark
-does, and every file that it reads or writes is a store call of its own. An error of the store comes
-out as Spark's kind of exception.
+It implements :class:`forerun.spark_jobs.engine.Engine`. It reads its inputs when a stage writes, as
+Spark does, and every file that it reads or writes is a store call of its own. An error of the store
+comes out as Spark's kind of exception.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 
-from include.machine.eventlog import ApplicationUse
-from include.state.store import Store, StoreError
-from planner.contract import ColumnSpec, Family
-from spark_jobs.engine import Partition
+from forerun.include.machine.eventlog import ApplicationUse
+from forerun.include.state.store import Store, StoreError
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.spark_jobs.engine import Partition
 from tests.simulation.store import is_data
 
 Rows = tuple[tuple[int, int], ...]

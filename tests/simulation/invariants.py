@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from include.days.partition_sink import read_stamp
-from include.days.prepare import PreparedRun
-from include.state import expire
-from include.state.layout import Generation, generation_of
-from include.state.pointers import Pointer, Unpublished, decode_pointer
-from include.state.records import (
+from forerun.include.days.partition_sink import read_stamp
+from forerun.include.days.prepare import PreparedRun
+from forerun.include.state import expire
+from forerun.include.state.layout import Generation, generation_of
+from forerun.include.state.pointers import Pointer, Unpublished, decode_pointer
+from forerun.include.state.records import (
     ArtifactPartition,
     Fence,
     Manifest,

@@ -7,12 +7,12 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from include.days.prepare import publish_result, read_pointer
-from include.state import expire as expire_module
-from include.state.expire import Retention, expire
-from include.state.layout import PROBE_KEY, pointer_key
-from include.state.probe import _PASSED as PASSED
-from planner.errors import ForerunError
+from forerun.include.days.prepare import publish_result, read_pointer
+from forerun.include.state import expire as expire_module
+from forerun.include.state.expire import Retention, expire
+from forerun.include.state.layout import PROBE_KEY, pointer_key
+from forerun.include.state.probe import _PASSED as PASSED
+from forerun.planner.errors import ForerunError
 from tests.simulation import doors
 from tests.simulation.actors import STORE_URI, Cast, Day, actor
 from tests.simulation.clock import DAY, Clock

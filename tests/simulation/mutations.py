@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from include.days import manifests, partition_sink, prepare, publishing
-from include.sources import delivery, pins
-from include.state import commits, expire, fence, layout, store
-from spark_jobs import inputs, stages
+from forerun.include.days import manifests, partition_sink, prepare, publishing
+from forerun.include.sources import delivery, pins
+from forerun.include.state import commits, expire, fence, layout, store
+from forerun.spark_jobs import inputs, stages
 from tests.simulation import doors
 from tests.simulation.machine import Played, play
 

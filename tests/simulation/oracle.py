@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from include.state.layout import Generation
-from include.state.records import Manifest, Pin, PinnedFile
+from forerun.include.state.layout import Generation
+from forerun.include.state.records import Manifest, Pin, PinnedFile
 from tests.simulation.engine import Rows, rows_of, total
 from tests.simulation.store import Bucket, is_data, key_of
 

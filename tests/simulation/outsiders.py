@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from include.days.results import read_pointer
-from include.state.store import MissingKeyError
+from forerun.include.days.results import read_pointer
+from forerun.include.state.store import MissingKeyError
 from tests.simulation import doors
 from tests.simulation.actors import STORE_URI, Cast, Day
 from tests.simulation.engine import parquet, rows_of

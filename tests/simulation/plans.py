@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from planner.contract import (
+from forerun.planner.contract import (
     ArtifactOutput,
     ColumnSpec,
     Family,
@@ -19,8 +19,8 @@ from planner.contract import (
     SourceInput,
     Stage,
 )
-from planner.contract.plan_v1 import CONTRACT_VERSION, BorrowedFrom, Run, SourceTable
-from planner.request import PlanRequest
+from forerun.planner.contract.plan_v1 import CONTRACT_VERSION, BorrowedFrom, Run, SourceTable
+from forerun.planner.request import PlanRequest
 
 SOURCE = "orders"
 COLUMNS = (ColumnSpec(name="k", type="BIGINT"), ColumnSpec(name="v", type="BIGINT"))
@@ -40,7 +40,8 @@ class Style:
 
 
 def make_plan(request: PlanRequest, style: Style) -> SimpleNamespace:
-    """The plan of run ``request.current``, where :func:`planner.api.plan` would be asked."""
+    """The plan of run ``request.current``, where :func:`forerun.planner.api.plan` would be
+    asked."""
     current, last = request.current, len(request.points)
     family = Family(
         id="sums",

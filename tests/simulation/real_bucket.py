@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from include.state.file_store import FileStore
-from include.state.store import Store, StoredFile, Tagged
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.store import Store, StoredFile, Tagged
 from tests.simulation.store import Bucket, Stored
 
 

@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 
 import pyarrow.parquet as pq
 
-from include.days.partition_sink import Stamp
-from include.sources.files import Location
-from include.state.records import ArtifactPartition, PinnedFile
-from include.state.store import StoredFile, StoreError, StoreReader
+from forerun.include.days.partition_sink import Stamp
+from forerun.include.sources.files import Location
+from forerun.include.state.records import ArtifactPartition, PinnedFile
+from forerun.include.state.store import StoredFile, StoreError, StoreReader
 
 _MOST = 1 << 12
 
@@ -35,7 +35,7 @@ class _Held:
 
 
 def footer(read_footer: Callable[..., PinnedFile]) -> Callable[..., PinnedFile]:
-    """:func:`include.sources.footers.read_footer`, which reads the same bytes once."""
+    """:func:`forerun.include.sources.footers.read_footer`, which reads the same bytes once."""
 
     @lru_cache(maxsize=_MOST)
     def of_bytes(data: bytes) -> PinnedFile:
@@ -56,7 +56,8 @@ def footer(read_footer: Callable[..., PinnedFile]) -> Callable[..., PinnedFile]:
 
 
 def one_file(make: Callable[..., bytes]) -> Callable[..., bytes]:
-    """``_one_file`` of :mod:`include.days.partition_sink`, which makes the same file once."""
+    """``_one_file`` of :mod:`forerun.include.days.partition_sink`, which makes the same file
+    once."""
     made: dict[tuple[Any, ...], bytes] = {}
 
     def again(store: StoreReader, result: ArtifactPartition, stamp: Stamp) -> bytes:

@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Literal
 
-from include.reports.spec import (
+from forerun.include.reports.spec import (
     MarkerFile,
     PartitionFolder,
     ReportSpec,

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from greenlet import greenlet
 
-from include.state.store import StoreDownError
+from forerun.include.state.store import StoreDownError
 from tests.simulation.clock import Clock, in_words
 
 MOST_CALLS = 20_000
@@ -304,7 +304,7 @@ def process(world: World, what: str, body: Callable[[], Any]) -> Any:
     Anything else that comes out of it is a crash, and breaks the schedule; so does a kill that the
     product has caught.
     """
-    from planner.errors import ForerunError
+    from forerun.planner.errors import ForerunError
 
     actor = world.running
     world.note(what)

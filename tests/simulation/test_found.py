@@ -6,11 +6,11 @@ import datetime as dt
 
 import pytest
 
-from include.sources.delivery import SourceChangedError
-from include.state.records import ArtifactPartition, RunCommit
-from include.state.store import StoreDownError
-from spark_jobs import stages
-from spark_jobs.failures import StageError
+from forerun.include.sources.delivery import SourceChangedError
+from forerun.include.state.records import ArtifactPartition, RunCommit
+from forerun.include.state.store import StoreDownError
+from forerun.spark_jobs import stages
+from forerun.spark_jobs.failures import StageError
 from tests.simulation import doors
 from tests.simulation.actors import Cast, Day, do_run
 from tests.simulation.clock import Clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.state import commits, store
+from forerun.include.state import commits, store
 from tests.simulation import doors
 from tests.simulation.machine import play
 from tests.simulation.mutations import MUTATIONS, rewritten, search

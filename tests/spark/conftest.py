@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from include.machine.jvm import submit_options
-from spark_jobs.connect import ConnectEngine, start_sail
-from spark_jobs.engine import Engine
+from forerun.include.machine.jvm import submit_options
+from forerun.spark_jobs.connect import ConnectEngine, start_sail
+from forerun.spark_jobs.engine import Engine
 from tests.properties.engines import SparkEngine
 from tests.properties.sessions import SESSION
 from tests.spark.days import Day
@@ -34,7 +34,7 @@ def sail() -> Iterator[ConnectEngine]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[object]:
     """Spark itself, in whose executors Python cannot be started: no run may need it there."""
-    from spark_jobs.classic import start_spark
+    from forerun.spark_jobs.classic import start_spark
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", "/no/such/python")
@@ -60,7 +60,7 @@ def _started(start_spark: object) -> object:
 def sessions(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, SparkEngine]:
     """For generated days: the executor's session of Spark, and one for the plain query. Each has
     its own views."""
-    from spark_jobs.classic import ClassicEngine
+    from forerun.spark_jobs.classic import ClassicEngine
 
     working, plain = spark.session.newSession(), spark.session.newSession()
     for session in (working, plain):

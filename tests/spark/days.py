@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.days.stored_plan import StoredPlan
-from include.reports.expectations import Expectation
-from include.state.layout import Generation, pin_key
-from include.state.opening import open_store
-from include.state.records import (
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.reports.expectations import Expectation
+from forerun.include.state.layout import Generation, pin_key
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import (
     ArtifactPartition,
     Manifest,
     ManifestSource,
@@ -21,8 +21,8 @@ from include.state.records import (
     RunCommit,
     encode,
 )
-from include.state.store import Store
-from planner.contract import (
+from forerun.include.state.store import Store
+from forerun.planner.contract import (
     CONTRACT_VERSION,
     ArtifactOutput,
     ColumnSpec,
@@ -36,8 +36,8 @@ from planner.contract import (
     Stage,
     encode_plan,
 )
-from spark_jobs.engine import Engine
-from spark_jobs.executor import execute
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
 
 Sale = tuple[int | None, str | None, int]

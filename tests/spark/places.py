@@ -15,19 +15,19 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from include.days import day_request
-from include.days import prepare as days
-from include.days.handle import Day
-from include.days.stored_plan import StoredPlan
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
-from include.sources.statistics import to_source
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.records import Pin, RunCommit
-from planner.contract import ColumnSpec
-from planner.request import Settings, Source, TimePoint
-from spark_jobs.engine import Engine
-from spark_jobs.executor import execute
+from forerun.include.days import day_request
+from forerun.include.days import prepare as days
+from forerun.include.days.handle import Day
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.sources.statistics import to_source
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import Pin, RunCommit
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.request import Settings, Source, TimePoint
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.executor import execute
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.planner.starts import OPEN

@@ -15,18 +15,18 @@ from unittest import mock
 import pyarrow.parquet as pq
 
 from forerun.exact_engines import settings_on
-from include.days import day_request
-from include.days.handle import Day
-from include.days.prepare import publish_result
-from include.days.repair import Repair, begin_repair, find_repair
-from include.days.stored_plan import StoredPlan
-from include.engines import ENGINES
-from include.reports.spec import ReportSpec
-from include.state.opening import open_store
-from planner.cost.prices import SPARK
-from planner.request import Settings
-from spark_jobs.engine import Engine
-from spark_jobs.executor import execute
+from forerun.include.days import day_request
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import publish_result
+from forerun.include.days.repair import Repair, begin_repair, find_repair
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.engines import ENGINES
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.opening import open_store
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import Settings
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.properties.cases import TableCase
 from tests.properties.execute import RefusedError, check_rows, effort

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from include.machine.jvm import driver_files, java_options, spark_home
+from forerun.include.machine.jvm import driver_files, java_options, spark_home
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 90.0

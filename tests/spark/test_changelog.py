@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from include.sources.changelog import only_adds
-from include.state.records import ColumnFooter, ManifestSource, PinnedFile
-from planner.contract import ColumnSpec
-from spark_jobs.changelog import coming, consolidated, goes_too_often, with_taken_back
-from spark_jobs.connect import ConnectEngine
+from forerun.include.sources.changelog import only_adds
+from forerun.include.state.records import ColumnFooter, ManifestSource, PinnedFile
+from forerun.planner.contract import ColumnSpec
+from forerun.spark_jobs.changelog import coming, consolidated, goes_too_often, with_taken_back
+from forerun.spark_jobs.connect import ConnectEngine
 
 SOURCE = ManifestSource(
     name="prices",

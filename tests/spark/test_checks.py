@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from include.days.findings import CheckReport, Finding, encode_checks
-from include.days.findings_page import render_checks
-from include.reports.expectations import KNOWN, expect
-from spark_jobs.checks import evaluate
-from spark_jobs.connect import ConnectEngine
+from forerun.include.days.findings import CheckReport, Finding, encode_checks
+from forerun.include.days.findings_page import render_checks
+from forerun.include.reports.expectations import KNOWN, expect
+from forerun.spark_jobs.checks import evaluate
+from forerun.spark_jobs.connect import ConnectEngine
 
 SQL = (
     "SELECT id AS k, IF(id % 7 = 0, NULL, CAST(id AS STRING)) AS s, "
@@ -98,9 +98,9 @@ def test_statistics_are_not_imported_before_somebody_looks_into_them() -> None:
     """In an interpreter of its own: here others may have imported them."""
     script = """
 import sys
-from include.reports.expectations import expect
-from spark_jobs.checks import evaluate
-from spark_jobs.connect import start_sail
+from forerun.include.reports.expectations import expect
+from forerun.spark_jobs.checks import evaluate
+from forerun.spark_jobs.connect import start_sail
 engine = start_sail()
 with engine.working_on("checks"):
     rows = engine.session.sql("SELECT 'a' AS s")

@@ -11,19 +11,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.days.partition_sink import Stamp, publish_partition
-from include.reports.expectations import expect
-from include.reports.spec import PartitionFolder
-from include.state.commits import ArtifactError, describe_partition, read_commit
-from include.state.file_store import FileStore
-from planner.contract import ArtifactOutput, ColumnSpec, Family, FamilyInput, SourceInput, Stage
-from planner.contract.plan_v1 import SmallSide
-from planner.errors import ContractError
-from planner.nesting import MOST_LEVELS
-from spark_jobs import classic, stages
-from spark_jobs.classic import ClassicEngine
-from spark_jobs.engine import Frame
-from spark_jobs.inputs import bind_inputs, load_inputs
+from forerun.include.days.partition_sink import Stamp, publish_partition
+from forerun.include.reports.expectations import expect
+from forerun.include.reports.spec import PartitionFolder
+from forerun.include.state.commits import ArtifactError, describe_partition, read_commit
+from forerun.include.state.file_store import FileStore
+from forerun.planner.contract import (
+    ArtifactOutput,
+    ColumnSpec,
+    Family,
+    FamilyInput,
+    SourceInput,
+    Stage,
+)
+from forerun.planner.contract.plan_v1 import SmallSide
+from forerun.planner.errors import ContractError
+from forerun.planner.nesting import MOST_LEVELS
+from forerun.spark_jobs import classic, stages
+from forerun.spark_jobs.classic import ClassicEngine
+from forerun.spark_jobs.engine import Frame
+from forerun.spark_jobs.inputs import bind_inputs, load_inputs
 from tests.spark.days import SALES, Day, expected, publish, save_rows, save_sums
 
 pytestmark = pytest.mark.spark

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from include.state.borrowed import BorrowedLostError
-from include.state.commits import ArtifactError, read_commit
-from include.state.fence import GenerationClosedError, close_through
-from include.state.layout import Generation
-from include.state.opening import open_store
-from spark_jobs import executor
-from spark_jobs.connect import ConnectEngine
+from forerun.include.state.borrowed import BorrowedLostError
+from forerun.include.state.commits import ArtifactError, read_commit
+from forerun.include.state.fence import GenerationClosedError, close_through
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.spark_jobs import executor
+from forerun.spark_jobs.connect import ConnectEngine
 from tests.spark.places import FIRST, Place
 
 SECOND = FIRST.replace("sum(r.cost)", "max(r.cost)")

@@ -16,11 +16,16 @@ from typing import Any
 import pytest
 
 from forerun.cluster_doctor import examine_cluster
-from include.machine.job_archive import job_archive
-from include.machine.jvm import driver_environment, driver_files, spark_submit, submit_options
-from include.state.commits import read_commit
-from include.state.opening import open_store
-from spark_jobs.connect import ConnectEngine
+from forerun.include.machine.job_archive import job_archive
+from forerun.include.machine.jvm import (
+    driver_environment,
+    driver_files,
+    spark_submit,
+    submit_options,
+)
+from forerun.include.state.commits import read_commit
+from forerun.include.state.opening import open_store
+from forerun.spark_jobs.connect import ConnectEngine
 from tests.bare_python import bare_python
 from tests.s3_servers import use_bucket
 from tests.spark.places import FIRST, Place
@@ -31,7 +36,7 @@ pytestmark = [
     pytest.mark.s3,
     pytest.mark.skipif(driver_files().jars is None, reason="the S3A jars are not here: make jars"),
 ]
-JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
+JOB = Path(__file__).resolve().parents[2] / "forerun" / "spark_jobs" / "run.py"
 DELIVERIES = (
     (
         [(1, "a", 10), (2, "b", 20), (3, "a", 5), (4, "c", 1), (5, "b", 2)],

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from include.days.stored_plan import StoredPlan
-from include.machine.cpu_meter import Meter
-from planner.contract import ColumnSpec, CommonSubplan, ResultOutput, SourceInput, Stage
-from spark_jobs.application import Outcome, run_all
-from spark_jobs.classic import ClassicEngine
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.machine.cpu_meter import Meter
+from forerun.planner.contract import ColumnSpec, CommonSubplan, ResultOutput, SourceInput, Stage
+from forerun.spark_jobs.application import Outcome, run_all
+from forerun.spark_jobs.classic import ClassicEngine
 from tests.spark.days import Day
 
 pytestmark = pytest.mark.spark

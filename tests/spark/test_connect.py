@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from planner.contract import ColumnSpec, Family
-from spark_jobs.connect import ConnectEngine
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.spark_jobs.connect import ConnectEngine
 
 
 def test_sums_beside_a_count_of_distinct_values_are_kept_in_their_type(

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.reports.spec import ReportSpec
-from include.state.layout import Generation
-from planner.contract import ColumnSpec
-from spark_jobs.connect import ConnectEngine
-from spark_jobs.declarations import DeclarationError
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.layout import Generation
+from forerun.planner.contract import ColumnSpec
+from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.declarations import DeclarationError
 from tests.properties.lying_footers import lie
 from tests.spark import places
 from tests.spark.places import Place
@@ -104,7 +104,7 @@ def test_only_the_columns_that_matter_are_checked_and_each_file_once(
     assert relied(prepared) == {"returns": ("o",), "sales": ("o",)}
     place.do(prepared)
     place.deliver(2, [(3, "a", 5), (9, "b", 7)], [(8, 10)])
-    from spark_jobs import declarations
+    from forerun.spark_jobs import declarations
 
     real = declarations._nulls
 

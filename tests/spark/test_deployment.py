@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import zstandard
 
-from include.machine.job_archive import job_archive
-from include.machine.jvm import driver_environment, spark_submit, submit_options
-from include.state.commits import read_commit
+from forerun.include.machine.job_archive import job_archive
+from forerun.include.machine.jvm import driver_environment, spark_submit, submit_options
+from forerun.include.state.commits import read_commit
 from tests.spark.days import Day, save_rows, save_sums
 
 pytestmark = pytest.mark.spark
-JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
+JOB = Path(__file__).resolve().parents[2] / "forerun" / "spark_jobs" / "run.py"
 DELIVERED = [(i % 7, "ab"[i % 2], i) for i in range(40)]
 COMMAND_LINE = {
     "spark.master": "local[1]",

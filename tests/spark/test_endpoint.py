@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from forerun.endpoint_doctor import examine_endpoint
-from include.engines import ENGINES
-from include.state.commits import read_commit
-from include.state.opening import open_store
-from planner.cost.prices import SPARK
-from spark_jobs import run
-from spark_jobs.endpoint import EndpointEngine, start_endpoint
-from spark_jobs.engine import EngineError
-from spark_jobs.failures import StageError, explained
+from forerun.include.engines import ENGINES
+from forerun.include.state.commits import read_commit
+from forerun.include.state.opening import open_store
+from forerun.planner.cost.prices import SPARK
+from forerun.spark_jobs import run
+from forerun.spark_jobs.endpoint import EndpointEngine, start_endpoint
+from forerun.spark_jobs.engine import EngineError
+from forerun.spark_jobs.failures import StageError, explained
 from tests.spark.days import Day, Sale, expected, publish, save_rows, save_sums
 from tests.spark.standalone import connect_server
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from include.reports.expectations import expect
-from include.sources.delivery import SourceChangedError
-from include.state.commits import read_commit
-from include.state.records import StageRecord, decode, encode
-from planner.contract import ColumnSpec, ResultOutput, SourceInput, Stage
-from planner.errors import ContractError
-from spark_jobs.connect import ConnectEngine
-from spark_jobs.failures import StageError
+from forerun.include.reports.expectations import expect
+from forerun.include.sources.delivery import SourceChangedError
+from forerun.include.state.commits import read_commit
+from forerun.include.state.records import StageRecord, decode, encode
+from forerun.planner.contract import ColumnSpec, ResultOutput, SourceInput, Stage
+from forerun.planner.errors import ContractError
+from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.failures import StageError
 from tests.spark.days import QUERY, ROWS, SUMS, Day, expected, publish, save_rows, save_sums
 
 FIRST = [(1, "a", 100), (2, "b", 250), (2, "b", 250), (None, None, 7)]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from forerun.deliveries import parse_correlation
+from forerun.include.engines import ENGINES
+from forerun.planner.request import TimePoint
 from forerun.running import InProcessRunner, Used
 from forerun.simulate import simulate
 from forerun.simulated_day import Simulation
+from forerun.spark_jobs import classic
 from forerun.tables import find_tables
-from include.engines import ENGINES
-from planner.request import TimePoint
-from spark_jobs import classic
 from tests.spark.executed_plans import Executed, Watched
 from tests.tpch.at_scale_10 import SMALLER, as_at_scale_10
 from tests.tpch.days import ARRIVED, WEIGHTS, generate

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from include.state.commits import read_commit
-from include.state.opening import open_store
-from planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
-from spark_jobs.declarations import DeclarationError
+from forerun.include.state.commits import read_commit
+from forerun.include.state.opening import open_store
+from forerun.planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
+from forerun.spark_jobs.declarations import DeclarationError
 from tests.spark.places import Place
 
 KEY = ForeignKey(columns=("o",), parent="sales", parent_columns=("o",))

@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
 
-from include.reports import source as specs
-from include.reports.spec import ClockTime, SourceSpec, SpecError
-from include.sources import formats
-from include.sources.delivery import SourceChangedError, verify_pin
-from include.sources.formats import SourceFormatError, format_of
-from include.sources.parquet_types import spark_type
-from include.sources.pins import SchemaDriftError, pin_source
-from include.sources.samples import draw
-from include.state.opening import open_store
-from include.state.records import ColumnFooter, PinnedFile
-from planner.contract import ColumnSpec
+from forerun.include.reports import source as specs
+from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
+from forerun.include.sources import formats
+from forerun.include.sources.delivery import SourceChangedError, verify_pin
+from forerun.include.sources.formats import SourceFormatError, format_of
+from forerun.include.sources.parquet_types import spark_type
+from forerun.include.sources.pins import SchemaDriftError, pin_source
+from forerun.include.sources.samples import draw
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import ColumnFooter, PinnedFile
+from forerun.planner.contract import ColumnSpec
 
 DAY = dt.date(2026, 3, 1)
 NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from include.state.commits import read_commit
-from spark_jobs.engine import Engine
-from spark_jobs.failures import StageError
+from forerun.include.state.commits import read_commit
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.failures import StageError
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 ROWS = [(i, f"shop {i}", i) for i in range(20_000)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra import aggregate_functions, functions
-from planner.algebra.spark_functions import ALWAYS_REFUSED, KINDS
-from spark_jobs.classic import ClassicEngine
+from forerun.planner.algebra import aggregate_functions, functions
+from forerun.planner.algebra.spark_functions import ALWAYS_REFUSED, KINDS
+from forerun.spark_jobs.classic import ClassicEngine
 
 pytestmark = pytest.mark.spark
 _GRAMMAR = {"timestampadd", "timestampdiff"}

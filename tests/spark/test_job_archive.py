@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.job_archive import job_archive
-from include.state.commits import read_commit
+from forerun.include.machine.job_archive import job_archive
+from forerun.include.state.commits import read_commit
 from tests.bare_python import bare_python
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 ROWS = [(1, "a", 100), (2, "b", 250)]
-OURS = ("forerun", "forerun_airflow", "include", "planner", "plugins", "spark_jobs", "tests")
+OURS = ("forerun", "include", "planner", "plugins", "spark_jobs", "tests")
 _ORIGINS = """
 import runpy, sys
 sys.argv[0] = "run.py"
 try:
-    runpy.run_module("spark_jobs.run", run_name="__main__")
+    runpy.run_module("forerun.spark_jobs.run", run_name="__main__")
 finally:
     for name, module in sorted(sys.modules.items()):
-        if name.partition(".")[0] in ("include", "planner", "spark_jobs"):
+        if name.partition(".")[0] == "forerun":
             print("origin", name, module.__file__, file=sys.stderr)
 """
 
@@ -99,7 +99,9 @@ def test_a_run_with_only_the_zip(tmp_path: Path, day: Day, python: Path) -> None
     }  # fmt: skip
     assert "stage 3/3 publish -> result: 2 rows" in done.stderr
     origins = [line.split()[1:] for line in done.stderr.splitlines() if line[:7] == "origin "]
-    assert {"spark_jobs.executor", "include.machine.jvm"} <= {name for name, _ in origins}
+    assert {"forerun.spark_jobs.executor", "forerun.include.machine.jvm"} <= {
+        name for name, _ in origins
+    }
     assert [name for name, file in origins if not file.startswith(f"{archive}/")] == []
     again = job(python, archive, day, "--run", "1", "--attempt", "x2")
     assert again.returncode == 0

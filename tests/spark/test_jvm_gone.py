@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.jvm import driver_environment, submit_options
-from include.state.commits import read_commit, read_stage
+from forerun.include.machine.jvm import driver_environment, submit_options
+from forerun.include.state.commits import read_commit, read_stage
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 pytestmark = pytest.mark.spark
@@ -23,7 +23,7 @@ ROWS = [(i % 90, "abc"[i % 3], i) for i in range(3000)]
 
 def start(day: Day, attempt: str) -> subprocess.Popen[str]:
     plan = f"{day.store.root}/{day.at.plan(1, 'p1')}"
-    command = [sys.executable, "-m", "spark_jobs.run", "--master", "local[1]"]
+    command = [sys.executable, "-m", "forerun.spark_jobs.run", "--master", "local[1]"]
     command += ["--plan", plan, "--run", "1", "--attempt", attempt]
     options = [f"--conf {name}={shlex.quote(v)}" for name, v in submit_options("", tiny=True)]
     environment = {

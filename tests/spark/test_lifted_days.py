@@ -11,23 +11,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.days.backfill import BegunDays, begin_days, find_backfill
-from include.days.handle import Day
-from include.days.ledger import read_history
-from include.days.prepare import publish_result
-from include.days.publishing import NotPublishedError, published_folder
-from include.machine.cpu_meter import Meter
-from include.reports.expectations import expect
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
-from include.state.opening import open_store
-from include.state.rows import read_rows
-from planner.contract import ColumnSpec
-from planner.contract.lifted_v1 import decode_lifted
-from planner.errors import ContractError
-from planner.request import Settings
-from spark_jobs import lifted
-from spark_jobs.application import read_lifted, read_plans, run_all
-from spark_jobs.engine import Engine
+from forerun.include.days.backfill import BegunDays, begin_days, find_backfill
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history
+from forerun.include.days.prepare import publish_result
+from forerun.include.days.publishing import NotPublishedError, published_folder
+from forerun.include.machine.cpu_meter import Meter
+from forerun.include.reports.expectations import expect
+from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.state.opening import open_store
+from forerun.include.state.rows import read_rows
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.contract.lifted_v1 import decode_lifted
+from forerun.planner.errors import ContractError
+from forerun.planner.request import Settings
+from forerun.spark_jobs import lifted
+from forerun.spark_jobs.application import read_lifted, read_plans, run_all
+from forerun.spark_jobs.engine import Engine
 from tests.include.days.day_cases import NOW
 
 FIRST = date(2026, 1, 1)

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from include.days import overrun
-from include.days.overrun import LEAST_S, SEVERAL, why_stop
-from include.state.commits import read_commit
-from include.state.given_up import all_given_up, read_given_up
-from include.state.records import StageMetrics
-from planner.contract import Plan
-from planner.cost.constants import MICRO
-from spark_jobs.connect import ConnectEngine
-from spark_jobs.executor import GivenUpError
+from forerun.include.days import overrun
+from forerun.include.days.overrun import LEAST_S, SEVERAL, why_stop
+from forerun.include.state.commits import read_commit
+from forerun.include.state.given_up import all_given_up, read_given_up
+from forerun.include.state.records import StageMetrics
+from forerun.planner.contract import Plan
+from forerun.planner.cost.constants import MICRO
+from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.executor import GivenUpError
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 FIRST, SECOND = [(1, "a", 100), (2, "b", 250)], [(3, "a", 1)]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.event_files import find_event_files
-from include.machine.jvm import driver_environment
-from include.machine.past_queries import PastApplication, read_past
+from forerun.include.machine.event_files import find_event_files
+from forerun.include.machine.jvm import driver_environment
+from forerun.include.machine.past_queries import PastApplication, read_past
 from tests.spark import past_application
 from tests.spark.past_application import TEXT
 

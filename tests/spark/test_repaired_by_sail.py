@@ -1,5 +1,6 @@
 """Days that Spark has made and the small engine repairs: what is published is what Spark's plain
-query gives, and each construct that :mod:`include.verify.sail_exact` lists is the same on both."""
+query gives, and each construct that :mod:`forerun.include.verify.sail_exact` lists is the same on
+both."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from forerun.exact_engines import settings_on
-from include.engines import ENGINES
-from include.verify.sail_exact import why_not_exact
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.request import PlanRequest, Source, SourceColumn, TimePoint
-from planner.sql.frontend import read_query
-from spark_jobs.connect import ConnectEngine
+from forerun.include.engines import ENGINES
+from forerun.include.verify.sail_exact import why_not_exact
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.sql.frontend import read_query
+from forerun.spark_jobs.connect import ConnectEngine
 from tests.properties.cases import Case
 from tests.properties.execute import RefusedError
 from tests.properties.generate import random_case

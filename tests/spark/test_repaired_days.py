@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.connect import ConnectEngine
-from spark_jobs.engine import Engine
-from spark_jobs.failures import StageError
+from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.failures import StageError
 from tests.properties.cases import Case
 from tests.properties.chunks import starts
 from tests.properties.data import without_nan

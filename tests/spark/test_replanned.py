@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from include.state.opening import open_store
-from planner.contract import FamilyInput, SourceInput
-from spark_jobs.connect import ConnectEngine
-from spark_jobs.inputs import load_inputs
+from forerun.include.state.opening import open_store
+from forerun.planner.contract import FamilyInput, SourceInput
+from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.inputs import load_inputs
 from tests.oracles.values import Row
 from tests.spark.places import FIRST, Place
 

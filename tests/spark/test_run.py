@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from include.state.commits import read_commit
-from planner.contract import CONTRACT_VERSION
-from planner.contract.seal import seal, unseal
-from spark_jobs import run
+from forerun.include.state.commits import read_commit
+from forerun.planner.contract import CONTRACT_VERSION
+from forerun.planner.contract.seal import seal, unseal
+from forerun.spark_jobs import run
 from tests.spark.days import Day, publish, save_rows, save_sums
 
 

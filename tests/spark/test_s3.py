@@ -8,14 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.job_archive import job_archive
-from include.machine.jvm import driver_environment, driver_files, spark_submit, submit_options
-from include.state.commits import ArtifactError, read_commit
-from spark_jobs.connect import start_sail
+from forerun.include.machine.job_archive import job_archive
+from forerun.include.machine.jvm import (
+    driver_environment,
+    driver_files,
+    spark_submit,
+    submit_options,
+)
+from forerun.include.state.commits import ArtifactError, read_commit
+from forerun.spark_jobs.connect import start_sail
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 pytestmark = pytest.mark.s3
-JOB = Path(__file__).resolve().parents[2] / "spark_jobs" / "run.py"
+JOB = Path(__file__).resolve().parents[2] / "forerun" / "spark_jobs" / "run.py"
 FIRST = [(1, "a", 100), (2, "b", 250), (2, "b", 250), (None, None, 7)]
 SECOND = [(3, "a", 1), (4, "c", 99), (5, None, 3)]
 

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.days import borrowed_views as sharing
-from include.days import prepare as days
-from include.days.borrowed_views import find_lost
-from include.state.borrowed import BorrowedLostError
-from include.state.commits import read_commit
-from include.state.expire import Retention, expire
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.state.records import Manifest, decode
-from planner.contract import FamilyInput, SourceInput
-from planner.explain.tree import render
-from spark_jobs.connect import ConnectEngine
+from forerun.include.days import borrowed_views as sharing
+from forerun.include.days import prepare as days
+from forerun.include.days.borrowed_views import find_lost
+from forerun.include.state.borrowed import BorrowedLostError
+from forerun.include.state.commits import read_commit
+from forerun.include.state.expire import Retention, expire
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import Manifest, decode
+from forerun.planner.contract import FamilyInput, SourceInput
+from forerun.planner.explain.tree import render
+from forerun.spark_jobs.connect import ConnectEngine
 from tests.include.days.day_cases import later
 from tests.spark.places import FIRST, Place
 

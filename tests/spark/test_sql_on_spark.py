@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from planner.algebra.types import parse_type
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
 from tests.datadriven import Block
 from tests.oracles.bags import compare_bags
 from tests.planner.sql import tables, tpch
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 CASES = [case for case in CONSTRUCTS if "spark" not in case.values[0].options]
 SAMPLE = CASES[::12]
 
-# One call of every function whose type planner.algebra.functions claims to know.
+# One call of every function whose type forerun.planner.algebra.functions claims to know.
 CALLS = """
 concat_ws(',', c, 'x'); upper(c); ucase(c); lower(c); lcase(c); trim(c); btrim(c); ltrim(c);
 rtrim(c); trim(both 'x' from c); trim(leading 'x' from c); trim(trailing 'x' from c);

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.local_s3 import LocalS3, local_s3, versitygw
-from include.state import open_store
-from include.state.commits import read_commit
-from spark_jobs.run import CANNOT
+from forerun.include.machine.local_s3 import LocalS3, local_s3, versitygw
+from forerun.include.state import open_store
+from forerun.include.state.commits import read_commit
+from forerun.spark_jobs.run import CANNOT
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 pytestmark = [
@@ -26,7 +26,7 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 PAUSED = """
 import sys
-from spark_jobs import run
+from forerun.spark_jobs import run
 
 say = run._say
 
@@ -82,7 +82,7 @@ def test_a_store_that_goes_down_and_comes_back(
         start(second)
         day.store = open_store(day.store.root)
         assert read_commit(day.store, day.at, 1) is None
-        retry = [sys.executable, "-m", "spark_jobs.run", *arguments(plan, "a2")]
+        retry = [sys.executable, "-m", "forerun.spark_jobs.run", *arguments(plan, "a2")]
         done = subprocess.run(retry, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         commit = read_commit(day.store, day.at, 1)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from planner import api
-from planner.algebra.relational import Relation
-from planner.algebra.types import parse_type
-from planner.cost.told_sizes import Files, row_bytes, told_bytes
-from planner.request import PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner import api
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.cost.told_sizes import Files, row_bytes, told_bytes
+from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
 
 pytestmark = pytest.mark.spark
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import Source
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.tvr.signed import ColumnIds
 from forerun.planning import sources
 from forerun.tables import find_tables
-from planner.algebra.types import parse_type
-from planner.request import Source
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
-from planner.tvr.signed import ColumnIds
 from tests.benchmarks import tpcds
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from include.days import day_request, prepare
-from include.reports.spec import SourceSpec
-from include.sources.statistics import to_source
-from include.state.records import Pin
-from planner.request import ColumnStats, Source
+from forerun.include.days import day_request, prepare
+from forerun.include.reports.spec import SourceSpec
+from forerun.include.sources.statistics import to_source
+from forerun.include.state.records import Pin
+from forerun.planner.request import ColumnStats, Source
 
 SMALLER = 1000
 """Sizes of the data here are those of scale 10 divided by this."""

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.contract.plan_v1 import ArtifactOutput, FamilyInput, Plan, SourceInput
-from planner.request import (
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.contract.plan_v1 import ArtifactOutput, FamilyInput, Plan, SourceInput
+from forerun.planner.request import (
     Committed,
     Method,
     PlanRequest,

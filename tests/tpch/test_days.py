@@ -8,10 +8,10 @@ from typing import cast
 
 import pytest
 
-from planner.contract.plan_v1 import FamilyInput, Plan
-from planner.errors import MethodError, Reason
-from planner.request import Method
-from planner.rules.methods.catalog import SINGLE
+from forerun.planner.contract.plan_v1 import FamilyInput, Plan
+from forerun.planner.errors import MethodError, Reason
+from forerun.planner.request import Method
+from forerun.planner.rules.methods.catalog import SINGLE
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.properties.sessions import sail_session
 from tests.selection import need_all

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from forerun.planner.algebra.describe import words_of
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.memo.relying import Relying
+from forerun.planner.memo.tree import original
+from forerun.planner.request import PlanRequest, Settings, Source, TimePoint
 from forerun.planning import parse_foreign_key, with_foreign_keys
-from planner.algebra.describe import words_of
-from planner.api import PlanResult, plan
-from planner.cost.constants import MICRO
-from planner.memo.relying import Relying
-from planner.memo.tree import original
-from planner.request import PlanRequest, Settings, Source, TimePoint
 from tests.datadriven import Block, run_file
 from tests.planner.chosen_rules import chosen_expressions
 from tests.planner.sql.tpch import SOURCES

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.api import plan
-from planner.contract.plan_v1 import DAY_COLUMN
-from planner.errors import LiftError, NotLifted
-from planner.request import Days, PlanRequest, TimePoint
+from forerun.planner.api import plan
+from forerun.planner.contract.plan_v1 import DAY_COLUMN
+from forerun.planner.errors import LiftError, NotLifted
+from forerun.planner.request import Days, PlanRequest, TimePoint
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.oracles.values import Row
 from tests.planner.sql.tpch import COLUMNS, SOURCES, TEXTS, rows

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.algebra.relational import Relation
-from planner.memo.memo import Memo
-from planner.rules.explore import distinct
-from planner.rules.explore.eager_aggregate import aggregate_eagerly
-from planner.rules.explore.grouped_partners import group_partners
-from planner.rules.explore.join_orders import add_orders
-from planner.rules.explore.magic_sets import restrict_groups
-from planner.rules.explore.reduced_partners import reduce_partners
-from planner.rules.explore.same_group import join_groups_once
-from planner.rules.methods.join_block import ORDER
-from planner.search.rule import MemoRule
-from planner.stats.estimate import Estimator
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.memo.memo import Memo
+from forerun.planner.rules.explore import distinct
+from forerun.planner.rules.explore.eager_aggregate import aggregate_eagerly
+from forerun.planner.rules.explore.grouped_partners import group_partners
+from forerun.planner.rules.explore.join_orders import add_orders
+from forerun.planner.rules.explore.magic_sets import restrict_groups
+from forerun.planner.rules.explore.reduced_partners import reduce_partners
+from forerun.planner.rules.explore.same_group import join_groups_once
+from forerun.planner.rules.methods.join_block import ORDER
+from forerun.planner.search.rule import MemoRule
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)

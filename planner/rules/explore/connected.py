@@ -5,8 +5,8 @@ that no edge connects are never paired, so no tree has a cross product. The exac
 DPccp (Moerkotte and Neumann, "Analysis of two existing and one new dynamic programming algorithm
 for the generation of optimal bushy join trees without cross products", VLDB 2006). For large blocks
 only trees that join neighbours in one linear order are enumerated
-(:mod:`planner.rules.explore.linear_order`; Neumann and Radke, "Adaptive optimization of very large
-join queries", SIGMOD 2018).
+(:mod:`forerun.planner.rules.explore.linear_order`; Neumann and Radke, "Adaptive optimization of
+very large join queries", SIGMOD 2018).
 """
 
 from __future__ import annotations

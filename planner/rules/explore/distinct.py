@@ -23,22 +23,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.algebra.aggregate_functions import answer_of, function
-from planner.algebra.aggregate_record import Answer
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import answer_of, function
+from forerun.planner.algebra.aggregate_record import Answer
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Project,
     Relation,
     UnionAll,
 )
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar
-from planner.algebra.types import INT, Column
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
-from planner.props.repeatable import Repeats
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar
+from forerun.planner.algebra.types import INT, Column
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+from forerun.planner.props.repeatable import Repeats
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from planner.algebra.aggregate_functions import function, type_of
-from planner.algebra.aggregate_record import Empty
-from planner.algebra.predicates import null_strict, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import function, type_of
+from forerun.planner.algebra.aggregate_record import Empty
+from forerun.planner.algebra.predicates import null_strict, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Join,
@@ -29,10 +29,18 @@ from planner.algebra.relational import (
     Relation,
     rewrite,
 )
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, is_deterministic, substitute
-from planner.algebra.types import BIGINT, Column, ColumnId
-from planner.rules.normalize.safety import can_fail
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.scalar import (
+    TRUE,
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    is_deterministic,
+    substitute,
+)
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId
+from forerun.planner.rules.normalize.safety import can_fail
+from forerun.planner.tvr.signed import ColumnIds
 
 
 def aggregate_eagerly(relation: Relation, ids: ColumnIds) -> Relation | None:

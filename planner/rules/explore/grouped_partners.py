@@ -12,7 +12,7 @@ and so for L full[k] R, where M is of either side: of R, or of L if R has one ro
 This is the view M of the paper's running example (Tempura 4.2 (3)): the returns grouped by order,
 below ``sum(CASE WHEN cost IS NULL THEN price ELSE -cost END)``. It is an aggregate of one input, so
 its states are kept and merged run by run and do not depend on L's updates;
-:mod:`planner.rules.explore.eager_aggregate` covers the functions that read R alone.
+:mod:`forerun.planner.rules.explore.eager_aggregate` covers the functions that read R alone.
 
 Bags: a row of L meets the same rows of R as before, in one row of M that has how many they are, and
 how many of them are in branch i: what depends on L alone is added that often. A sum of sums over
@@ -33,12 +33,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from planner.algebra.aggregate_functions import function, type_of
-from planner.algebra.aggregate_record import Adds
-from planner.algebra.aggregate_states import ONE, ZERO
-from planner.algebra.functions import decimal_result
-from planner.algebra.predicates import null_strict, rejects_nulls_of, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import function, type_of
+from forerun.planner.algebra.aggregate_record import Adds
+from forerun.planner.algebra.aggregate_states import ONE, ZERO
+from forerun.planner.algebra.functions import decimal_result
+from forerun.planner.algebra.predicates import null_strict, rejects_nulls_of, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Join,
@@ -47,7 +47,7 @@ from planner.algebra.relational import (
     Relation,
     rewrite,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     FALSE,
     Call,
     Literal,
@@ -57,11 +57,24 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, UNKNOWN, Column, ColumnId, DataType, decimal
-from planner.props.keys import is_key, keys
-from planner.props.nullability import is_never_null
-from planner.rules.explore.eager_aggregate import OverJoin, aggregate_over_join, merged_by, settled
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    UNKNOWN,
+    Column,
+    ColumnId,
+    DataType,
+    decimal,
+)
+from forerun.planner.props.keys import is_key, keys
+from forerun.planner.props.nullability import is_never_null
+from forerun.planner.rules.explore.eager_aggregate import (
+    OverJoin,
+    aggregate_over_join,
+    merged_by,
+    settled,
+)
+from forerun.planner.tvr.signed import ColumnIds
 
 _ROWS = AggregateCall("count", ())
 _MOST_DIGITS = 38

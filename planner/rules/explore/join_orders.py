@@ -18,20 +18,21 @@ joins of these trees are added:
 Correct for bags: inner joins commute and associate if each conjunct is applied as soon as its
 columns are together, as it is here. A block with a conjunct that could fail is left alone. A group
 stands for one set of leaves, whichever tree made it, so trees share their common parts. Sources:
-:mod:`planner.rules.explore.connected`; Tempura 5.4 on exploring only what can matter to the cost.
+:mod:`forerun.planner.rules.explore.connected`; Tempura 5.4 on exploring only what can matter to the
+cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.algebra.predicates import equality
-from planner.algebra.relational import Filter, Join, JoinKind, Project
-from planner.algebra.scalar import Scalar, conjunction, conjuncts, references
-from planner.memo.groups import GroupId
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
-from planner.rules.explore.connected import (
+from forerun.planner.algebra.predicates import equality
+from forerun.planner.algebra.relational import Filter, Join, JoinKind, Project
+from forerun.planner.algebra.scalar import Scalar, conjunction, conjuncts, references
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+from forerun.planner.rules.explore.connected import (
     Bits,
     Pair,
     best_trees,
@@ -41,14 +42,14 @@ from planner.rules.explore.connected import (
     joins_of,
     neighbouring_pairs,
 )
-from planner.rules.explore.linear_order import Edge, linear_order
-from planner.rules.methods import join_block
-from planner.rules.methods.join_block import ORDER, Branch, Tree, branches, leaves, tvr_of
-from planner.rules.methods.update_chain import projected
-from planner.rules.normalize.safety import is_movable
-from planner.stats.estimate import Estimator
-from planner.stats.joins import block_selectivities
-from planner.stats.values import Estimate
+from forerun.planner.rules.explore.linear_order import Edge, linear_order
+from forerun.planner.rules.methods import join_block
+from forerun.planner.rules.methods.join_block import ORDER, Branch, Tree, branches, leaves, tvr_of
+from forerun.planner.rules.methods.update_chain import projected
+from forerun.planner.rules.normalize.safety import is_movable
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.stats.joins import block_selectivities
+from forerun.planner.stats.values import Estimate
 
 PAIRS = 2_000
 """The most pairs of sets that are enumerated exactly for a block: enough for a chain of 22 leaves,

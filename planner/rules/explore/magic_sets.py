@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from planner.algebra.predicates import equality, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import equality, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -35,10 +35,10 @@ from planner.algebra.relational import (
     Scan,
     sources,
 )
-from planner.algebra.scalar import Ref, Scalar, conjuncts, equals, substitute
-from planner.algebra.types import Column, ColumnId
-from planner.rules.normalize.safety import is_movable
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.scalar import Ref, Scalar, conjuncts, equals, substitute
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.rules.normalize.safety import is_movable
+from forerun.planner.tvr.signed import ColumnIds
 
 _TO_RIGHT = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
 

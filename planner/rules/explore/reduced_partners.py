@@ -22,9 +22,17 @@ JACM 1981).
 
 from __future__ import annotations
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation, rewrite, walk
-from planner.algebra.scalar import Ref, conjunction, equals
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    rewrite,
+    walk,
+)
+from forerun.planner.algebra.scalar import Ref, conjunction, equals
 
 _KINDS = frozenset({JoinKind.SEMI, JoinKind.ANTI})
 

@@ -16,11 +16,27 @@ semantic query optimization", TODS 1990), here of a semi join.
 
 from __future__ import annotations
 
-from planner.algebra.fingerprint import canonical
-from planner.algebra.predicates import equality, split_condition
-from planner.algebra.relational import Aggregate, Filter, Join, JoinKind, Project, Relation, rewrite
-from planner.algebra.scalar import TRUE, Ref, Scalar, conjunction, conjuncts, equals, substitute
-from planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.fingerprint import canonical
+from forerun.planner.algebra.predicates import equality, split_condition
+from forerun.planner.algebra.relational import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    rewrite,
+)
+from forerun.planner.algebra.scalar import (
+    TRUE,
+    Ref,
+    Scalar,
+    conjunction,
+    conjuncts,
+    equals,
+    substitute,
+)
+from forerun.planner.algebra.types import Column, ColumnId
 
 
 def join_groups_once(relation: Relation) -> Relation:

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.algebra.aggregate_functions import partial_state
-from planner.algebra.aggregate_states import (
+from forerun.planner.algebra.aggregate_functions import partial_state
+from forerun.planner.algebra.aggregate_states import (
     Fold,
     State,
     count_part,
@@ -28,7 +28,7 @@ from planner.algebra.aggregate_states import (
     states_of,
     together,
 )
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -39,7 +39,7 @@ from planner.algebra.relational import (
     UnionAll,
     Values,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     TRUE,
     Call,
     Literal,
@@ -48,9 +48,9 @@ from planner.algebra.scalar import (
     conjunction,
     is_deterministic,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, Column
-from planner.errors import Reason
-from planner.rules.incremental.rule import (
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column
+from forerun.planner.errors import Reason
+from forerun.planner.rules.incremental.rule import (
     Applies,
     DeltaOfStates,
     DeltaRule,
@@ -58,7 +58,7 @@ from planner.rules.incremental.rule import (
     KeyedState,
     Versions,
 )
-from planner.tvr.signed import ColumnIds, Signed, consolidate, integer
+from forerun.planner.tvr.signed import ColumnIds, Signed, consolidate, integer
 
 _HIDDEN = state_of_parts((count_part("__n", None),), lambda columns: columns[0])
 """A hidden count of the rows of a group; it tells an empty group from one that sums to 0."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Join, Limit, Relation, Sort
-from planner.errors import Reason
-from planner.rules.incremental import aggregate, join, linear, outer_join
-from planner.rules.incremental.rule import Applies, DeltaRule, Input
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import Join, Limit, Relation, Sort
+from forerun.planner.errors import Reason
+from forerun.planner.rules.incremental import aggregate, join, linear, outer_join
+from forerun.planner.rules.incremental.rule import Applies, DeltaRule, Input
 
 INCREMENTAL: tuple[DeltaRule, ...] = (
     linear.FILTER,

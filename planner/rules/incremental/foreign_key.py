@@ -12,12 +12,13 @@ So a child that was there is matched with nothing that comes: the term C_old joi
 rule is empty, and an outer, semi or anti join takes nothing back that it gave.
 
 Proof. A pair of a row of C_old and one of dP that satisfies the condition has equal values, none
-of them NULL, in the columns of the foreign key. By their origin (:mod:`planner.props.source_rows`)
-these are the values of one row of c_old and of one row of dp, so the one names the other, which
-none does. For the inner join: d(C join P) = dC join P_new + C_old join dP for bags of any sign, and
-the second term has no rows. For the others: rows of C_old have the same partners in P_new as in
-P_old, so the operator gives for them what it gave, and it is linear in C. P must not take rows back
-there, since partners are looked for among rows, not among weights.
+of them NULL, in the columns of the foreign key. By their origin
+(:mod:`forerun.planner.props.source_rows`) these are the values of one row of c_old and of one row
+of dp, so the one names the other, which none does. For the inner join: d(C join P) = dC join P_new
++ C_old join dP for bags of any sign, and the second term has no rows. For the others: rows of C_old
+have the same partners in P_new as in P_old, so the operator gives for them what it gave, and it is
+linear in C. P must not take rows back there, since partners are looked for among rows, not among
+weights.
 
 NULL: a child with a NULL in its foreign key has no partner in any version. Duplicates do no harm:
 neither is a key asked to be unique, nor a child to have a parent at all. Self-joins: the two
@@ -25,28 +26,28 @@ aliases of a source are two leaves, each traced by its own columns. A mark (IN a
 out: it is NULL, not false, where what comes has NULLs.
 
 What the law rests on is an emptiness, dp semi join c_old, which the run verifies in the data before
-it computes anything (:mod:`spark_jobs.declarations`), whatever the stages read; its price is that
-of the operator :class:`planner.memo.relying.Relying`. So a foreign key that does not hold cannot
-change a result. Sources that take rows back have no foreign keys here.
+it computes anything (:mod:`forerun.spark_jobs.declarations`), whatever the stages read; its price
+is that of the operator :class:`forerun.planner.memo.relying.Relying`. So a foreign key that does
+not hold cannot change a result. Sources that take rows back have no foreign keys here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Join, JoinKind, Version
-from planner.algebra.scalar import is_deterministic
-from planner.algebra.types import ColumnId
-from planner.contract.plan_v1 import ReliedForeignKey
-from planner.memo.groups import View
-from planner.memo.relying import Relying
-from planner.memo.source_rows import source_rows
-from planner.props.source_rows import SourceRow
-from planner.rules.incremental.join import weighted_join
-from planner.rules.incremental.memo_rules import GroupVersions, add_delta
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import Signed
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import Join, JoinKind, Version
+from forerun.planner.algebra.scalar import is_deterministic
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.contract.plan_v1 import ReliedForeignKey
+from forerun.planner.memo.groups import View
+from forerun.planner.memo.relying import Relying
+from forerun.planner.memo.source_rows import source_rows
+from forerun.planner.props.source_rows import SourceRow
+from forerun.planner.rules.incremental.join import weighted_join
+from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import Signed
 
 _LEFT = frozenset({JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.SINGLE})
 _AFTER_OTHERS = 1

@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Join, JoinKind, Project, Relation
-from planner.algebra.scalar import Ref, is_deterministic
-from planner.algebra.types import BIGINT, Column
-from planner.errors import Reason
-from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
-from planner.tvr.signed import ColumnIds, Signed, plus, times
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation
+from forerun.planner.algebra.scalar import Ref, is_deterministic
+from forerun.planner.algebra.types import BIGINT, Column
+from forerun.planner.errors import Reason
+from forerun.planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
+from forerun.planner.tvr.signed import ColumnIds, Signed, plus, times
 
 LEFT_LINEAR = frozenset(
     {

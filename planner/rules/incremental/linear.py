@@ -3,12 +3,12 @@ the delta, and nothing is kept."""
 
 from __future__ import annotations
 
-from planner.algebra.relational import Filter, Project, Relation, Repeat, UnionAll
-from planner.algebra.scalar import Call, Ref, Scalar, is_deterministic
-from planner.algebra.types import BIGINT, BOOLEAN, Column
-from planner.errors import Reason
-from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
-from planner.tvr.signed import ColumnIds, Signed, integer, plus
+from forerun.planner.algebra.relational import Filter, Project, Relation, Repeat, UnionAll
+from forerun.planner.algebra.scalar import Call, Ref, Scalar, is_deterministic
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column
+from forerun.planner.errors import Reason
+from forerun.planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
+from forerun.planner.tvr.signed import ColumnIds, Signed, integer, plus
 
 
 def _row_by_row(scalars: tuple[Scalar, ...], inputs: tuple[Input, ...]) -> Applies | Reason:

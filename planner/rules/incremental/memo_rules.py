@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Join,
     JoinKind,
@@ -20,17 +20,17 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import Ref
-from planner.algebra.types import INT, Column
-from planner.contract.plan_v1 import RUN_COLUMN
-from planner.errors import Reason
-from planner.memo.groups import Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference, Stamped
-from planner.props.repeatable import Repeats
-from planner.rules.incremental import catalog
-from planner.rules.incremental.join import LEFT_LINEAR
-from planner.rules.incremental.rule import (
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import INT, Column
+from forerun.planner.contract.plan_v1 import RUN_COLUMN
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.props.repeatable import Repeats
+from forerun.planner.rules.incremental import catalog
+from forerun.planner.rules.incremental.join import LEFT_LINEAR
+from forerun.planner.rules.incremental.rule import (
     THIS_RUN,
     Applies,
     DeltaRule,
@@ -39,8 +39,8 @@ from planner.rules.incremental.rule import (
     StampedRows,
     Versions,
 )
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed, with_weight
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed, with_weight
 
 
 def input_of(memo: Memo, reference: Reference) -> Input:
@@ -59,7 +59,7 @@ def _tvr(memo: Memo, reference: Reference) -> Tvr:
 @dataclass(frozen=True, slots=True)
 class GroupVersions:
     """The versions of an input as references: implements
-    :class:`planner.rules.incremental.rule.Versions`.
+    :class:`forerun.planner.rules.incremental.rule.Versions`.
 
     ``view`` is the view whose NEW version ``stamped`` reads: the rows, or states."""
 

@@ -16,15 +16,15 @@ decide, and the left rows whose key is touched are recomputed::
     d(L left R)  =  dL left R_new  -  A left R_old  +  A left R_new
 
 R must not take rows back: "has a partner" would then need a consolidated R, which is left to
-another rule (:mod:`planner.rules.methods.domain`). L may, since all three are linear in it.
+another rule (:mod:`forerun.planner.rules.methods.domain`). L may, since all three are linear in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -33,7 +33,7 @@ from planner.algebra.relational import (
     Project,
     Relation,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     TRUE,
     Call,
     Literal,
@@ -43,11 +43,11 @@ from planner.algebra.scalar import (
     equals,
     is_deterministic,
 )
-from planner.algebra.types import BOOLEAN, Column
-from planner.errors import Reason
-from planner.rules.incremental.join import as_join, has_key, weighted_join
-from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
-from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
+from forerun.planner.algebra.types import BOOLEAN, Column
+from forerun.planner.errors import Reason
+from forerun.planner.rules.incremental.join import as_join, has_key, weighted_join
+from forerun.planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
+from forerun.planner.tvr.signed import ColumnIds, Signed, plus, with_weight
 
 _OUTER = frozenset({JoinKind.LEFT})
 _SEMI = frozenset({JoinKind.SEMI, JoinKind.ANTI})

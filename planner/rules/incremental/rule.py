@@ -17,11 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from planner.algebra.relational import Relation
-from planner.algebra.scalar import Call, Scalar
-from planner.algebra.types import INT, Column
-from planner.errors import Reason
-from planner.tvr.signed import ColumnIds, Signed
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.scalar import Call, Scalar
+from forerun.planner.algebra.types import INT, Column
+from forerun.planner.errors import Reason
+from forerun.planner.tvr.signed import ColumnIds, Signed
 
 THIS_RUN = Call("this_run", (), INT)
 """A placeholder for the number of the current run; in a stage, a literal takes its place."""

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.errors import RequestError
-from planner.rules.explore.catalog import EXPLORE, LOCAL
-from planner.rules.incremental import foreign_key
-from planner.rules.incremental.memo_rules import TVR_GENERATING
-from planner.rules.methods import (
+from forerun.planner.errors import RequestError
+from forerun.planner.rules.explore.catalog import EXPLORE, LOCAL
+from forerun.planner.rules.incremental import foreign_key
+from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
+from forerun.planner.rules.methods import (
     continuous_view,
     higher_order,
     only_partner,
     outer_join_views,
     positive_negative,
 )
-from planner.rules.methods.domain import DOMAIN
-from planner.rules.methods.method import Method, always
-from planner.rules.methods.unmatched import UNMATCHED
-from planner.rules.normalize import driver
-from planner.search.rule import MemoRule
+from forerun.planner.rules.methods.domain import DOMAIN
+from forerun.planner.rules.methods.method import Method, always
+from forerun.planner.rules.methods.unmatched import UNMATCHED
+from forerun.planner.rules.normalize import driver
+from forerun.planner.search.rule import MemoRule
 
 IM1 = Method(
     "im1",

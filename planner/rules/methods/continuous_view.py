@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from enum import Enum
 
-from planner.algebra.describe import label
-from planner.algebra.relational import (
+from forerun.planner.algebra.describe import label
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -29,13 +29,13 @@ from planner.algebra.relational import (
     UnionAll,
     fold,
 )
-from planner.algebra.scalar import Scalar, is_deterministic
-from planner.errors import Reason
-from planner.memo.groups import View
-from planner.rules.incremental import aggregate, join, linear
-from planner.rules.incremental.memo_rules import SOURCE_DELTA, memo_rule
-from planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState
-from planner.rules.methods.method import Method, WhyNot
+from forerun.planner.algebra.scalar import Scalar, is_deterministic
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import View
+from forerun.planner.rules.incremental import aggregate, join, linear
+from forerun.planner.rules.incremental.memo_rules import SOURCE_DELTA, memo_rule
+from forerun.planner.rules.incremental.rule import Applies, DeltaRule, Input, KeyedState
+from forerun.planner.rules.methods.method import Method, WhyNot
 
 _GROUPED = aggregate.MERGED.method
 if not isinstance(_GROUPED, KeyedState):

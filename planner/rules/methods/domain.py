@@ -29,10 +29,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.aggregate_functions import answer_of
-from planner.algebra.aggregate_record import Answer
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import answer_of
+from forerun.planner.algebra.aggregate_record import Answer
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -45,7 +45,7 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     TRUE,
     Call,
     Literal,
@@ -56,17 +56,17 @@ from planner.algebra.scalar import (
     equals,
     is_deterministic,
 )
-from planner.algebra.types import BOOLEAN, INT, Column
-from planner.memo.groups import GroupId, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference, Stamped
-from planner.rules.incremental.join import weighted_join
-from planner.rules.incremental.memo_rules import GroupVersions, add_delta
-from planner.rules.incremental.rule import THIS_RUN
-from planner.rules.methods.join_block import plain, tvr_of
-from planner.rules.methods.marks import MARKS
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed, plus, with_weight
+from forerun.planner.algebra.types import BOOLEAN, INT, Column
+from forerun.planner.memo.groups import GroupId, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference, Stamped
+from forerun.planner.rules.incremental.join import weighted_join
+from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
+from forerun.planner.rules.incremental.rule import THIS_RUN
+from forerun.planner.rules.methods.join_block import plain, tvr_of
+from forerun.planner.rules.methods.marks import MARKS
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed, plus, with_weight
 
 _SOURCE = "Distributed IVM 3.2.2"
 _DOMAIN, _STATES = (Version.DELTA, View.DOMAIN), (Version.DELTA, View.STATES)

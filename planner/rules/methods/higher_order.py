@@ -5,15 +5,15 @@ themselves (Tempura 4.2 (3), equation 5).
 
     dQ  =  P(M, dT)        for the update of one relation T, M not reading T
 
-For an inner join, M are the parts of :mod:`planner.rules.methods.update_chain`, each a group with
-the role M for the update of T. P joins dT with them, starting from dT, so every updated relation
-has its own join order. M is kept if that pays; it is a join itself, so the same rule derives *its*
-delta from smaller views, down to single relations.
+For an inner join, M are the parts of :mod:`forerun.planner.rules.methods.update_chain`, each a
+group with the role M for the update of T. P joins dT with them, starting from dT, so every updated
+relation has its own join order. M is kept if that pays; it is a join itself, so the same rule
+derives *its* delta from smaller views, down to single relations.
 
 A left join is linear in its left side: d(L left R) has the part dL left M, with M = R for the
 updates of L. Below an aggregate, M is R grouped by the key, the paper's own example
-(:mod:`planner.rules.explore.grouped_partners`); what an update of R changes is looked for in its
-domain (:mod:`planner.rules.methods.domain`), as M takes back what a group was.
+(:mod:`forerun.planner.rules.explore.grouped_partners`); what an update of R changes is looked for
+in its domain (:mod:`forerun.planner.rules.methods.domain`), as M takes back what a group was.
 
 Correct for bags, since the joins are multilinear: with T updated between the leaves that are NEW
 and those that are still OLD, each combination of changes is counted once. NULL keys match in no
@@ -23,21 +23,27 @@ weights. Sources: Koch et al., "DBToaster", VLDBJ 2014; Nikolic, Dashti, Koch, S
 
 from __future__ import annotations
 
-from planner.algebra.predicates import equality
-from planner.algebra.relational import Join, JoinKind, Relation, walk
-from planner.algebra.scalar import conjuncts, is_deterministic
-from planner.errors import Reason
-from planner.memo.groups import Role
-from planner.rules.explore.catalog import LOCAL
-from planner.rules.incremental import foreign_key
-from planner.rules.incremental.memo_rules import add_delta, without
-from planner.rules.methods import pre_aggregation
-from planner.rules.methods.domain import DOMAIN
-from planner.rules.methods.join_block import ORDER, tvr_of
-from planner.rules.methods.method import Method, WhyNot, changes
-from planner.rules.methods.update_chain import VIEW, InnerBlock, projected, read_inner, read_one
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed, plus
+from forerun.planner.algebra.predicates import equality
+from forerun.planner.algebra.relational import Join, JoinKind, Relation, walk
+from forerun.planner.algebra.scalar import conjuncts, is_deterministic
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import Role
+from forerun.planner.rules.explore.catalog import LOCAL
+from forerun.planner.rules.incremental import foreign_key
+from forerun.planner.rules.incremental.memo_rules import add_delta, without
+from forerun.planner.rules.methods import pre_aggregation
+from forerun.planner.rules.methods.domain import DOMAIN
+from forerun.planner.rules.methods.join_block import ORDER, tvr_of
+from forerun.planner.rules.methods.method import Method, WhyNot, changes
+from forerun.planner.rules.methods.update_chain import (
+    VIEW,
+    InnerBlock,
+    projected,
+    read_inner,
+    read_one,
+)
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed, plus
 
 _SOURCE = "Tempura 4.2 (3), equation 5; Distributed IVM 2.2"
 MOST_CHANGING = 4

@@ -2,10 +2,10 @@
 
 A leaf is any group that is not a join of the block; projections that only drop columns are skipped.
 Leaves are numbered from left to right. A delta updates them **one at a time, from right to left**
-(the n-ary convention of :mod:`planner.tvr.signed`): at the *virtual time point* at which leaf ``t``
-is updated, the leaves right of it are NEW already and those left of it are still OLD. So a virtual
-time point is the number of a leaf, and a subtree whose leaves are all on one side of ``t`` is a
-snapshot as of this run or of the last one.
+(the n-ary convention of :mod:`forerun.planner.tvr.signed`): at the *virtual time point* at which
+leaf ``t`` is updated, the leaves right of it are NEW already and those left of it are still OLD. So
+a virtual time point is the number of a leaf, and a subtree whose leaves are all on one side of
+``t`` is a snapshot as of this run or of the last one.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.algebra.predicates import rejects_nulls_of, split_condition
-from planner.algebra.relational import Join, JoinKind, Project, Relation
-from planner.algebra.scalar import Ref, Scalar, is_deterministic, references
-from planner.algebra.types import ColumnId
-from planner.errors import Reason
-from planner.memo.groups import Expression, Tvr
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
+from forerun.planner.algebra.predicates import rejects_nulls_of, split_condition
+from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation
+from forerun.planner.algebra.scalar import Ref, Scalar, is_deterministic, references
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import Expression, Tvr
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
 
 ORDER = "JoinOrders"
 """The origin of joins that are other orders of a block. Rules that handle a block as a whole skip

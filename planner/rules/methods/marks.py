@@ -21,8 +21,8 @@ after Neumann and Kemper, "Unnesting arbitrary queries", BTW 2015.
 
 from __future__ import annotations
 
-from planner.algebra.predicates import equality, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import equality, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -32,7 +32,7 @@ from planner.algebra.relational import (
     Relation,
     Version,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     TRUE,
     Call,
     Literal,
@@ -44,13 +44,13 @@ from planner.algebra.scalar import (
     equals,
     is_deterministic,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.memo.groups import View
-from planner.rules.incremental.join import weighted_join
-from planner.rules.incremental.memo_rules import GroupVersions, add_delta
-from planner.rules.methods.join_block import plain, tvr_of
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed, integer, plus, with_weight
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.memo.groups import View
+from forerun.planner.rules.incremental.join import weighted_join
+from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
+from forerun.planner.rules.methods.join_block import plain, tvr_of
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed, integer, plus, with_weight
 
 
 def _marks(match: Match) -> bool:

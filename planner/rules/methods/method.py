@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.algebra.relational import Relation, sources
-from planner.errors import Reason
-from planner.memo.groups import View
-from planner.request import Method as Name
-from planner.search.rule import MemoRule
+from forerun.planner.algebra.relational import Relation, sources
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import View
+from forerun.planner.request import Method as Name
+from forerun.planner.search.rule import MemoRule
 
 
 @dataclass(frozen=True, slots=True)

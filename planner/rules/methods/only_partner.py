@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -38,7 +38,7 @@ from planner.algebra.relational import (
     Project,
     Relation,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     FALSE,
     Call,
     Literal,
@@ -48,18 +48,18 @@ from planner.algebra.scalar import (
     equals,
     is_deterministic,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, STRING, Column, DataType
-from planner.memo.groups import Tvr
-from planner.memo.memo import Memo
-from planner.memo.tree import original
-from planner.props.dependencies import closure, facts
-from planner.props.keys import NamedKeys, is_key
-from planner.rules.incremental.join import weighted_join
-from planner.rules.incremental.memo_rules import GroupVersions, add_delta
-from planner.rules.methods.join_block import tvr_of
-from planner.rules.methods.unmatched import only_grows
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed, integer, plus
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, STRING, Column, DataType
+from forerun.planner.memo.groups import Tvr
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.tree import original
+from forerun.planner.props.dependencies import closure, facts
+from forerun.planner.props.keys import NamedKeys, is_key
+from forerun.planner.rules.incremental.join import weighted_join
+from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
+from forerun.planner.rules.methods.join_block import tvr_of
+from forerun.planner.rules.methods.unmatched import only_grows
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed, integer, plus
 
 _AFTER_OTHERS = 1
 REPEATED = (

@@ -1,7 +1,8 @@
 """OJV: maintains outer joins by what an update changes directly, indirectly and not at all
 (Tempura 4.2 (2)).
 
-For one leaf T of a block of inner and outer joins (:mod:`planner.rules.methods.join_block`)::
+For one leaf T of a block of inner and outer joins
+(:mod:`forerun.planner.rules.methods.join_block`)::
 
     Q   =  QD + QI + QU                                                        (4a)
     QD     the rows of Q that have a row of T: Q with every outer join on the way from T to the root
@@ -36,8 +37,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.predicates import null_rejected, rejects_nulls_of
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import null_rejected, rejects_nulls_of
+from forerun.planner.algebra.relational import (
     Filter,
     Join,
     JoinKind,
@@ -46,23 +47,23 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import Call, Literal, Ref, Scalar, references, substitute
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.errors import Reason
-from planner.memo.groups import Role, Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
-from planner.props.repeatable import Repeats
-from planner.rules.explore.catalog import LOCAL
-from planner.rules.incremental import foreign_key
-from planner.rules.incremental.join import weighted_join
-from planner.rules.incremental.memo_rules import add_delta, without
-from planner.rules.methods import join_block
-from planner.rules.methods.domain import DOMAIN
-from planner.rules.methods.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
-from planner.rules.methods.method import Method, WhyNot
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed, with_weight
+from forerun.planner.algebra.scalar import Call, Literal, Ref, Scalar, references, substitute
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import Role, Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+from forerun.planner.props.repeatable import Repeats
+from forerun.planner.rules.explore.catalog import LOCAL
+from forerun.planner.rules.incremental import foreign_key
+from forerun.planner.rules.incremental.join import weighted_join
+from forerun.planner.rules.incremental.memo_rules import add_delta, without
+from forerun.planner.rules.methods import join_block
+from forerun.planner.rules.methods.domain import DOMAIN
+from forerun.planner.rules.methods.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
+from forerun.planner.rules.methods.method import Method, WhyNot
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed, with_weight
 
 _SOURCE = "Tempura 4.2 (2); Larson and Zhou, ICDE 2007"
 

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.algebra.aggregate_functions import type_of
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import type_of
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -36,17 +36,17 @@ from planner.algebra.relational import (
     UnionAll,
     walk,
 )
-from planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic
-from planner.algebra.types import Column
-from planner.errors import Reason
-from planner.memo.groups import Role
-from planner.props.repeatable import Repeats
-from planner.rules.explore.catalog import LOCAL
-from planner.rules.explore.eager_aggregate import is_mergeable, merged_by, settled
-from planner.rules.incremental.join import LEFT_LINEAR
-from planner.rules.incremental.memo_rules import without
-from planner.rules.methods.method import Method, WhyNot, changes
-from planner.search.rule import Match, MemoRule
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar, is_deterministic
+from forerun.planner.algebra.types import Column
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import Role
+from forerun.planner.props.repeatable import Repeats
+from forerun.planner.rules.explore.catalog import LOCAL
+from forerun.planner.rules.explore.eager_aggregate import is_mergeable, merged_by, settled
+from forerun.planner.rules.incremental.join import LEFT_LINEAR
+from forerun.planner.rules.incremental.memo_rules import without
+from forerun.planner.rules.methods.method import Method, WhyNot, changes
+from forerun.planner.search.rule import Match, MemoRule
 
 _SOURCE = "Tempura 4.2 (1), the IM-2 approach"
 _SPLIT = (JoinKind.LEFT, JoinKind.FULL)

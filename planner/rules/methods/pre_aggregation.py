@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.algebra.aggregate_functions import function
-from planner.algebra.aggregate_states import states_of
-from planner.algebra.relational import (
+from forerun.planner.algebra.aggregate_functions import function
+from forerun.planner.algebra.aggregate_states import states_of
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Join,
@@ -37,18 +37,18 @@ from planner.algebra.relational import (
     UnionAll,
     Version,
 )
-from planner.algebra.scalar import Ref, Scalar, is_deterministic, references, substitute
-from planner.algebra.types import Column, ColumnId
-from planner.memo.groups import Expression, GroupId, Role, Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
-from planner.rules.incremental import aggregate
-from planner.rules.incremental.rule import KeyedState
-from planner.rules.methods.join_block import Leaf, tvr_of
-from planner.rules.methods.update_chain import InnerBlock, Leaves, Piece, read_inner
-from planner.rules.normalize.safety import can_fail
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds, Signed
+from forerun.planner.algebra.scalar import Ref, Scalar, is_deterministic, references, substitute
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.memo.groups import Expression, GroupId, Role, Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+from forerun.planner.rules.incremental import aggregate
+from forerun.planner.rules.incremental.rule import KeyedState
+from forerun.planner.rules.methods.join_block import Leaf, tvr_of
+from forerun.planner.rules.methods.update_chain import InnerBlock, Leaves, Piece, read_inner
+from forerun.planner.rules.normalize.safety import can_fail
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds, Signed
 
 _SOURCE = "Distributed IVM 3.3; Tempura 4.2 (3), equation 5"
 _STATES = (Version.DELTA, View.STATES)

@@ -17,20 +17,20 @@ any version. Retractions: L may take rows back, as all terms are linear in it; R
 forgotten row would have to come back.
 
 For an inner join, a row that has met its partner can be forgotten only if the key of R is unique:
-:mod:`planner.rules.methods.only_partner`.
+:mod:`forerun.planner.rules.methods.only_partner`.
 """
 
 from __future__ import annotations
 
-from planner.algebra.relational import Aggregate, Join, JoinKind, Version
-from planner.algebra.scalar import is_deterministic
-from planner.memo.groups import Tvr, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
-from planner.rules.incremental.join import weighted_join
-from planner.rules.incremental.memo_rules import GroupVersions, add_delta
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import Signed, plus, with_weight
+from forerun.planner.algebra.relational import Aggregate, Join, JoinKind, Version
+from forerun.planner.algebra.scalar import is_deterministic
+from forerun.planner.memo.groups import Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+from forerun.planner.rules.incremental.join import weighted_join
+from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import Signed, plus, with_weight
 
 _AFTER_OTHERS = 1
 

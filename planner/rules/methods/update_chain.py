@@ -4,11 +4,12 @@
 
     d(T1 join .. join Tn)  =  sum over t:  dTt  join  M1  join  ..  join  Mk
 
-with all leaves right of t NEW and all left of it OLD (:mod:`planner.rules.methods.join_block`). The
-M are the **update-independent parts**: maximal connected sets of other leaves of one version, each
-a snapshot as of this run or of the last one. If t connects all others, as a fact table connects its
-dimensions, the M are single leaves; if t is at the edge, all others may be one M. Leaves without an
-equality between them are never put into one M, so that no cross product is kept.
+with all leaves right of t NEW and all left of it OLD
+(:mod:`forerun.planner.rules.methods.join_block`). The M are the **update-independent parts**:
+maximal connected sets of other leaves of one version, each a snapshot as of this run or of the last
+one. If t connects all others, as a fact table connects its dimensions, the M are single leaves; if
+t is at the edge, all others may be one M. Leaves without an equality between them are never put
+into one M, so that no cross product is kept.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.algebra.predicates import equality
-from planner.algebra.relational import Join, JoinKind, Project, Relation, Version
-from planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts, references
-from planner.algebra.types import BIGINT, Column, ColumnId
-from planner.memo.groups import Expression, GroupId, View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
-from planner.rules.methods import join_block
-from planner.rules.methods.join_block import Branch, Leaf, leaves, tvr_of
-from planner.tvr.signed import ColumnIds, Signed, times
+from forerun.planner.algebra.predicates import equality
+from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation, Version
+from forerun.planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts, references
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId
+from forerun.planner.memo.groups import Expression, GroupId, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+from forerun.planner.rules.methods import join_block
+from forerun.planner.rules.methods.join_block import Branch, Leaf, leaves, tvr_of
+from forerun.planner.tvr.signed import ColumnIds, Signed, times
 
 Leaves = frozenset[int]
 

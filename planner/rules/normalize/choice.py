@@ -16,10 +16,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.algebra.aggregate_functions import answer_of, function, type_of
-from planner.algebra.aggregate_record import Answer
-from planner.algebra.relational import Aggregate, AggregateCall, Project, Relation, fold, rewrite
-from planner.algebra.scalar import (
+from forerun.planner.algebra.aggregate_functions import answer_of, function, type_of
+from forerun.planner.algebra.aggregate_record import Answer
+from forerun.planner.algebra.relational import (
+    Aggregate,
+    AggregateCall,
+    Project,
+    Relation,
+    fold,
+    rewrite,
+)
+from forerun.planner.algebra.scalar import (
     Call,
     Literal,
     Ref,
@@ -28,10 +35,10 @@ from planner.algebra.scalar import (
     is_deterministic,
     references,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, STRING, Column
-from planner.props.dependencies import Dependencies, Deriver, closure
-from planner.props.keys import NamedKeys
-from planner.rules.normalize.rule import NormalizeContext
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, STRING, Column
+from forerun.planner.props.dependencies import Dependencies, Deriver, closure
+from forerun.planner.props.keys import NamedKeys
+from forerun.planner.rules.normalize.rule import NormalizeContext
 
 MIXED = "the rows of a group have several values of {name}: a key that is declared does not hold"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Filter, Join, JoinKind, Relation
-from planner.algebra.scalar import (
+from forerun.planner.algebra.relational import Filter, Join, JoinKind, Relation
+from forerun.planner.algebra.scalar import (
     FALSE,
     TRUE,
     Call,
@@ -14,9 +14,9 @@ from planner.algebra.scalar import (
     connected,
     operands,
 )
-from planner.algebra.types import BOOLEAN
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule
-from planner.rules.normalize.safety import can_fail
+from forerun.planner.algebra.types import BOOLEAN
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
+from forerun.planner.rules.normalize.safety import can_fail
 
 
 def simplify(scalar: Scalar) -> Scalar:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from planner.algebra.relational import Relation, rewrite
-from planner.errors import TooDeepError
-from planner.request import Source
-from planner.rules.normalize import (
+from forerun.planner.algebra.relational import Relation, rewrite
+from forerun.planner.errors import TooDeepError
+from forerun.planner.request import Source
+from forerun.planner.rules.normalize import (
     constants,
     implied,
     join,
@@ -19,18 +19,18 @@ from planner.rules.normalize import (
     project,
     semi_join,
 )
-from planner.rules.normalize import (
+from forerun.planner.rules.normalize import (
     filter as filters,
 )
-from planner.rules.normalize.choice import determine_choices
-from planner.rules.normalize.identity import with_unique_columns
-from planner.rules.normalize.join_order import reorder_blocks
-from planner.rules.normalize.prune import prune_columns
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, reordered
-from planner.rules.normalize.set_operation import count_sides
-from planner.rules.normalize.sort import without_inner_sorts
-from planner.stats.estimate import Estimator
-from planner.tvr.signed import ColumnIds
+from forerun.planner.rules.normalize.choice import determine_choices
+from forerun.planner.rules.normalize.identity import with_unique_columns
+from forerun.planner.rules.normalize.join_order import reorder_blocks
+from forerun.planner.rules.normalize.prune import prune_columns
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule, reordered
+from forerun.planner.rules.normalize.set_operation import count_sides
+from forerun.planner.rules.normalize.sort import without_inner_sorts
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.tvr.signed import ColumnIds
 
 Observer = Callable[[str, Relation, Relation], None]
 """A callback after each rewrite, with the name of the rule or pass and the relation before and

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -20,7 +20,7 @@ from planner.algebra.relational import (
     UnionAll,
     Window,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     Ref,
     Scalar,
     conjunction,
@@ -29,9 +29,9 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import Column, ColumnId
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, filtered, ids_of
-from planner.rules.normalize.safety import can_fail, is_movable
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule, filtered, ids_of
+from forerun.planner.rules.normalize.safety import can_fail, is_movable
 
 _KEEPS_LEFT = frozenset(
     {JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK, JoinKind.SINGLE}

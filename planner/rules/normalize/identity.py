@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -24,9 +24,9 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import Ref, Scalar, substitute
-from planner.algebra.types import Column, ColumnId
-from planner.rules.normalize.rule import NormalizeContext
+from forerun.planner.algebra.scalar import Ref, Scalar, substitute
+from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.rules.normalize.rule import NormalizeContext
 
 Renaming = dict[ColumnId, Column]
 

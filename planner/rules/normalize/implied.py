@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Filter, Join, JoinKind, Relation
-from planner.algebra.scalar import (
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import Filter, Join, JoinKind, Relation
+from forerun.planner.algebra.scalar import (
     COMPARISONS,
     Call,
     Ref,
@@ -17,9 +17,9 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import ColumnId
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, filtered, ids_of
-from planner.rules.normalize.safety import is_movable
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule, filtered, ids_of
+from forerun.planner.rules.normalize.safety import is_movable
 
 _TO_RIGHT = frozenset(
     {JoinKind.INNER, JoinKind.SEMI, JoinKind.LEFT, JoinKind.ANTI, JoinKind.SINGLE}

@@ -3,8 +3,8 @@ equalities become plain columns."""
 
 from __future__ import annotations
 
-from planner.algebra.relational import Join, JoinKind, Project, Relation
-from planner.algebra.scalar import (
+from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation
+from forerun.planner.algebra.scalar import (
     Call,
     Ref,
     Scalar,
@@ -14,8 +14,8 @@ from planner.algebra.scalar import (
     references,
     substitute,
 )
-from planner.algebra.types import BOOLEAN, Column, ColumnId
-from planner.rules.normalize.rule import (
+from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
+from forerun.planner.rules.normalize.rule import (
     NormalizeContext,
     NormalizeRule,
     filtered,
@@ -23,7 +23,7 @@ from planner.rules.normalize.rule import (
     is_renaming,
     reordered,
 )
-from planner.rules.normalize.safety import can_fail, is_movable
+from forerun.planner.rules.normalize.safety import can_fail, is_movable
 
 _LEFT_MOVES = frozenset({JoinKind.INNER, JoinKind.SEMI})
 _RIGHT_MOVES = frozenset(

@@ -3,7 +3,7 @@
 A block is a maximal tree of inner joins; its leaves are everything else. The order is greedy: from
 each leaf as the start, it repeatedly adds the connected leaf that gives the fewest rows. The start
 with the smallest sum of intermediate results wins (C_out, Moerkotte and Neumann 2006). The memo
-explores other orders, also bushy ones (:mod:`planner.rules.explore.join_orders`).
+explores other orders, also bushy ones (:mod:`forerun.planner.rules.explore.join_orders`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation
-from planner.algebra.scalar import Call, Scalar, conjunction, conjuncts, references
-from planner.rules.normalize.rule import NormalizeContext, ids_of, reordered
-from planner.stats.joins import block_selectivities
+from forerun.planner.algebra.relational import Filter, Join, JoinKind, Project, Relation
+from forerun.planner.algebra.scalar import Call, Scalar, conjunction, conjuncts, references
+from forerun.planner.rules.normalize.rule import NormalizeContext, ids_of, reordered
+from forerun.planner.stats.joins import block_selectivities
 
 Leaves = frozenset[int]
 MOST_STEPS = 12_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Limit, Relation
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule
+from forerun.planner.algebra.relational import Limit, Relation
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 
 
 def _merge(node: Relation, _context: NormalizeContext) -> Relation | None:

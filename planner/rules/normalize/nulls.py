@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from planner.algebra.relational import Filter, Join, Relation, Scan
-from planner.algebra.relational import walk as walk_relations
-from planner.algebra.scalar import FALSE, TRUE, Call, Scalar, walk
-from planner.algebra.types import ColumnId
-from planner.props.nullability import is_never_null, not_null
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule
+from forerun.planner.algebra.relational import Filter, Join, Relation, Scan
+from forerun.planner.algebra.relational import walk as walk_relations
+from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Scalar, walk
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.props.nullability import is_never_null, not_null
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 
 NotNullColumns = Mapping[str, frozenset[str]]
 """For each source, the names of the columns that are declared NOT NULL."""

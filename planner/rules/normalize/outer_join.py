@@ -3,10 +3,10 @@ predicate above rejects the null-extended rows."""
 
 from __future__ import annotations
 
-from planner.algebra.predicates import rejects_nulls_of
-from planner.algebra.relational import Filter, Join, JoinKind, Relation
-from planner.algebra.scalar import Scalar
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, ids_of, reordered
+from forerun.planner.algebra.predicates import rejects_nulls_of
+from forerun.planner.algebra.relational import Filter, Join, JoinKind, Relation
+from forerun.planner.algebra.scalar import Scalar
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule, ids_of, reordered
 
 _OUTER = frozenset({JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL})
 

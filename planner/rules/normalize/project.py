@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from planner.algebra.relational import Aggregate, Project, Relation
-from planner.algebra.scalar import Call, Ref, is_deterministic, substitute, walk
-from planner.props.dependencies import facts
-from planner.props.keys import is_key
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule
+from forerun.planner.algebra.relational import Aggregate, Project, Relation
+from forerun.planner.algebra.scalar import Call, Ref, is_deterministic, substitute, walk
+from forerun.planner.props.dependencies import facts
+from forerun.planner.props.keys import is_key
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule
 
 
 def _merge_projects(node: Relation, _: NormalizeContext) -> Relation | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.algebra.dispatch import operator_pass
-from planner.algebra.relational import (
+from forerun.planner.algebra.dispatch import operator_pass
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -21,9 +21,9 @@ from planner.algebra.relational import (
     Values,
     Window,
 )
-from planner.algebra.scalar import Ref, references
-from planner.algebra.types import ColumnId
-from planner.rules.normalize.rule import ids_of, reordered
+from forerun.planner.algebra.scalar import Ref, references
+from forerun.planner.algebra.types import ColumnId
+from forerun.planner.rules.normalize.rule import ids_of, reordered
 
 Needed = frozenset[ColumnId]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from planner.algebra.relational import Filter, Project, Relation
-from planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts
-from planner.algebra.types import Column, ColumnId, DataType
-from planner.props.keys import NamedKeys
-from planner.rules.normalize.safety import can_fail
-from planner.stats.estimate import Estimator
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Filter, Project, Relation
+from forerun.planner.algebra.scalar import Ref, Scalar, conjunction, conjuncts
+from forerun.planner.algebra.types import Column, ColumnId, DataType
+from forerun.planner.props.keys import NamedKeys
+from forerun.planner.rules.normalize.safety import can_fail
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)

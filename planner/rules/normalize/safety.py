@@ -7,7 +7,7 @@ could remove the row on which it would fail. Conservative: what is not known to 
 
 from __future__ import annotations
 
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     COMPARISONS,
     Call,
     Literal,
@@ -16,7 +16,7 @@ from planner.algebra.scalar import (
     references,
     walk,
 )
-from planner.algebra.types import DataType
+from forerun.planner.algebra.types import DataType
 
 _TOTAL = COMPARISONS | frozenset({
     "and", "or", "not", "isnull", "isnotnull", "in", "like", "case", "coalesce", "||", "concat",

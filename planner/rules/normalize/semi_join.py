@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Filter, Join, JoinKind, Relation
-from planner.algebra.scalar import references
-from planner.rules.normalize.rule import NormalizeContext, NormalizeRule, ids_of
-from planner.rules.normalize.safety import is_movable
+from forerun.planner.algebra.relational import Filter, Join, JoinKind, Relation
+from forerun.planner.algebra.scalar import references
+from forerun.planner.rules.normalize.rule import NormalizeContext, NormalizeRule, ids_of
+from forerun.planner.rules.normalize.safety import is_movable
 
 _DECIDING = frozenset({JoinKind.SEMI, JoinKind.ANTI})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -21,9 +21,9 @@ from planner.algebra.relational import (
     UnionAll,
     rewrite,
 )
-from planner.algebra.scalar import Call, Literal, Ref, conjunction
-from planner.algebra.types import BIGINT, BOOLEAN, INT, Column
-from planner.rules.normalize.rule import NormalizeContext, is_renaming
+from forerun.planner.algebra.scalar import Call, Literal, Ref, conjunction
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, Column
+from forerun.planner.rules.normalize.rule import NormalizeContext, is_renaming
 
 _Side = tuple[Relation, tuple[Column, ...]]
 _ONE, _NONE, _ZERO = Literal("1", INT), Literal(None, INT), Literal("0", BIGINT)

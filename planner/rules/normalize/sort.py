@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Filter, Limit, Project, Relation, Sort
+from forerun.planner.algebra.relational import Filter, Limit, Project, Relation, Sort
 
 
 def without_inner_sorts(relation: Relation) -> Relation:

@@ -1,8 +1,8 @@
 """Forerun's pages in Airflow's UI: the night, a day, a plan. They only read, but for the actions on
 a day, each of which is confirmed by a form.
 
-What they show is read by :mod:`include.oncall`; here it is asked who may see it, and drawn. The
-pages have no script, and need nothing from the net.
+What they show is read by :mod:`forerun.include.oncall`; here it is asked who may see it, and drawn.
+The pages have no script, and need nothing from the net.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Pages:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if self._app is None:
-            from forerun_airflow.pages.app import make_app
+            from forerun.airflow.pages.app import make_app
 
             self._app = make_app()
         await self._app({**scope, AIRFLOW: scope.get("app")}, receive, send)

@@ -18,16 +18,16 @@ from fastapi import Form as Field
 from starlette.concurrency import run_in_threadpool as in_thread
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from forerun_airflow.pages.access import Actor, readable_dags
-from forerun_airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
-from forerun_airflow.pages.forms import Form, read_form
-from forerun_airflow.pages.render import render, where_of
-from include.days.instructions import Instruction, Kind, instruct
-from include.oncall.actions import OF_A_DAY, Action, Situation, actions_of
-from include.oncall.day_records import DayRecords
-from include.oncall.night import NightRow
-from include.oncall.night_reader import NightReader
-from include.state.opening import open_store
+from forerun.airflow.pages.access import Actor, readable_dags
+from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
+from forerun.airflow.pages.forms import Form, read_form
+from forerun.airflow.pages.render import render, where_of
+from forerun.include.days.instructions import Instruction, Kind, instruct
+from forerun.include.oncall.actions import OF_A_DAY, Action, Situation, actions_of
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.night import NightRow
+from forerun.include.oncall.night_reader import NightReader
+from forerun.include.state.opening import open_store
 
 _DAGS = Depends(readable_dags)
 _ACTOR = Depends(Actor)

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import httpx
 from fastapi import Request
 
-from forerun_airflow.pages import AIRFLOW
-from include.oncall.actions import DagRunState
-from planner.errors import ForerunError
+from forerun.airflow.pages import AIRFLOW
+from forerun.include.oncall.actions import DagRunState
+from forerun.planner.errors import ForerunError
 
 _CREDENTIALS = ("authorization", "cookie")
 _PAGE = 100

@@ -12,27 +12,27 @@ from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from forerun_airflow.pages.access import UnknownError, changeable_dags, readable_dags, to_login
-from forerun_airflow.pages.acting import ActionPages
-from forerun_airflow.pages.airflow_api import AirflowRefusedError
-from forerun_airflow.pages.backfill_pages import BackfillPages
-from forerun_airflow.pages.overview_pages import OverviewPages
-from forerun_airflow.pages.plan_drawing import ZOOMS
-from forerun_airflow.pages.render import render, where_of
-from forerun_airflow.pages.repair_pages import RepairPages
-from include.machine.wall_clock import utc_now
-from include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
-from include.oncall.day_view import read_day_view
-from include.oncall.night import NightRow, grouped
-from include.oncall.night_reader import NightReader
-from include.oncall.plan_graph import read_plan_graph
-from include.oncall.savings import read_savings
-from include.oncall.waiting_runs import waiting_runs
-from include.reports.clock import parse_day
-from include.state.opening import default_store, open_store
-from include.state.store import StoreError
-from planner.contract import decode_plan
-from planner.errors import ForerunError
+from forerun.airflow.pages.access import UnknownError, changeable_dags, readable_dags, to_login
+from forerun.airflow.pages.acting import ActionPages
+from forerun.airflow.pages.airflow_api import AirflowRefusedError
+from forerun.airflow.pages.backfill_pages import BackfillPages
+from forerun.airflow.pages.overview_pages import OverviewPages
+from forerun.airflow.pages.plan_drawing import ZOOMS
+from forerun.airflow.pages.render import render, where_of
+from forerun.airflow.pages.repair_pages import RepairPages
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
+from forerun.include.oncall.day_view import read_day_view
+from forerun.include.oncall.night import NightRow, grouped
+from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.plan_graph import read_plan_graph
+from forerun.include.oncall.savings import read_savings
+from forerun.include.oncall.waiting_runs import waiting_runs
+from forerun.include.reports.clock import parse_day
+from forerun.include.state.opening import default_store, open_store
+from forerun.include.state.store import StoreError
+from forerun.planner.contract import decode_plan
+from forerun.planner.errors import ForerunError
 
 _HERE = Path(__file__).parent
 _ASSETS = {"style.css": "text/css", "icon.svg": "image/svg+xml", "icon-dark.svg": "image/svg+xml"}

@@ -12,19 +12,19 @@ from fastapi import Form as Field
 from starlette.concurrency import run_in_threadpool as in_thread
 from starlette.responses import HTMLResponse, Response
 
-from forerun_airflow.day import BACKFILL
-from forerun_airflow.pages.access import Actor, readable_dags
-from forerun_airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
-from forerun_airflow.pages.forms import Form, read_form
-from forerun_airflow.pages.render import render, where_of
-from forerun_policy import PAGE_RUN
-from include.oncall.backfills import MOST_DAYS, BackfillView, read_backfill
-from include.oncall.catalogue import KnownReport
-from include.oncall.night_reader import NightReader
-from include.reports.clock import parse_day
-from include.state.opening import open_store
-from include.state.store import StoreDownError
-from planner.errors import ForerunError
+from forerun.airflow.day import BACKFILL
+from forerun.airflow.pages.access import Actor, readable_dags
+from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
+from forerun.airflow.pages.forms import Form, read_form
+from forerun.airflow.pages.render import render, where_of
+from forerun.airflow_policy import PAGE_RUN
+from forerun.include.oncall.backfills import MOST_DAYS, BackfillView, read_backfill
+from forerun.include.oncall.catalogue import KnownReport
+from forerun.include.oncall.night_reader import NightReader
+from forerun.include.reports.clock import parse_day
+from forerun.include.state.opening import open_store
+from forerun.include.state.store import StoreDownError
+from forerun.planner.errors import ForerunError
 
 _DAGS = Depends(readable_dags)
 _ACTOR = Depends(Actor)

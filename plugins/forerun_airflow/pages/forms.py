@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import Request
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
-from forerun_airflow.pages import AIRFLOW
+from forerun.airflow.pages import AIRFLOW
 
 _VALID_S = 1800
 _PURPOSE = "forerun-action"

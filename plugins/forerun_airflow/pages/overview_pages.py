@@ -9,13 +9,13 @@ from typing import Protocol
 
 from fastapi import Depends, Request
 
-from forerun_airflow.pages.access import UnknownError, readable_dags
-from forerun_airflow.pages.render import render, where_of
-from include.oncall.arrivals import read_source_arrivals, sources_of
-from include.oncall.night import NightRow
-from include.oncall.night_lanes import lanes
-from include.oncall.night_reader import NightReader
-from include.oncall.overviews import Overviews
+from forerun.airflow.pages.access import UnknownError, readable_dags
+from forerun.airflow.pages.render import render, where_of
+from forerun.include.oncall.arrivals import read_source_arrivals, sources_of
+from forerun.include.oncall.night import NightRow
+from forerun.include.oncall.night_lanes import lanes
+from forerun.include.oncall.night_reader import NightReader
+from forerun.include.oncall.overviews import Overviews
 
 _DAGS = Depends(readable_dags)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from forerun_airflow.pages.drawing import Drawing
-from forerun_airflow.pages.figures import clock, cpu, rows, short
-from include.oncall.day_records import DayRecords
-from include.oncall.plan_graph import Lane, Node, PlanGraph
+from forerun.airflow.pages.drawing import Drawing
+from forerun.airflow.pages.figures import clock, cpu, rows, short
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.plan_graph import Lane, Node, PlanGraph
 
 ZOOMS = ("fit", "50", "75", "100", "150", "200")
 """How large the graph may be shown: as wide as the page, or so many percent."""

@@ -11,15 +11,15 @@ from fastapi import Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from forerun_airflow.pages import PREFIX, figures
-from forerun_airflow.pages.arrivals_drawing import arrivals_drawing
-from forerun_airflow.pages.lanes_drawing import lanes_drawing
-from forerun_airflow.pages.plan_drawing import plan_drawing
-from forerun_airflow.pages.savings_drawing import savings_drawing, total_drawing
-from forerun_airflow.pages.timeline import day_timelines, strip
-from include.oncall.actions import TITLES
-from planner.cost.constants import MICRO
-from planner.explain.reasons import reason_text
+from forerun.airflow.pages import PREFIX, figures
+from forerun.airflow.pages.arrivals_drawing import arrivals_drawing
+from forerun.airflow.pages.lanes_drawing import lanes_drawing
+from forerun.airflow.pages.plan_drawing import plan_drawing
+from forerun.airflow.pages.savings_drawing import savings_drawing, total_drawing
+from forerun.airflow.pages.timeline import day_timelines, strip
+from forerun.include.oncall.actions import TITLES
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain.reasons import reason_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -18,20 +18,20 @@ from fastapi import Form as Field
 from starlette.concurrency import run_in_threadpool as in_thread
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from forerun_airflow.day import REPAIR
-from forerun_airflow.pages.access import Actor, readable_dags
-from forerun_airflow.pages.acting import FindsRows, Refusal, refuse_form
-from forerun_airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
-from forerun_airflow.pages.forms import Form, read_form
-from forerun_airflow.pages.render import render, where_of
-from include.days.instructions import Instruction, instruct
-from include.oncall.actions import Action, DagRunState
-from include.oncall.night import NightRow
-from include.oncall.repairs import RepairView, prepare_action, publish_action, read_repair
-from include.state.layout import Generation
-from include.state.opening import open_store
-from include.verify.row_diff import counts
-from planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.airflow.day import REPAIR
+from forerun.airflow.pages.access import Actor, readable_dags
+from forerun.airflow.pages.acting import FindsRows, Refusal, refuse_form
+from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
+from forerun.airflow.pages.forms import Form, read_form
+from forerun.airflow.pages.render import render, where_of
+from forerun.include.days.instructions import Instruction, instruct
+from forerun.include.oncall.actions import Action, DagRunState
+from forerun.include.oncall.night import NightRow
+from forerun.include.oncall.repairs import RepairView, prepare_action, publish_action, read_repair
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
+from forerun.include.verify.row_diff import counts
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
 _DAGS = Depends(readable_dags)
 _ACTOR = Depends(Actor)

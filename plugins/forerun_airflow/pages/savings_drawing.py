@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forerun_airflow.pages.drawing import Drawing
-from forerun_airflow.pages.figures import cpu
-from include.oncall.all_savings import AllSavings, TotalDay
-from include.oncall.savings import Savings, SpentDay
+from forerun.airflow.pages.drawing import Drawing
+from forerun.airflow.pages.figures import cpu
+from forerun.include.oncall.all_savings import AllSavings, TotalDay
+from forerun.include.oncall.savings import Savings, SpentDay
 
 _WIDTH, _LEFT, _TOP, _HIGH = 1160.0, 70.0, 14.0, 150.0
 

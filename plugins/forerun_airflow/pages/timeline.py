@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from forerun_airflow.pages.drawing import Drawing
-from forerun_airflow.pages.figures import clock, duration, rows, short
-from include.oncall.day_records import DayRecords
-from include.oncall.day_view import Arrivals, DayView, ShownRun
-from include.oncall.night import NightRow
-from include.reports.clock import parse_time
+from forerun.airflow.pages.drawing import Drawing
+from forerun.airflow.pages.figures import clock, duration, rows, short
+from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.day_view import Arrivals, DayView, ShownRun
+from forerun.include.oncall.night import NightRow
+from forerun.include.reports.clock import parse_time
 
 _WIDTH, _LEFT, _RIGHT = 1160.0, 150.0, 24.0
 _TOP, _LANE, _GAP = 76.0, 44.0, 10.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 
-from forerun_airflow import (
+from forerun.airflow import (
     AssetEvent,
     MarkerFile,
     PartitionFolder,

@@ -7,10 +7,10 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from forerun_airflow import progressive_dag
-from include.reports.cluster import Cluster
-from include.reports.spec import decode_report
-from include.state.records import decode
+from forerun.airflow import progressive_dag
+from forerun.include.reports.cluster import Cluster
+from forerun.include.reports.spec import decode_report
+from forerun.include.state.records import decode
 
 ROOT = Path(os.environ["FORERUN_TEST_ROOT"])
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from airflow.sdk import DAG, BaseOperator
 
-from forerun_airflow import (
+from forerun.airflow import (
     MarkerFile,
     ProgressiveTaskGroup,
     Shadow,
@@ -23,9 +23,9 @@ from forerun_airflow import (
     progressive_dag,
     report_params,
 )
-from include.days.instructions import Instruction, instruct
-from include.state.layout import Generation
-from include.state.opening import open_store
+from forerun.include.days.instructions import Instruction, instruct
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = os.environ["FORERUN_TEST_ROOT"]

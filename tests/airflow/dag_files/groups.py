@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from airflow.sdk import BaseOperator
 
-from forerun_airflow import (
+from forerun.airflow import (
     Cluster,
     Hours,
     MarkerFile,
@@ -25,7 +25,7 @@ from forerun_airflow import (
     expect,
     group_dag,
 )
-from include.state.opening import open_store
+from forerun.include.state.opening import open_store
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = os.environ["FORERUN_TEST_ROOT"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 
-from forerun_airflow import progressive_dag
+from forerun.airflow import progressive_dag
 from tests.airflow.reports import sales_report
 
 ROOT = os.environ["FORERUN_TEST_ROOT"]

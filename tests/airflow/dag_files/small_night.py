@@ -11,9 +11,9 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from forerun_airflow import Cluster, Hours, MarkerFile, RunPolicy, RunTime, progressive_dag
-from forerun_airflow.submit import SubmitRun
-from spark_jobs.run import main
+from forerun.airflow import Cluster, Hours, MarkerFile, RunPolicy, RunTime, progressive_dag
+from forerun.airflow.submit import SubmitRun
+from forerun.spark_jobs.run import main
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = Path(os.environ["FORERUN_TEST_ROOT"])

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.demo.reports import deliver, demo_sources
-from include.reports.spec import SpecError
+from forerun.include.reports.spec import SpecError
 
 DAY = date(2026, 1, 15)
 

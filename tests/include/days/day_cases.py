@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.days.handle import Day
-from include.days.prepare import PreparedRun, open_generation, prepare_run
-from include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
-from include.state import Store, expire, open_store
-from include.state.commits import commit_run, describe_partition
-from include.state.layout import RESULT_FAMILY
-from include.state.records import (
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import PreparedRun, open_generation, prepare_run
+from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.state import Store, expire, open_store
+from forerun.include.state.commits import commit_run, describe_partition
+from forerun.include.state.layout import RESULT_FAMILY
+from forerun.include.state.records import (
     ArtifactPartition,
     CheckRecord,
     Manifest,
@@ -24,8 +24,8 @@ from include.state.records import (
     RunMetrics,
     decode,
 )
-from planner.contract import ArtifactOutput, ColumnSpec, ResultOutput
-from planner.request import Settings
+from forerun.planner.contract import ArtifactOutput, ColumnSpec, ResultOutput
+from forerun.planner.request import Settings
 
 DAY = dt.date(2026, 3, 1)
 NOW = dt.datetime(2026, 3, 2, 1, 0, tzinfo=dt.UTC)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 
-from include.state.layout import Generation, history_key
-from include.state.ledger_entry import LedgerEntry
-from include.state.records import encode
-from include.state.store import Store
+from forerun.include.state.layout import Generation, history_key
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import encode
+from forerun.include.state.store import Store
 from tests.include.days.day_cases import DAY
 
 START_S = 10.0

@@ -10,21 +10,28 @@ from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
-from include.days.fitted_prices import store_prices
-from include.days.handle import Day
-from include.days.prepare import open_generation
-from include.reports.hours import Hours
-from include.reports.run_policy import Choose
-from include.reports.spec import ClockTime, MarkerFile, ReportSpec, RunPolicy, RunTime, SourceSpec
-from include.sources.pins import pin_source
-from include.state.layout import Generation, history_key, pointer_key
-from include.state.ledger_entry import LedgerEntry
-from include.state.opening import open_store
-from include.state.pointers import Pointer
-from include.state.records import decode, encode
-from include.state.run_schedule import RunSchedule, ScheduledRun
-from include.state.store import Store
-from planner.cost.prices import SPARK
+from forerun.include.days.fitted_prices import store_prices
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import open_generation
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import Choose
+from forerun.include.reports.spec import (
+    ClockTime,
+    MarkerFile,
+    ReportSpec,
+    RunPolicy,
+    RunTime,
+    SourceSpec,
+)
+from forerun.include.sources.pins import pin_source
+from forerun.include.state.layout import Generation, history_key, pointer_key
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.opening import open_store
+from forerun.include.state.pointers import Pointer
+from forerun.include.state.records import decode, encode
+from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
+from forerun.include.state.store import Store
+from forerun.planner.cost.prices import SPARK
 from tests.include.days.day_cases import COLUMNS, table
 
 MONDAY = dt.date(2026, 3, 2)

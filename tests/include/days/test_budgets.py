@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.days.leases import BudgetSpentError, Leases
-from include.days.safe_start import read_run_seconds
-from include.days.wall_forecast import START_S
-from include.reports.fields import SpecError
-from include.reports.hours import Hours
-from include.state.opening import open_store
-from include.state.records import decode, encode
-from include.state.slots import Lease, Slots, Spent
-from planner.contract.seal import seal
+from forerun.include.days.leases import BudgetSpentError, Leases
+from forerun.include.days.safe_start import read_run_seconds
+from forerun.include.days.wall_forecast import START_S
+from forerun.include.reports.fields import SpecError
+from forerun.include.reports.hours import Hours
+from forerun.include.state.opening import open_store
+from forerun.include.state.records import decode, encode
+from forerun.include.state.slots import Lease, Slots, Spent
+from forerun.planner.contract.seal import seal
 from tests.include.days.clocked_store import ClockedStore
 from tests.include.days.day_cases import DayCase
 from tests.include.days.test_leases import LEASE_S, TWO, wants

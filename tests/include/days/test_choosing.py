@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from include.days.choosing import Decision, NothingToChooseError, _Choosing, choose_day
-from include.days.handle import Day
-from include.days.prepare import prepare_run
-from include.days.run_times import own_times, read_times, store_times
-from include.reports.hours import Hours
-from include.reports.run_policy import Retries
-from include.state.records import encode
-from planner.contract.codec import to_json
-from planner.contract.seal import seal
+from forerun.include.days.choosing import Decision, NothingToChooseError, _Choosing, choose_day
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import prepare_run
+from forerun.include.days.run_times import own_times, read_times, store_times
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import Retries
+from forerun.include.state.records import encode
+from forerun.planner.contract.codec import to_json
+from forerun.planner.contract.seal import seal
 from tests.include.days.past_days import (
     BERLIN,
     MONDAY,

@@ -9,22 +9,22 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from include.days.choosing import Decision, choose_day
-from include.days.cluster_reports import put_wanted, reports_of
-from include.days.handle import Day
-from include.days.leases import Leases, declare, say_stop
-from include.days.others import Choice, read_others
-from include.days.prepare import open_generation
-from include.days.run_times import read_times
-from include.reports.cluster import Blackout, Cluster
-from include.reports.hours import Hours
-from include.reports.run_policy import Retries
-from include.state.cluster_report import ClusterReport, WantedDay, WantedRun
-from include.state.layout import ClusterKeys
-from include.state.records import encode
-from include.state.slots import Lease, SlotRequest, Slots, Stop
-from planner.contract.seal import seal
-from planner.schedule.step_curve import constant
+from forerun.include.days.choosing import Decision, choose_day
+from forerun.include.days.cluster_reports import put_wanted, reports_of
+from forerun.include.days.handle import Day
+from forerun.include.days.leases import Leases, declare, say_stop
+from forerun.include.days.others import Choice, read_others
+from forerun.include.days.prepare import open_generation
+from forerun.include.days.run_times import read_times
+from forerun.include.reports.cluster import Blackout, Cluster
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import Retries
+from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
+from forerun.include.state.layout import ClusterKeys
+from forerun.include.state.records import encode
+from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop
+from forerun.planner.contract.seal import seal
+from forerun.planner.schedule.step_curve import constant
 from tests.include.days.past_days import (
     BERLIN,
     MONDAY,
@@ -109,12 +109,12 @@ def test_with_a_stale_view_nobody_moves_who_need_not(past, monkeypatch):
     """Two decide at once and see nothing of one another; then each knows what the other has
     said before, not what it says now: only the second in the order moves, and once."""
     days = [opened(past), another(past, "a")]
-    monkeypatch.setattr("include.days.others.reports_of", lambda *_: ())
+    monkeypatch.setattr("forerun.include.days.others.reports_of", lambda *_: ())
     first = [choose(day).starts for day in days]
     assert first[0] == first[1]
     for _ in range(2):
         said = reports_of(past.store, "night", MONDAY)
-        monkeypatch.setattr("include.days.others.reports_of", lambda *_, said=said: said)
+        monkeypatch.setattr("forerun.include.days.others.reports_of", lambda *_, said=said: said)
         again = [choose(day).starts for day in days]
         assert again[1] == first[1]
         assert again[0] != first[0]

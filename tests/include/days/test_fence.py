@@ -8,14 +8,19 @@ from datetime import timedelta
 
 import pytest
 
-from include.days import handle, publishing
-from include.days.prepare import NotPublishedError, latest_generation, publish_result, read_pointer
-from include.days.publishing import published_folder
-from include.state import commits, expire
-from include.state.expire import Retention
-from include.state.fence import GenerationClosedError, close_through, closed_through
-from include.state.file_store import FileStore
-from include.state.layout import Generation, results_folder
+from forerun.include.days import handle, publishing
+from forerun.include.days.prepare import (
+    NotPublishedError,
+    latest_generation,
+    publish_result,
+    read_pointer,
+)
+from forerun.include.days.publishing import published_folder
+from forerun.include.state import commits, expire
+from forerun.include.state.expire import Retention
+from forerun.include.state.fence import GenerationClosedError, close_through, closed_through
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.layout import Generation, results_folder
 from tests.include.days.day_cases import DAY, NOW, DayCase, later
 
 NOTHING = Retention(days=0, generations=1, versions=1, orphan_hours=0)

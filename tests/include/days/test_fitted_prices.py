@@ -9,17 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 from forerun.cli import app
-from include.days import fitted_prices
-from include.days.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
-from include.days.ledger import record_history
-from include.engines import ENGINES
-from include.state.commits import read_chain
-from include.state.layout import PRICES_KEY
-from include.state.ledger_entry import StageEntry
-from include.state.records import RunMetrics, StageMetrics, encode
-from include.state.store import Store
-from planner.contract import decode_plan
-from planner.cost.prices import SPARK
+from forerun.include.days import fitted_prices
+from forerun.include.days.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
+from forerun.include.days.ledger import record_history
+from forerun.include.engines import ENGINES
+from forerun.include.state.commits import read_chain
+from forerun.include.state.layout import PRICES_KEY
+from forerun.include.state.ledger_entry import StageEntry
+from forerun.include.state.records import RunMetrics, StageMetrics, encode
+from forerun.include.state.store import Store
+from forerun.planner.contract import decode_plan
+from forerun.planner.cost.prices import SPARK
 from tests.include.days.day_cases import DayCase
 from tests.include.days.ledgers import enter, ran
 

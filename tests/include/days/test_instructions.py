@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from include.days.instructions import Instruction, instruct, next_instruction, read_told
-from include.state.layout import Generation
-from include.state.opening import open_store
+from forerun.include.days.instructions import Instruction, instruct, next_instruction, read_told
+from forerun.include.state.layout import Generation
+from forerun.include.state.opening import open_store
 
 AT = Generation("totals", "2026-03-01", "1")
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from include.days.leases import Leases, declare, read_cluster, read_stop, say_stop
-from include.reports.cluster import Blackout, Cluster, under_cluster
-from include.reports.fields import SpecError
-from include.reports.hours import Hours
-from include.reports.run_policy import RunPolicy
-from include.state.records import decode, encode
-from include.state.slots import Lease, SlotRequest, Slots, Stop, why_not
-from include.state.store import StoreError
-from planner.contract.seal import seal
-from planner.errors import ContractError, ForerunError
+from forerun.include.days.leases import Leases, declare, read_cluster, read_stop, say_stop
+from forerun.include.reports.cluster import Blackout, Cluster, under_cluster
+from forerun.include.reports.fields import SpecError
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import RunPolicy
+from forerun.include.state.records import decode, encode
+from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop, why_not
+from forerun.include.state.store import StoreError
+from forerun.planner.contract.seal import seal
+from forerun.planner.errors import ContractError, ForerunError
 from tests.airflow.reports import sales_report
 from tests.include.days.clocked_store import ClockedStore
 

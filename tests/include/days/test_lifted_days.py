@@ -9,16 +9,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from include.days.backfill import begin_days, find_backfill
-from include.days.lifted_days import lift_days
-from include.days.prepare import AskedRun, ask_for_run, open_generation
-from include.days.stored_plan import StoredPlan
-from include.reports.spec import ReportSpec
-from include.state.opening import open_store
-from planner.api import plan
-from planner.contract.lifted_v1 import decode_lifted
-from planner.errors import LiftError, NotLifted
-from planner.request import Settings
+from forerun.include.days.backfill import begin_days, find_backfill
+from forerun.include.days.lifted_days import lift_days
+from forerun.include.days.prepare import AskedRun, ask_for_run, open_generation
+from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.state.opening import open_store
+from forerun.planner.api import plan
+from forerun.planner.contract.lifted_v1 import decode_lifted
+from forerun.planner.errors import LiftError, NotLifted
+from forerun.planner.request import Settings
 from tests.include.days.day_cases import DAY, NOW, DayCase, table
 
 LATER = NOW + timedelta(days=5)

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from include.days.ledger import read_history
-from include.days.losing_days import why_batch, why_measured
-from include.days.prepare import PreparedRun, prepare_run, publish_result
-from include.reports.fields import SpecError
-from include.reports.spec import RunPolicy, RunTime
-from include.state.layout import Generation, history_key
-from include.state.ledger_entry import LedgerEntry
-from planner.explain import tree
-from planner.request import Method, Settings, TimePoint
+from forerun.include.days.ledger import read_history
+from forerun.include.days.losing_days import why_batch, why_measured
+from forerun.include.days.prepare import PreparedRun, prepare_run, publish_result
+from forerun.include.reports.fields import SpecError
+from forerun.include.reports.spec import RunPolicy, RunTime
+from forerun.include.state.layout import Generation, history_key
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.planner.explain import tree
+from forerun.planner.request import Method, Settings, TimePoint
 from tests.include.days.day_cases import DAY, NOW, DayCase
 from tests.include.days.ledgers import batch, before, early_day, enter, losing, ran, winning
 from tests.include.state.stored_kinds import GOLDENS, read

@@ -14,16 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.days import partition_sink
-from include.days.partition_sink import Stamp, publish_partition, read_stamp
-from include.days.prepare import NotPublishedError, latest_generation, publish_result, read_pointer
-from include.reports.spec import PartitionFolder
-from include.sources.files import locate
-from include.state.commits import ArtifactError, describe_partition, read_commit
-from include.state.fence import close_through
-from include.state.file_store import FileStore
-from include.state.records import ArtifactPartition
-from include.state.store import Store, is_hidden
+from forerun.include.days import partition_sink
+from forerun.include.days.partition_sink import Stamp, publish_partition, read_stamp
+from forerun.include.days.prepare import (
+    NotPublishedError,
+    latest_generation,
+    publish_result,
+    read_pointer,
+)
+from forerun.include.reports.spec import PartitionFolder
+from forerun.include.sources.files import locate
+from forerun.include.state.commits import ArtifactError, describe_partition, read_commit
+from forerun.include.state.fence import close_through
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.records import ArtifactPartition
+from forerun.include.state.store import Store, is_hidden
 from tests.include.days.day_cases import DAY, NOW, DayCase
 
 FOLDER = "warehouse/totals/day=2026-03-01"

@@ -6,14 +6,14 @@ import datetime as dt
 
 import pytest
 
-from include.days.past_arrivals import (
+from forerun.include.days.past_arrivals import (
     by_instants,
     past_day,
     published_days,
     read_arrivals,
 )
-from include.state.layout import pins_folder, pointer_key, source_id
-from planner.schedule.arrivals import arrival_curve
+from forerun.include.state.layout import pins_folder, pointer_key, source_id
+from forerun.planner.schedule.arrivals import arrival_curve
 from tests.include.days.past_days import MONDAY, PastDays, ago, report_of
 
 

@@ -7,21 +7,26 @@ from dataclasses import replace
 
 import pytest
 
-from include.days.generations import NameTakenError
-from include.days.ledger import read_history
-from include.days.prepare import DayClosedError, latest_generation, open_generation, prepare_run
-from include.reports.run_policy import Retries
-from include.sources.delivery import SourceChangedError
-from include.sources.files import SourcePathError
-from include.state.commits import read_chain
-from include.state.given_up import GivenUp, record_given_up
-from include.state.layout import Generation, claim_key
-from include.state.opening import split_uri
-from include.state.records import OpenedBy, RunCommit, RunMetrics, StageMetrics
-from include.state.store import StoreError
-from planner.contract import decode_plan
-from planner.errors import RequestError
-from planner.request import TimePoint
+from forerun.include.days.generations import NameTakenError
+from forerun.include.days.ledger import read_history
+from forerun.include.days.prepare import (
+    DayClosedError,
+    latest_generation,
+    open_generation,
+    prepare_run,
+)
+from forerun.include.reports.run_policy import Retries
+from forerun.include.sources.delivery import SourceChangedError
+from forerun.include.sources.files import SourcePathError
+from forerun.include.state.commits import read_chain
+from forerun.include.state.given_up import GivenUp, record_given_up
+from forerun.include.state.layout import Generation, claim_key
+from forerun.include.state.opening import split_uri
+from forerun.include.state.records import OpenedBy, RunCommit, RunMetrics, StageMetrics
+from forerun.include.state.store import StoreError
+from forerun.planner.contract import decode_plan
+from forerun.planner.errors import RequestError
+from forerun.planner.request import TimePoint
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 
 

@@ -8,21 +8,21 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
-from include.days import publishing
-from include.days.ledger import read_history
-from include.days.prepare import (
+from forerun.include.days import publishing
+from forerun.include.days.ledger import read_history
+from forerun.include.days.prepare import (
     NotPublishedError,
     latest_generation,
     publish_result,
     read_findings,
     read_pointer,
 )
-from include.days.publishing import published_folder
-from include.state.commits import ArtifactError, read_commit
-from include.state.expire import Retention, expire
-from include.state.file_store import FileStore
-from include.state.layout import Generation, history_folder, history_key
-from include.state.records import CheckRecord, encode
+from forerun.include.days.publishing import published_folder
+from forerun.include.state.commits import ArtifactError, read_commit
+from forerun.include.state.expire import Retention, expire
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.layout import Generation, history_folder, history_key
+from forerun.include.state.records import CheckRecord, encode
 from tests.include.days.day_cases import DAY, NOW, DayCase, later
 
 

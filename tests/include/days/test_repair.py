@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from include.days.prepare import NotPublishedError, publish_result, read_pointer
-from include.days.repair import (
+from forerun.include.days.prepare import NotPublishedError, publish_result, read_pointer
+from forerun.include.days.repair import (
     NotRepairableError,
     Repair,
     SourcesMovedError,
     begin_repair,
     find_repair,
 )
-from include.days.results import NoResultError
-from include.state.fence import close_through
-from include.state.file_store import FileStore
-from include.state.layout import Generation
-from include.state.scratch_store import ScratchStore
-from planner.request import Settings
+from forerun.include.days.results import NoResultError
+from forerun.include.state.fence import close_through
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.layout import Generation
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.planner.request import Settings
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 
 

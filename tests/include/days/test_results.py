@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from forerun.cli import run
-from include.days.prepare import prepare_run, publish_result
-from include.days.results import NoResultError, NotCompleteError, read_result
-from include.state.pointers import Pointer
+from forerun.include.days.prepare import prepare_run, publish_result
+from forerun.include.days.results import NoResultError, NotCompleteError, read_result
+from forerun.include.state.pointers import Pointer
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 
 LACKS = (("orders", "3 of 24 files"),)

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from include.days.ledger import record_history
-from include.days.safe_start import (
+from forerun.include.days.ledger import record_history
+from forerun.include.days.safe_start import (
     AROUND_S,
     needed_for,
     newest_plan,
@@ -16,12 +16,12 @@ from include.days.safe_start import (
     remaining_cost,
     safe_start,
 )
-from include.days.wall_forecast import SAFETY, START_S, WallForecast
-from include.reports.run_policy import Retries
-from include.reports.spec import RunPolicy, RunTime
-from include.state.ledger_entry import LedgerEntry
-from planner.contract import decode_plan
-from planner.contract.seal import seal, unseal
+from forerun.include.days.wall_forecast import SAFETY, START_S, WallForecast
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import RunPolicy, RunTime
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.planner.contract import decode_plan
+from forerun.planner.contract.seal import seal, unseal
 from tests.airflow.reports import sales_report
 from tests.include.days.day_cases import DayCase
 
@@ -192,7 +192,7 @@ def test_a_plan_of_another_version_is_passed_over(tmp_path) -> None:
 
 
 def test_a_policy_that_cannot_be_met_is_refused() -> None:
-    from include.reports.spec import SpecError
+    from forerun.include.reports.spec import SpecError
 
     runs = (RunTime(at="24:00"),)
     with pytest.raises(SpecError, match="0 cores"):

@@ -6,12 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from include.days.state_for_repairs import with_state_left
-from include.reports.spec import RunPolicy, RunTime, SpecError
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.contract import ArtifactOutput, ResultOutput
-from planner.request import ColumnStats, Committed, PlanRequest, Source, SourceColumn, TimePoint
+from forerun.include.days.state_for_repairs import with_state_left
+from forerun.include.reports.spec import RunPolicy, RunTime, SpecError
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.contract import ArtifactOutput, ResultOutput
+from forerun.planner.request import (
+    ColumnStats,
+    Committed,
+    PlanRequest,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
 
 SQL = "SELECT k, sum(v) AS total, count(*) AS n FROM facts GROUP BY k"
 POINTS = (TimePoint(weight=0.2, arrived=0.8), TimePoint(weight=1.0))

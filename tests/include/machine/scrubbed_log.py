@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from include.machine.event_files import find_event_files
-from include.machine.jvm import driver_environment
+from forerun.include.machine.event_files import find_event_files
+from forerun.include.machine.jvm import driver_environment
 from tests.spark import past_application
 
 LOG = Path(__file__).with_name("event_log.jsonl")

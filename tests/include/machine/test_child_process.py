@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from include.machine.child_process import start, stop
+from forerun.include.machine.child_process import start, stop
 
 STUBBORN = """
 import signal, subprocess, sys
@@ -31,7 +31,7 @@ def test_a_process_that_has_ended_is_named_with_what_it_said_last(tmp_path):
 
 
 def test_who_does_not_listen_is_ended_by_force_with_all_that_it_has_started(tmp_path, monkeypatch):
-    monkeypatch.setattr("include.machine.child_process._STOP_SECONDS", 0.3)
+    monkeypatch.setattr("forerun.include.machine.child_process._STOP_SECONDS", 0.3)
     child = started(tmp_path, STUBBORN)
     while not child.last_words:
         assert child.ending == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.cpu_meter import ProcessError, run_measured, tree_cpu_s
+from forerun.include.machine.cpu_meter import ProcessError, run_measured, tree_cpu_s
 
 BURN = "import time; t = time.process_time()\nwhile time.process_time() - t < 0.4: pass"
 

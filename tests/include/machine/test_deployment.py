@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.deployment import DeploymentError, beside, deployment_defaults
-from include.machine.jvm import DriverFiles, submit_options
+from forerun.include.machine.deployment import DeploymentError, beside, deployment_defaults
+from forerun.include.machine.jvm import DriverFiles, submit_options
 
 FILE = r"""
 # a comment

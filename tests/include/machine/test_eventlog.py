@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.eventlog import EventLogError, EventLogReader
+from forerun.include.machine.eventlog import EventLogError, EventLogReader
 
 SQL = "org.apache.spark.sql.execution.ui."
 

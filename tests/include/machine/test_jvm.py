@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from include.machine import jvm
-from include.machine.jvm import DriverFiles, JarsMissingError, submit_options
+from forerun.include.machine import jvm
+from forerun.include.machine.jvm import DriverFiles, JarsMissingError, submit_options
 
 FILES = DriverFiles(jars=Path("/x/jars"), archive=Path("/x/a.jsa"), s3a_archive=Path("/x/s.jsa"))
 BARE = DriverFiles()

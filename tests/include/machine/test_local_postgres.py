@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from include.machine import local_postgres as module
-from include.machine.local_postgres import LocalPostgresError, local_postgres, programs
+from forerun.include.machine import local_postgres as module
+from forerun.include.machine.local_postgres import LocalPostgresError, local_postgres, programs
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="there is no PostgreSQL")
 
@@ -41,7 +41,7 @@ def test_it_lets_in_this_user_alone_and_ends_with_the_block(tmp_path):
 def test_it_ends_when_this_process_is_killed(tmp_path):
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from include.machine.local_postgres import local_postgres\n"
+        "from forerun.include.machine.local_postgres import local_postgres\n"
         "with local_postgres(Path(sys.argv[1])) as server:\n"
         "    print(server.process.process.pid, server.url, flush=True); time.sleep(60)"
     )

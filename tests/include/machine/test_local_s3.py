@@ -9,7 +9,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from include.machine.local_s3 import local_s3, versitygw
+from forerun.include.machine.local_s3 import local_s3, versitygw
 
 
 @pytest.mark.s3

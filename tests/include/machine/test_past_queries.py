@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from include.machine.event_files import EventFiles, EventLogError, find_event_files
-from include.machine.past_queries import PastApplication, read_past
+from forerun.include.machine.event_files import EventFiles, EventLogError, find_event_files
+from forerun.include.machine.past_queries import PastApplication, read_past
 from tests.include.machine.scrubbed_log import LOG, STARTED
 from tests.spark.past_application import TEXT
 

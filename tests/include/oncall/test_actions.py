@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from include.days.instructions import Instruction, instruct
-from include.oncall.actions import DagRunState, Situation, actions_of
-from include.state.records import CheckRecord
+from forerun.include.days.instructions import Instruction, instruct
+from forerun.include.oncall.actions import DagRunState, Situation, actions_of
+from forerun.include.state.records import CheckRecord
 from tests.include.oncall.dag_days import at, dag_day
 
 FINAL = ("run_2.wait", "run_2.plan", "run_2.run", "check", "publish")

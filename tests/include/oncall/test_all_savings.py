@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from include.oncall import all_savings
-from include.oncall.all_savings import AllSavings, ReportSavings, read_all_savings, read_indexed
-from include.oncall.catalogue import KnownReport, known_reports
-from include.oncall.savings import read_savings, savings
-from include.state.layout import savings_index_key
+from forerun.include.oncall import all_savings
+from forerun.include.oncall.all_savings import (
+    AllSavings,
+    ReportSavings,
+    read_all_savings,
+    read_indexed,
+)
+from forerun.include.oncall.catalogue import KnownReport, known_reports
+from forerun.include.oncall.savings import read_savings, savings
+from forerun.include.state.layout import savings_index_key
 from tests.include.days.ledgers import batch, before, enter, losing, winning
 from tests.include.oncall.dag_days import at, dag_day
 

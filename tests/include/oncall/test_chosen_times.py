@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from include.days.prepare import open_generation
-from include.days.run_times import store_times
-from include.oncall.day_records import read_day_records
-from include.reports.run_policy import Retries
-from include.state.records import OpenedBy
+from forerun.include.days.prepare import open_generation
+from forerun.include.days.run_times import store_times
+from forerun.include.oncall.day_records import read_day_records
+from forerun.include.reports.run_policy import Retries
+from forerun.include.state.records import OpenedBy
 from tests.include.days.past_days import MONDAY, PastDays, at, chosen_report, schedule
 
 

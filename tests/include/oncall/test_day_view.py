@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from include.oncall.day_view import read_day_view
-from include.oncall.plan_graph import RESULT, plan_graph, read_plan_graph
-from include.state.layout import Generation, history_key
-from include.state.records import CheckRecord, encode
-from planner.contract import decode_plan
-from planner.contract.plan_v1 import BorrowedFrom, FamilyInput, SourceInput
+from forerun.include.oncall.day_view import read_day_view
+from forerun.include.oncall.plan_graph import RESULT, plan_graph, read_plan_graph
+from forerun.include.state.layout import Generation, history_key
+from forerun.include.state.records import CheckRecord, encode
+from forerun.planner.contract import decode_plan
+from forerun.planner.contract.plan_v1 import BorrowedFrom, FamilyInput, SourceInput
 from tests.include.days.ledgers import before, ran
 from tests.include.oncall.dag_days import at, dag_day
 

@@ -7,20 +7,20 @@ import threading
 
 import pytest
 
-from include.days.prepare import open_generation
-from include.oncall import kept_value, night_reader
-from include.oncall.catalogue import (
+from forerun.include.days.prepare import open_generation
+from forerun.include.oncall import kept_value, night_reader
+from forerun.include.oncall.catalogue import (
     KnownReport,
     days_opened_by,
     find_report,
     known_reports,
     read_spec,
 )
-from include.oncall.night import grouped
-from include.oncall.night_reader import NightReader
-from include.state.layout import KeyNameError
-from include.state.records import CheckRecord
-from include.state.store import StoreDownError
+from forerun.include.oncall.night import grouped
+from forerun.include.oncall.night_reader import NightReader
+from forerun.include.state.layout import KeyNameError
+from forerun.include.state.records import CheckRecord
+from forerun.include.state.store import StoreDownError
 from tests.include.days.day_cases import DAY
 from tests.include.oncall.dag_days import DATE, at, dag_day
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from include.oncall.catalogue import newest_spec
-from include.oncall.savings import read_savings, savings
-from include.state.ledger_entry import LedgerEntry
+from forerun.include.oncall.catalogue import newest_spec
+from forerun.include.oncall.savings import read_savings, savings
+from forerun.include.state.ledger_entry import LedgerEntry
 from tests.include.days.ledgers import batch, before, early_day, enter, losing, ran, winning
 from tests.include.oncall.dag_days import at, dag_day
 

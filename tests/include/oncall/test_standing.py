@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from include.oncall.standing import plan_sentence, standing
-from include.state.records import CheckRecord
-from planner.contract import decode_plan
+from forerun.include.oncall.standing import plan_sentence, standing
+from forerun.include.state.records import CheckRecord
+from forerun.planner.contract import decode_plan
 from tests.include.oncall.dag_days import at, dag_day
 
 LATE = ("orders: no _SUCCESS",)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from include.reports.fields import SpecError
-from include.reports.group import ReportGroup
-from include.reports.hours import Hours
-from include.reports.run_policy import Choose, RunPolicy, RunTime
-from include.reports.spec import decode_report, encode_report
-from planner.errors import ScheduleError
+from forerun.include.reports.fields import SpecError
+from forerun.include.reports.group import ReportGroup
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import Choose, RunPolicy, RunTime
+from forerun.include.reports.spec import decode_report, encode_report
+from forerun.planner.errors import ScheduleError
 from tests.airflow.reports import sales_report
 
 DAY_AND_NIGHT = (

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.reports.expectations import Expectation, expect
-from include.reports.spec import (
+from forerun.include.reports.expectations import Expectation, expect
+from forerun.include.reports.spec import (
     AssetEvent,
     ClockTime,
     ExpectedCount,
@@ -28,8 +28,8 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from planner.contract.plan_v1 import ColumnSpec
-from planner.errors import ForerunError
+from forerun.planner.contract.plan_v1 import ColumnSpec
+from forerun.planner.errors import ForerunError
 from tests.airflow.reports import SALES, sales_report, sales_source
 
 # A value that fits for every field without a default, so that one field at a time can be wrong.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from include.reports.group import ReportGroup
-from include.reports.spec import ReportSpec, RunPolicy, RunTime, SpecError
+from forerun.include.reports.group import ReportGroup
+from forerun.include.reports.spec import ReportSpec, RunPolicy, RunTime, SpecError
 from tests.airflow.reports import sales_report
 
 

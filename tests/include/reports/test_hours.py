@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from include.reports.clock import TimeError
-from include.reports.hours import Hours, daily_curve, instant
-from planner.errors import ScheduleError
+from forerun.include.reports.clock import TimeError
+from forerun.include.reports.hours import Hours, daily_curve, instant
+from forerun.planner.errors import ScheduleError
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from include.reports.fields import SpecError
-from include.reports.parameters import day_parameters, parse_parameters
-from include.reports.spec import (
+from forerun.include.reports.fields import SpecError
+from forerun.include.reports.parameters import day_parameters, parse_parameters
+from forerun.include.reports.spec import (
     Parameter,
     ReportSpec,
     RunPolicy,
@@ -18,8 +18,8 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from planner.contract.plan_v1 import ColumnSpec
-from planner.errors import ForerunError, ParameterError
+from forerun.planner.contract.plan_v1 import ColumnSpec
+from forerun.planner.errors import ForerunError, ParameterError
 
 
 def report(parameters: tuple[Parameter, ...], timezone: str = "UTC") -> ReportSpec:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from include.reports.places import check_place
-from include.reports.spec import PartitionFolder, SpecError
+from forerun.include.reports.places import check_place
+from forerun.include.reports.spec import PartitionFolder, SpecError
 from tests.airflow.reports import sales_report, sales_source
 
 WRONG = [

@@ -8,8 +8,8 @@ import string
 
 import pytest
 
-from include.reports.spark_conf import SETTINGS, check_spark_conf
-from include.reports.spec import SpecError
+from forerun.include.reports.spark_conf import SETTINGS, check_spark_conf
+from forerun.include.reports.spec import SpecError
 
 SECRET = "hunter2-Xk9/+=="
 BEARING = (

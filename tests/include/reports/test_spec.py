@@ -5,11 +5,11 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from include.reports.asset_keys import report_key
-from include.reports.clock import TimeError
-from include.reports.expectations import ExpectationError, expect
-from include.reports.sizes import SizeError
-from include.reports.spec import (
+from forerun.include.reports.asset_keys import report_key
+from forerun.include.reports.clock import TimeError
+from forerun.include.reports.expectations import ExpectationError, expect
+from forerun.include.reports.sizes import SizeError
+from forerun.include.reports.spec import (
     AssetEvent,
     ClockTime,
     DueOn,
@@ -22,8 +22,8 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from planner.contract.plan_v1 import ColumnSpec, ForeignKey
-from planner.errors import ForerunError
+from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
+from forerun.planner.errors import ForerunError
 from tests.airflow.reports import sales_report, sales_source
 
 DAY = date(2026, 3, 1)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from include.reports.cluster import Cluster, under_cluster
-from include.reports.fields import SpecError
-from include.reports.group import ReportGroup
-from include.reports.hours import Hours
-from include.reports.run_policy import Choose, RunPolicy, RunTime
-from include.reports.spec import (
+from forerun.include.reports.cluster import Cluster, under_cluster
+from forerun.include.reports.fields import SpecError
+from forerun.include.reports.group import ReportGroup
+from forerun.include.reports.hours import Hours
+from forerun.include.reports.run_policy import Choose, RunPolicy, RunTime
+from forerun.include.reports.spec import (
     AfterRows,
     AssetEvent,
     Every,
@@ -20,8 +20,8 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from include.reports.start_when import start_text
-from planner.errors import ForerunError
+from forerun.include.reports.start_when import start_text
+from forerun.planner.errors import ForerunError
 from tests.airflow.reports import sales_report, sales_source
 
 DAY_AND_NIGHT = (

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from include.sources.disjoint import PartOfColumn, least_distinct
+from forerun.include.sources.disjoint import PartOfColumn, least_distinct
 
 
 def parts(values: list[list[int]]) -> list[PartOfColumn]:

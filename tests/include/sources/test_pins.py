@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.reports.spec import ClockTime, SourceSpec
-from include.sources import footers, pins
-from include.sources.changelog import ChangelogError
-from include.sources.delivery import SourceChangedError, delivery, read_pin, verify_pin
-from include.sources.files import SourcePathError, locate
-from include.sources.footers import SourceFileError
-from include.sources.pins import SchemaDriftError, arrived_rows, pin_source
-from include.state import open_store
-from include.state.records import Pin, decode, encode
-from planner.contract import ColumnSpec
-from planner.errors import ContractError
+from forerun.include.reports.spec import ClockTime, SourceSpec
+from forerun.include.sources import footers, pins
+from forerun.include.sources.changelog import ChangelogError
+from forerun.include.sources.delivery import SourceChangedError, delivery, read_pin, verify_pin
+from forerun.include.sources.files import SourcePathError, locate
+from forerun.include.sources.footers import SourceFileError
+from forerun.include.sources.pins import SchemaDriftError, arrived_rows, pin_source
+from forerun.include.state import open_store
+from forerun.include.state.records import Pin, decode, encode
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.errors import ContractError
 from tests.include.days.day_cases import COLUMNS, DAY, NOW, table
 from tests.properties.lying_footers import lie
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.sources.files import locate
-from include.sources.footers import read_footers
-from include.sources.samples import BLOCKS, draw
+from forerun.include.sources.files import locate
+from forerun.include.sources.footers import read_footers
+from forerun.include.sources.samples import BLOCKS, draw
 
 
 def pinned(folder: Path):

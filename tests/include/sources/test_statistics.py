@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from include.reports.spec import ClockTime, SourceSpec
-from include.sources.statistics import (
+from forerun.include.reports.spec import ClockTime, SourceSpec
+from forerun.include.sources.statistics import (
     column_stats,
     forecast,
     time_points,
     to_source,
     with_overlaps,
 )
-from include.state.ledger_entry import LedgerEntry
-from include.state.records import ColumnFooter, Pin, PinnedFile
-from planner.algebra.types import BIGINT, STRING
-from planner.contract import ColumnSpec
-from planner.contract.plan_v1 import ForeignKey
-from planner.request import Source, SourceColumn, SourceForeignKey
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import ColumnFooter, Pin, PinnedFile
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.contract.plan_v1 import ForeignKey
+from forerun.planner.request import Source, SourceColumn, SourceForeignKey
 
 SPEC = SourceSpec(
     name="orders", path="/x", key=("k",), complete_when=ClockTime(),

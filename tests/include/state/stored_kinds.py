@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from include.days.fitted_prices import FittedPrices
-from include.state import cluster_report, given_up, ledger_entry, pointers, records, shadow_day
-from include.state.records import decode, encode
-from planner.contract import Plan, decode_plan, encode_plan
-from planner.contract.lifted_v1 import LiftedQuery, decode_lifted, encode_lifted
+from forerun.include.days.fitted_prices import FittedPrices
+from forerun.include.state import (
+    cluster_report,
+    given_up,
+    ledger_entry,
+    pointers,
+    records,
+    shadow_day,
+)
+from forerun.include.state.records import decode, encode
+from forerun.planner.contract import Plan, decode_plan, encode_plan
+from forerun.planner.contract.lifted_v1 import LiftedQuery, decode_lifted, encode_lifted
 
 GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 RECORDS: dict[str, type] = {

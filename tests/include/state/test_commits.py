@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from include.state import open_store
-from include.state.commits import (
+from forerun.include.state import open_store
+from forerun.include.state.commits import (
     ArtifactError,
     CommitError,
     commit_run,
@@ -19,10 +19,10 @@ from include.state.commits import (
     record_stage,
     verify_partition,
 )
-from include.state.layout import Generation
-from include.state.records import RunCommit, StageMetrics, StageRecord
-from planner.contract import ColumnSpec
-from planner.contract.seal import seal, unseal
+from forerun.include.state.layout import Generation
+from forerun.include.state.records import RunCommit, StageMetrics, StageRecord
+from forerun.planner.contract import ColumnSpec
+from forerun.planner.contract.seal import seal, unseal
 
 AT = Generation("totals", "2026-03-01", "1")
 COLUMNS = (ColumnSpec(name="k", type="BIGINT"),)

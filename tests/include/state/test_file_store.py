@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from include.machine.settings import SettingsError
-from include.state import open_store
-from include.state.file_store import FileStore
-from include.state.store import StoreDeniedError, StoreDownError, StoreError, StoreFullError
+from forerun.include.machine.settings import SettingsError
+from forerun.include.state import open_store
+from forerun.include.state.file_store import FileStore
+from forerun.include.state.store import StoreDeniedError, StoreDownError, StoreError, StoreFullError
 
 
 def run_child(code: str, folder: Path, **options) -> subprocess.CompletedProcess[str]:
     """Run ``code`` in a process of its own, with ``store`` over ``folder``."""
     head = (
         "import os, pathlib, resource, signal\n"
-        "from include.state.file_store import FileStore\n"
+        "from forerun.include.state.file_store import FileStore\n"
         f"store = FileStore(pathlib.Path({str(folder)!r}))\n"
         "def die(*args, **kwargs): os.kill(os.getpid(), signal.SIGKILL)\n"
     )

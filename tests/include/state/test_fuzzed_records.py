@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.contract.seal import seal, unseal
-from planner.errors import ContractError
+from forerun.planner.contract.seal import seal, unseal
+from forerun.planner.errors import ContractError
 from tests.include.state.stored_kinds import goldens, read, written
 
 DOCUMENTS = goldens()

@@ -11,8 +11,8 @@ import json
 
 import pytest
 
-from planner.contract.seal import unseal
-from planner.version import VERSION
+from forerun.planner.contract.seal import unseal
+from forerun.planner.version import VERSION
 from tests.include.state.stored_kinds import GOLDENS, KINDS, goldens, read, written
 
 SEALED = [(kind, data) for form, kind, data in goldens() if form == "v2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.state.layout import Generation, KeyNameError, generation_of, part
+from forerun.include.state.layout import Generation, KeyNameError, generation_of, part
 
 
 @pytest.mark.parametrize("name", ["a", "A-1", "2026-03-01", "x_=+:@.-y", "a" * 200])

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.reports.expectations import expect
-from include.state import ledger_entry, pointers, records
-from include.state.records import decode, encode
-from planner.contract.codec import to_json
-from planner.contract.seal import seal, unseal
-from planner.errors import ContractError
+from forerun.include.reports.expectations import expect
+from forerun.include.state import ledger_entry, pointers, records
+from forerun.include.state.records import decode, encode
+from forerun.planner.contract.codec import to_json
+from forerun.planner.contract.seal import seal, unseal
+from forerun.planner.errors import ContractError
 
 KINDS = [
     records.Pin, records.GenerationRecord, records.Manifest, records.StageRecord,

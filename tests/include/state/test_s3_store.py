@@ -9,17 +9,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from include.machine.settings import S3Settings, SettingsError, s3_settings
-from include.sources.files import locate
-from include.state import open_store
-from include.state.s3_store import S3Store
-from include.state.store import (
+from forerun.include.machine.settings import S3Settings, SettingsError, s3_settings
+from forerun.include.sources.files import locate
+from forerun.include.state import open_store
+from forerun.include.state.s3_store import S3Store
+from forerun.include.state.store import (
     StoreDeniedError,
     StoreDownError,
     StoreError,
     StoreFullError,
 )
-from planner.errors import ForerunError
+from forerun.planner.errors import ForerunError
 from tests.impatience import shorter_sleeps
 
 HIDDEN = "hidden-key"

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from include.state import open_store
-from include.state.layout import PROBE_KEY
-from include.state.probe import probe
-from include.state.store import (
+from forerun.include.state import open_store
+from forerun.include.state.layout import PROBE_KEY
+from forerun.include.state.probe import probe
+from forerun.include.state.store import (
     MissingKeyError,
     StoreError,
     UnsafeStoreError,

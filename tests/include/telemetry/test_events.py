@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from include.days.prepare import publish_result
-from include.state.given_up import GivenUp, record_given_up
-from include.state.records import RunCommit, RunMetrics
-from include.telemetry.events import EVENTS, line
-from include.telemetry.metrics import METRICS, samples
-from include.telemetry.read_events import planned, published, run_ended, skipped
+from forerun.include.days.prepare import publish_result
+from forerun.include.state.given_up import GivenUp, record_given_up
+from forerun.include.state.records import RunCommit, RunMetrics
+from forerun.include.telemetry.events import EVENTS, line
+from forerun.include.telemetry.metrics import METRICS, samples
+from forerun.include.telemetry.read_events import planned, published, run_ended, skipped
 from tests.include.days.day_cases import NOW, DayCase
 
 TOOK = RunMetrics(executor_cpu_s=2.0, process_cpu_s=5.0, wall_s=4.0, source_rows_read=7)

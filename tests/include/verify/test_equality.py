@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.verify.equality import Cut, OrderKey, compare
+from forerun.include.verify.equality import Cut, OrderKey, compare
 
 
 def table(**columns: list[object] | pa.Array) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from include.verify.row_diff import SchemaChangedError, counts, row_diff
+from forerun.include.verify.row_diff import SchemaChangedError, counts, row_diff
 
 
 def rows(*values: tuple[object, ...]) -> pa.Table:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from include.verify.sail_exact import why_not_exact
-from planner.algebra.types import parse_type
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.sql.frontend import read_query
+from forerun.include.verify.sail_exact import why_not_exact
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
 
 COLUMNS = (
     ("k", "INT"), ("n", "BIGINT"), ("m", "DECIMAL(9,2)"), ("w", "DECIMAL(38,2)"), ("x", "DOUBLE"),

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from include.verify.sail_gaps import SAIL_GAPS, gaps_of
-from planner.algebra.types import parse_type
-from planner.request import Source, SourceColumn
-from planner.sql.frontend import read_query
+from forerun.include.verify.sail_gaps import SAIL_GAPS, gaps_of
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
 from tests.meta.sources import ROOT
 from tests.properties.sessions import sail_session
 

@@ -9,17 +9,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.airflow.pages.render import Where, render
 from forerun.cli import run
-from forerun_airflow.pages.render import Where, render
-from include.days.handle import Day
-from include.days.prepare import open_generation
-from include.days.publishing import publish_result
-from include.days.results import read_pointer
-from include.days.shadow_days import keep_shadow_day, shadow_standing
-from include.oncall.night import grouped
-from include.oncall.night_reader import NightReader
-from include.reports.run_policy import Retries
-from include.reports.spec import (
+from forerun.include.days.handle import Day
+from forerun.include.days.prepare import open_generation
+from forerun.include.days.publishing import publish_result
+from forerun.include.days.results import read_pointer
+from forerun.include.days.shadow_days import keep_shadow_day, shadow_standing
+from forerun.include.oncall.night import grouped
+from forerun.include.oncall.night_reader import NightReader
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import (
     PartitionFolder,
     ReportSpec,
     Shadow,
@@ -27,10 +27,10 @@ from include.reports.spec import (
     decode_report,
     encode_report,
 )
-from include.state.layout import shadow_key
-from include.state.records import OpenedBy, RunMetrics
-from include.state.shadow_day import ShadowDay
-from include.verify.shadow import compare_days
+from forerun.include.state.layout import shadow_key
+from forerun.include.state.records import OpenedBy, RunMetrics
+from forerun.include.state.shadow_day import ShadowDay
+from forerun.include.verify.shadow import compare_days
 from tests.include.days.day_cases import DAY, NOW, DayCase, table
 
 OPENED_BY = OpenedBy(

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.algebra.aggregate_functions import TABLE, canonical, function, is_aggregate
-from planner.algebra.aggregate_functions import partial_state as state_of
-from planner.algebra.fingerprint import fingerprint
-from planner.algebra.relational import Aggregate, AggregateCall, walk
-from planner.algebra.scalar import Ref
-from planner.algebra.types import STRING, Column, ColumnId
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.cost.prices import SPARK
-from planner.errors import Reason, SqlError, UnknownFunctionError
-from planner.sql.frontend import read_query
+from forerun.planner.algebra.aggregate_functions import TABLE, canonical, function, is_aggregate
+from forerun.planner.algebra.aggregate_functions import partial_state as state_of
+from forerun.planner.algebra.fingerprint import fingerprint
+from forerun.planner.algebra.relational import Aggregate, AggregateCall, walk
+from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.types import STRING, Column, ColumnId
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.errors import Reason, SqlError, UnknownFunctionError
+from forerun.planner.sql.frontend import read_query
 from tests.meta.sources import modules, tree
 from tests.planner.sql import tables
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
-from planner.algebra.describe import words_of
-from planner.algebra.types import BIGINT, STRING
-from planner.explain import tree
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.sql.frontend import read_query
+from forerun.planner import api
+from forerun.planner.algebra.describe import words_of
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.explain import tree
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.sql.frontend import read_query
 
 SOURCES = tuple(
     Source(

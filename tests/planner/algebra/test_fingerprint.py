@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.fingerprint import canonical, fingerprint, node_text
-from planner.algebra.relational import (
+from forerun.planner.algebra.fingerprint import canonical, fingerprint, node_text
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -29,7 +29,7 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     FALSE,
     TRUE,
     Call,
@@ -39,8 +39,8 @@ from planner.algebra.scalar import (
     conjunction,
     equals,
 )
-from planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
-from planner.errors import UnknownOperatorError
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId
+from forerun.planner.errors import UnknownOperatorError
 
 
 def column(id_: int, name: str = "c", type_=INT) -> Column:
@@ -169,7 +169,7 @@ def test_a_node_without_text_is_refused() -> None:
 def test_every_node_type_of_the_algebra_has_text() -> None:
     nodes = [
         node for node in _subclasses(Relation)
-        if node.__module__.startswith("planner.algebra") and not node.__subclasses__()
+        if node.__module__.startswith("forerun.planner.algebra") and not node.__subclasses__()
     ]  # fmt: skip
     assert len(nodes) >= 13
     assert [n.__name__ for n in nodes if not node_text.knows(n)] == []

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.aggregate_functions import value_when_empty
-from planner.algebra.functions import (
+from forerun.planner.algebra.aggregate_functions import value_when_empty
+from forerun.planner.algebra.functions import (
     adjusted_decimal,
     decimal_result,
     result_type,
     widest_decimal,
     window_type,
 )
-from planner.algebra.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, DataType, decimal
-from planner.errors import UnknownFunctionError
+from forerun.planner.algebra.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, DataType, decimal
+from forerun.planner.errors import UnknownFunctionError
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -23,9 +23,9 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import Call, Literal, Ref, equals
-from planner.algebra.text import format_relation
-from planner.algebra.types import BOOLEAN, INT, STRING, Column, ColumnId
+from forerun.planner.algebra.scalar import Call, Literal, Ref, equals
+from forerun.planner.algebra.text import format_relation
+from forerun.planner.algebra.types import BOOLEAN, INT, STRING, Column, ColumnId
 
 K, V, X, Y = (Column(ColumnId(i), n, INT) for i, n in enumerate("kvxy", start=1))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT, STRING
-from planner.contract import CONTRACT_VERSION, Plan, decode_plan, encode_plan
-from planner.contract.seal import seal, unseal
-from planner.errors import ContractError
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.contract import CONTRACT_VERSION, Plan, decode_plan, encode_plan
+from forerun.planner.contract.seal import seal, unseal
+from forerun.planner.errors import ContractError
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 
 KEY, TEXT = SourceColumn(name="k", type=BIGINT), SourceColumn(name="g", type=STRING)
 SQL = "SELECT s.g, count(*) AS n FROM s JOIN r ON s.k = r.k GROUP BY s.g ORDER BY n"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.algebra.types import BIGINT
-from planner.api import plan
-from planner.contract import decode_plan, encode_plan
-from planner.contract.plan_v1 import LARGEST
-from planner.request import PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.api import plan
+from forerun.planner.contract import decode_plan, encode_plan
+from forerun.planner.contract.plan_v1 import LARGEST
+from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
 
 SQL = """
 SELECT a.n, count(*) AS many

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT
-from planner.contract.plan_v1 import ArtifactOutput, Plan
-from planner.cost.constants import BUCKET_BYTES, LEAST_BUCKETS, MOST_BUCKETS
-from planner.cost.operators import Size, bucket_count, read, write
-from planner.cost.prices import SPARK
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.contract.plan_v1 import ArtifactOutput, Plan
+from forerun.planner.cost.constants import BUCKET_BYTES, LEAST_BUCKETS, MOST_BUCKETS
+from forerun.planner.cost.operators import Size, bucket_count, read, write
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from tests.planner.starts import OPEN
 
 SQL = "SELECT t.k, sum(t.v + u.v) AS s FROM t JOIN u ON t.k = u.k GROUP BY t.k"

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from planner.cost.calibration import (
+from forerun.planner.cost.calibration import (
     ExecutedRun,
     ExecutedStage,
     calibrate,
     estimate_s,
     rank_correlation,
 )
-from planner.cost.prices import WORK, Prices
+from forerun.planner.cost.prices import WORK, Prices
 from tests.planner.starts import CHEAP_RUNS
 
 OUTSIDE = 1.2

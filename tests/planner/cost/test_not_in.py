@@ -3,8 +3,8 @@ compared with all."""
 
 from __future__ import annotations
 
-from planner import api
-from planner.request import PlanRequest, TimePoint
+from forerun.planner import api
+from forerun.planner.request import PlanRequest, TimePoint
 from tests.planner.materialize.test_own_batch import request_of
 from tests.planner.sales import SALES
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT
-from planner.cost.constants import (
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.cost.constants import (
     PARTITION_BYTES,
     SPLIT_BYTES,
     STAGE_PARTITIONS,
     TEXT_PARTITIONS,
 )
-from planner.cost.operators import Size, exchange, more_blocks
-from planner.cost.prices import SPARK
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from spark_jobs.classic import few_partitions
+from forerun.planner.cost.operators import Size, exchange, more_blocks
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.spark_jobs.classic import few_partitions
 
 MORE = TEXT_PARTITIONS - STAGE_PARTITIONS
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from tests.properties.sessions import sail_session
 
 SQL = "SELECT k, avg(a) AS mean, sum(a) / sum(b) AS share, max(a / b) AS most FROM t GROUP BY k"

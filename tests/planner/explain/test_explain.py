@@ -7,13 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT, STRING
-from planner.contract.plan_v1 import ArtifactOutput
-from planner.errors import Reason
-from planner.explain import flow, record, sql, tree
-from planner.explain.reasons import REASONS, reason_text
-from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.contract.plan_v1 import ArtifactOutput
+from forerun.planner.errors import Reason
+from forerun.planner.explain import flow, record, sql, tree
+from forerun.planner.explain.reasons import REASONS, reason_text
+from forerun.planner.request import (
+    ColumnStats,
+    PlanRequest,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
 from tests.planner.starts import CHEAP_RUNS
 
 COLUMNS = (

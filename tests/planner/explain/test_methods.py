@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT
-from planner.cost.constants import MICRO
-from planner.explain import methods, record, steps, tree
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.rules.methods.catalog import METHODS, SINGLE
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.explain import methods, record, steps, tree
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.rules.methods.catalog import METHODS, SINGLE
 from tests.datadriven import Block, run_file
 from tests.planner.starts import CHEAP_RUNS
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.solution import Partition, Solution
-from planner.temporal.solve import Solver
-from planner.temporal.space import Space
+from forerun.planner.temporal.extraction import ExtractedPlan, extract_plan
+from forerun.planner.temporal.solution import Partition, Solution
+from forerun.planner.temporal.solve import Solver
+from forerun.planner.temporal.space import Space
 
 Shared = frozenset[Partition]
 

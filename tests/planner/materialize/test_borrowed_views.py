@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.api import PlanResult
-from planner.contract.plan_v1 import ArtifactOutput, BorrowedFrom, FamilyInput, SourceInput
-from planner.errors import RequestError
-from planner.explain.tree import render
-from planner.materialize import portfolio
-from planner.memo.memo import Memo
-from planner.request import BorrowedView, Committed, PlanRequest, Settings, TimePoint
-from planner.temporal.space import Space
+from forerun.planner import api
+from forerun.planner.api import PlanResult
+from forerun.planner.contract.plan_v1 import ArtifactOutput, BorrowedFrom, FamilyInput, SourceInput
+from forerun.planner.errors import RequestError
+from forerun.planner.explain.tree import render
+from forerun.planner.materialize import portfolio
+from forerun.planner.memo.memo import Memo
+from forerun.planner.request import BorrowedView, Committed, PlanRequest, Settings, TimePoint
+from forerun.planner.temporal.space import Space
 from tests.planner.materialize.test_replanning import ROWS, SOLD, kept_by, sources
 from tests.planner.starts import CHEAP_RUNS
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.types import BIGINT, STRING
-from planner.api import PlanResult, plan
-from planner.contract import encode_plan
-from planner.errors import RequestError
-from planner.explain import record, tree
-from planner.materialize.budget import plans_within
-from planner.materialize.diss_actions import DissInput, steps_of
-from planner.materialize.footprint import Footprint
-from planner.materialize.sharing import GreedySharing
-from planner.memo.groups import View
-from planner.request import (
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract import encode_plan
+from forerun.planner.errors import RequestError
+from forerun.planner.explain import record, tree
+from forerun.planner.materialize.budget import plans_within
+from forerun.planner.materialize.diss_actions import DissInput, steps_of
+from forerun.planner.materialize.footprint import Footprint
+from forerun.planner.materialize.sharing import GreedySharing
+from forerun.planner.memo.groups import View
+from forerun.planner.request import (
     ColumnStats,
     Committed,
     PlanRequest,
@@ -30,10 +30,10 @@ from planner.request import (
     TimePoint,
     ivm,
 )
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span
-from planner.temporal.group_costs import DpProblem
-from planner.temporal.solve import Solver
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.group_costs import DpProblem
+from forerun.planner.temporal.solve import Solver
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import CHEAP_RUNS
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.types import BIGINT, STRING
-from planner.api import plan
-from planner.contract import Plan
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.cost.prices import SPARK
-from planner.request import Method, PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.api import plan
+from forerun.planner.contract import Plan
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import Method, PlanRequest, Source, SourceColumn, TimePoint
 
 ROWS = 40_000_000
 POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.2, 0.5), (0.4, 0.8), (1.0, 1.0)))

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from planner.materialize.diss import MOST_STEPS, Action, BudgetStep, Price, Program, thinned
+from forerun.planner.materialize.diss import MOST_STEPS, Action, BudgetStep, Price, Program, thinned
 
 Goal = tuple[str, int]
 """``D`` or ``F``, and the number of an operator."""

@@ -14,16 +14,16 @@ from dataclasses import fields, replace
 
 import pytest
 
-from planner import api
-from planner.algebra.types import INT, STRING
-from planner.cost.constants import MICRO
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
-from planner.materialize import portfolio
-from planner.memo.groups import GroupId
-from planner.memo.memo import Memo
-from planner.request import PlanRequest, Problem, Settings, Source, SourceColumn, TimePoint
-from planner.temporal.group_sizes import GroupSizes
+from forerun.planner import api
+from forerun.planner.algebra.types import INT, STRING
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import Prices
+from forerun.planner.materialize import portfolio
+from forerun.planner.memo.groups import GroupId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.request import PlanRequest, Problem, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.temporal.group_sizes import GroupSizes
 from tests.oracles.interpreter import SourceData
 from tests.oracles.values import Row
 from tests.properties.memo_values import Values

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.types import BIGINT
-from planner.api import plan
-from planner.contract import Plan, decode_plan, encode_plan
-from planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
-from planner.errors import RequestError
-from planner.request import (
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.api import plan
+from forerun.planner.contract import Plan, decode_plan, encode_plan
+from forerun.planner.contract.plan_v1 import ForeignKey, ReliedForeignKey
+from forerun.planner.errors import RequestError
+from forerun.planner.request import (
     PlanRequest,
     Settings,
     Source,

@@ -12,21 +12,21 @@ from itertools import chain, combinations
 
 import pytest
 
-from planner.algebra.relational import Aggregate, Join
-from planner.api import PlanResult, plan
-from planner.cost.operators import Size
-from planner.cost.prices import SPARK
-from planner.materialize.sharing import GreedySharing
-from planner.memo.groups import Expression, GroupId
-from planner.request import PlanRequest, TimePoint
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span
-from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import ChainTerms, DpProblem
-from planner.temporal.physical import PhysicalAlternative
-from planner.temporal.solution import ChainId, Partition
-from planner.temporal.solve import Solver
-from planner.temporal.space import Key, Space
+from forerun.planner.algebra.relational import Aggregate, Join
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.materialize.sharing import GreedySharing
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.request import PlanRequest, TimePoint
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.extraction import ExtractedPlan, extract_plan
+from forerun.planner.temporal.group_costs import ChainTerms, DpProblem
+from forerun.planner.temporal.physical import PhysicalAlternative
+from forerun.planner.temporal.solution import ChainId, Partition
+from forerun.planner.temporal.solve import Solver
+from forerun.planner.temporal.space import Key, Space
 from tests.planner.materialize.exact_sets import ExactSets
 from tests.planner.temporal.test_every_plan import FREE, QUERIES, SOURCES, RandomWays, explored
 

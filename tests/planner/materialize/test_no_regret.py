@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import plan
-from planner.cost.constants import CLEAREST, CLEARLY
-from planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner.api import plan
+from forerun.planner.cost.constants import CLEAREST, CLEARLY
+from forerun.planner.request import PlanRequest, Settings, TimePoint
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import CHEAP_RUNS
 

@@ -10,9 +10,9 @@ from statistics import mean
 
 import pytest
 
-from planner import api
-from planner.materialize.opened_sets import ALONE, OpenedSets
-from planner.request import Committed, PlanRequest, Problem, Settings, TimePoint
+from forerun.planner import api
+from forerun.planner.materialize.opened_sets import ALONE, OpenedSets
+from forerun.planner.request import Committed, PlanRequest, Problem, Settings, TimePoint
 from tests.planner.sales import SALES
 from tests.planner.sql.tpch import SOURCES
 from tests.tpch.at_scale_10 import at_scale_10

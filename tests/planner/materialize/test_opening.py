@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner import api
-from planner.contract.plan_v1 import ArtifactOutput
-from planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner import api
+from forerun.planner.contract.plan_v1 import ArtifactOutput
+from forerun.planner.request import PlanRequest, Settings, TimePoint
 from tests.planner.sales import SALES
 from tests.planner.starts import CHEAP_RUNS
 

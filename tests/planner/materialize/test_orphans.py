@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.algebra.relational import Join, JoinKind
-from planner.algebra.types import BIGINT, STRING
-from planner.api import PlanResult, plan
-from planner.request import (
+from forerun.planner.algebra.relational import Join, JoinKind
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.request import (
     ColumnStats,
     Observed,
     PlanRequest,
@@ -17,8 +17,8 @@ from planner.request import (
     SourceColumn,
     TimePoint,
 )
-from planner.rules.methods import only_partner
-from planner.rules.methods.unmatched import UNMATCHED
+from forerun.planner.rules.methods import only_partner
+from forerun.planner.rules.methods.unmatched import UNMATCHED
 from tests.planner.starts import CHEAP_RUNS
 
 POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.58), (0.3, 0.79), (1.0, 1.0)))

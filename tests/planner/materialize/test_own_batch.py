@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from include.engines import ENGINES
-from planner import api
-from planner.algebra.types import DataType
-from planner.contract.codec import decode_plan, encode_plan
-from planner.contract.plan_v1 import Plan, SourceInput
-from planner.cost.constants import CLEAREST
-from planner.cost.prices import SPARK
-from planner.explain import methods, tree
-from planner.request import (
+from forerun.include.engines import ENGINES
+from forerun.planner import api
+from forerun.planner.algebra.types import DataType
+from forerun.planner.contract.codec import decode_plan, encode_plan
+from forerun.planner.contract.plan_v1 import Plan, SourceInput
+from forerun.planner.cost.constants import CLEAREST
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.explain import methods, tree
+from forerun.planner.request import (
     ColumnStats,
     Committed,
     PlanRequest,

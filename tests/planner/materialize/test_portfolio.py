@@ -9,14 +9,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from planner import api
-from planner.cost.constants import CLEAREST
-from planner.cost.prices import SPARK, Prices
-from planner.materialize import portfolio
-from planner.materialize.candidate import Candidate, Decision
-from planner.materialize.portfolio import MethodPlan
-from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
-from planner.rules.methods.catalog import SINGLE
+from forerun.planner import api
+from forerun.planner.cost.constants import CLEAREST
+from forerun.planner.cost.prices import SPARK, Prices
+from forerun.planner.materialize import portfolio
+from forerun.planner.materialize.candidate import Candidate, Decision
+from forerun.planner.materialize.portfolio import MethodPlan
+from forerun.planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
+from forerun.planner.rules.methods.catalog import SINGLE
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import CHEAP_RUNS
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.contract.plan_v1 import ResultOutput
-from planner.errors import RequestError
-from planner.explain import tree
-from planner.materialize.objective import ABOVE_ALL_COSTS, OBJECTIVES, PlanComparison
-from planner.request import (
+from forerun.planner import api
+from forerun.planner.contract.plan_v1 import ResultOutput
+from forerun.planner.errors import RequestError
+from forerun.planner.explain import tree
+from forerun.planner.materialize.objective import ABOVE_ALL_COSTS, OBJECTIVES, PlanComparison
+from forerun.planner.request import (
     PDW,
     ColumnStats,
     Committed,

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from include.engines import ENGINES
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.contract import ArtifactOutput, Family, FamilyInput
-from planner.contract.plan_v1 import WEIGHT_COLUMN
-from planner.request import (
+from forerun.include.engines import ENGINES
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.contract import ArtifactOutput, Family, FamilyInput
+from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
+from forerun.planner.request import (
     ColumnStats,
     Committed,
     PlanRequest,

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT
-from planner.api import PlanResult
-from planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput
-from planner.materialize.objective import WEIGHT_STEPS
-from planner.memo.groups import Expression
-from planner.request import (
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.api import PlanResult
+from forerun.planner.contract.plan_v1 import ArtifactOutput, Family, FamilyInput
+from forerun.planner.materialize.objective import WEIGHT_STEPS
+from forerun.planner.memo.groups import Expression
+from forerun.planner.request import (
     ColumnStats,
     Committed,
     PlanRequest,
@@ -23,14 +23,14 @@ from planner.request import (
     SourceColumn,
     TimePoint,
 )
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span
-from planner.temporal.extraction import ExtractedPlan, extract_plan
-from planner.temporal.group_costs import DpProblem
-from planner.temporal.physical import PhysicalAlternative
-from planner.temporal.solution import How
-from planner.temporal.solve import Solver
-from planner.temporal.space import Key
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.extraction import ExtractedPlan, extract_plan
+from forerun.planner.temporal.group_costs import DpProblem
+from forerun.planner.temporal.physical import PhysicalAlternative
+from forerun.planner.temporal.solution import How
+from forerun.planner.temporal.solve import Solver
+from forerun.planner.temporal.space import Key
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.planner.starts import CHEAP_RUNS

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
-from planner.contract.plan_v1 import ArtifactOutput
-from planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner import api
+from forerun.planner.contract.plan_v1 import ArtifactOutput
+from forerun.planner.request import PlanRequest, Settings, TimePoint
 from tests.planner.sql.tpch import SOURCES
 
 REPORTS = Path(__file__).parents[3] / "include" / "sql"

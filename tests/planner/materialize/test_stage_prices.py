@@ -6,10 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT, decimal
-from planner.cost.prices import SPARK
-from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT, decimal
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import (
+    ColumnStats,
+    PlanRequest,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
 
 ROWS = 50_000_000
 PRICE = ColumnStats(minimum="0.00", maximum="9999.99", distinct=100_000.0)

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.contract import encode_plan
-from planner.materialize import opening
-from planner.materialize.searched_sets import SearchedSets
-from planner.materialize.sharing import GreedySharing
-from planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
+from forerun.planner import api
+from forerun.planner.contract import encode_plan
+from forerun.planner.materialize import opening
+from forerun.planner.materialize.searched_sets import SearchedSets
+from forerun.planner.materialize.sharing import GreedySharing
+from forerun.planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from tests.planner.materialize.test_portfolio import GROWING, QUERIES, ROWS
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import CHEAP_RUNS

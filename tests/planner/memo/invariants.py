@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.algebra.relational import Version
-from planner.memo.groups import View
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
+from forerun.planner.algebra.relational import Version
+from forerun.planner.memo.groups import View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
 
 
 def check_memo(memo: Memo) -> None:

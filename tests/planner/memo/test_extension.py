@@ -9,40 +9,40 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from planner import api
-from planner.algebra import relational
-from planner.algebra.describe import phrase, words_of
-from planner.algebra.dispatch import PASSES
-from planner.algebra.fingerprint import canonical, node_text
-from planner.algebra.node import Relation, Unary
-from planner.algebra.relational import Aggregate, Scan, StateRead, UnionAll, Values, rewrite
-from planner.algebra.types import BIGINT, STRING, Column, ColumnId
-from planner.contract import ArtifactOutput, Family
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.cost.prices import SPARK
-from planner.cost.told_sizes import told_bytes
-from planner.errors import UnknownOperatorError
-from planner.lifting.operators import lift
-from planner.materialize import portfolio
-from planner.memo.memo import Memo
-from planner.props import repeatable
-from planner.props.dependencies import Facts, dependencies_of
-from planner.props.keys import NO_KEYS, keys, keys_of_leaf, keys_of_node
-from planner.props.lineage import lineage
-from planner.props.nullability import not_null, not_null_of
-from planner.props.source_rows import source_rows_of
-from planner.request import Committed, PlanRequest, Settings, Source, TimePoint
-from planner.rules.incremental.memo_rules import memo_rule
-from planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
-from planner.rules.methods.catalog import AUTO
-from planner.rules.normalize.driver import normalize
-from planner.rules.normalize.identity import made_by, rebuilt
-from planner.rules.normalize.prune import needed_below, prune_columns, pruned, read_by
-from planner.search.rule import Match, MemoRule
-from planner.sql.printer import block_of, to_sql
-from planner.stats.estimate import Estimator, estimate_of
-from planner.tvr.signed import ColumnIds, Signed
+from forerun.planner import api
+from forerun.planner.algebra import relational
+from forerun.planner.algebra.describe import phrase, words_of
+from forerun.planner.algebra.dispatch import PASSES
+from forerun.planner.algebra.fingerprint import canonical, node_text
+from forerun.planner.algebra.node import Relation, Unary
+from forerun.planner.algebra.relational import Aggregate, Scan, StateRead, UnionAll, Values, rewrite
+from forerun.planner.algebra.types import BIGINT, STRING, Column, ColumnId
+from forerun.planner.contract import ArtifactOutput, Family
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.cost.told_sizes import told_bytes
+from forerun.planner.errors import UnknownOperatorError
+from forerun.planner.lifting.operators import lift
+from forerun.planner.materialize import portfolio
+from forerun.planner.memo.memo import Memo
+from forerun.planner.props import repeatable
+from forerun.planner.props.dependencies import Facts, dependencies_of
+from forerun.planner.props.keys import NO_KEYS, keys, keys_of_leaf, keys_of_node
+from forerun.planner.props.lineage import lineage
+from forerun.planner.props.nullability import not_null, not_null_of
+from forerun.planner.props.source_rows import source_rows_of
+from forerun.planner.request import Committed, PlanRequest, Settings, Source, TimePoint
+from forerun.planner.rules.incremental.memo_rules import memo_rule
+from forerun.planner.rules.incremental.rule import Applies, DeltaRule, Input, Versions
+from forerun.planner.rules.methods.catalog import AUTO
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.rules.normalize.identity import made_by, rebuilt
+from forerun.planner.rules.normalize.prune import needed_below, prune_columns, pruned, read_by
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.sql.printer import block_of, to_sql
+from forerun.planner.stats.estimate import Estimator, estimate_of
+from forerun.planner.tvr.signed import ColumnIds, Signed
 from tests.oracles import interpreter
 from tests.oracles.bags import compare_bags
 from tests.planner.starts import OPEN

@@ -7,22 +7,30 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.relational import Filter, Join, JoinKind, Project, Relation, Scan, Version
-from planner.algebra.scalar import Call, Literal, Ref, equals
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.explain.memo import text
-from planner.memo.groups import Expression, Role, View
-from planner.memo.memo import Memo
-from planner.memo.tree import groups_of
-from planner.request import Source, SourceColumn
-from planner.rules.incremental.memo_rules import TVR_GENERATING
-from planner.rules.methods.catalog import AUTO
-from planner.rules.methods.positive_negative import IM2
-from planner.rules.normalize.driver import normalize
-from planner.search.engine import RuleEngine
-from planner.search.rule import MemoRule
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    Version,
+)
+from forerun.planner.algebra.scalar import Call, Literal, Ref, equals
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.explain.memo import text
+from forerun.planner.memo.groups import Expression, Role, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.tree import groups_of
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
+from forerun.planner.rules.methods.catalog import AUTO
+from forerun.planner.rules.methods.positive_negative import IM2
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.search.engine import RuleEngine
+from forerun.planner.search.rule import MemoRule
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.datadriven import Block, run_file
 from tests.planner.memo.invariants import check_memo
 from tests.planner.sql.tpch import SOURCES as TPCH

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.relational import Filter, Project, Relation, Scan, UnionAll, Version
-from planner.algebra.scalar import Call, Literal, Ref
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.memo.groups import Expression, Role, View
-from planner.memo.memo import Memo
-from planner.rules.methods.catalog import AUTO
-from planner.rules.methods.positive_negative import FILTER
-from planner.search.engine import RuleEngine
-from planner.search.rule import Match, MemoRule
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Filter, Project, Relation, Scan, UnionAll, Version
+from forerun.planner.algebra.scalar import Call, Literal, Ref
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.memo.groups import Expression, Role, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.rules.methods.catalog import AUTO
+from forerun.planner.rules.methods.positive_negative import FILTER
+from forerun.planner.search.engine import RuleEngine
+from forerun.planner.search.rule import Match, MemoRule
+from forerun.planner.tvr.signed import ColumnIds
 from tests.planner.memo.test_memo import QUERIES, TABLES, explored
 
 A, B = (Column(ColumnId(i), name, BIGINT) for i, name in enumerate("ab", 1))

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import PlanResult, plan
-from planner.contract.codec import encode_plan
-from planner.materialize import portfolio
-from planner.request import PlanRequest, Settings, TimePoint
-from planner.rules.exploration import Explored, Scope
-from planner.rules.explore.catalog import EXPLORE
-from planner.rules.incremental.memo_rules import TVR_GENERATING
-from planner.rules.methods.catalog import AUTO
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract.codec import encode_plan
+from forerun.planner.materialize import portfolio
+from forerun.planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner.rules.exploration import Explored, Scope
+from forerun.planner.rules.explore.catalog import EXPLORE
+from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
+from forerun.planner.rules.methods.catalog import AUTO
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.benchmarks.ablation import DIFFERENCES, MERGE, SpeedUps, Work, explore_without
 from tests.planner.memo.invariants import check_memo
 from tests.planner.sql.tpch import SOURCES

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.relational import StateRead, Version
-from planner.algebra.types import BIGINT, Column, ColumnId
-from planner.props.lineage import lineage
-from planner.request import Source, SourceColumn
-from planner.sql.frontend import read_query
+from forerun.planner.algebra.relational import StateRead, Version
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId
+from forerun.planner.props.lineage import lineage
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
 
 
 def source(name: str, *columns: str) -> Source:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.algebra.predicates import null_rejected, rejects_nulls_of, split_condition
-from planner.algebra.relational import (
+from forerun.planner.algebra.predicates import null_rejected, rejects_nulls_of, split_condition
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -23,16 +23,16 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import (
+from forerun.planner.algebra.scalar import (
     TRUE,
     Ref,
     Scalar,
     conjunction,
     equals,
 )
-from planner.algebra.types import BIGINT, INT, STRING, Column, ColumnId
-from planner.props.keys import MAX_KEYS, is_key, keys
-from planner.props.nullability import not_null
+from forerun.planner.algebra.types import BIGINT, INT, STRING, Column, ColumnId
+from forerun.planner.props.keys import MAX_KEYS, is_key, keys
+from forerun.planner.props.nullability import not_null
 from tests.planner.scalars import call, literal
 
 KEYS = {"o": (("ok",),), "l": (("lk", "ln"),)}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.relational import fold
-from planner.algebra.types import parse_type
-from planner.props.repeatable import Repeats, of_node
-from planner.request import Source, SourceColumn
-from planner.sql.frontend import read_query
+from forerun.planner.algebra.relational import fold
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.props.repeatable import Repeats, of_node
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
 
 TABLE = Source(
     name="t",

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra import relational
-from planner.algebra.relational import Join, JoinKind, Relation, walk
-from planner.contract import ArtifactOutput, FamilyInput, SourceInput
-from planner.sql.frontend import read_query
+from forerun.planner.algebra import relational
+from forerun.planner.algebra.relational import Join, JoinKind, Relation, walk
+from forerun.planner.contract import ArtifactOutput, FamilyInput, SourceInput
+from forerun.planner.sql.frontend import read_query
 from tests.plans.incremental.test_incremental import SOURCES, planned
 
 INCREMENTAL = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.schedule.arrivals import steady
-from planner.schedule.batch_cost import linear_cost
-from planner.schedule.cluster import Blackout, Cluster
-from planner.schedule.night import NightReport
-from planner.schedule.step_curve import Piece, StepCurve, constant
+from forerun.planner.schedule.arrivals import steady
+from forerun.planner.schedule.batch_cost import linear_cost
+from forerun.planner.schedule.cluster import Blackout, Cluster
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 H = 3600.0
 END = 48 * H

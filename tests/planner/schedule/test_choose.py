@@ -9,10 +9,10 @@ from statistics import mean
 
 import pytest
 
-from planner import api
-from planner.materialize.opened_sets import ALONE
-from planner.request import PlanRequest, Settings, TimePoint
-from planner.schedule.choose import Timing, choose_times
+from forerun.planner import api
+from forerun.planner.materialize.opened_sets import ALONE
+from forerun.planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner.schedule.choose import Timing, choose_times
 from tests.planner.sales import SALES
 from tests.planner.starts import CHEAP_RUNS
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from planner.errors import ScheduleError
-from planner.schedule.cluster import Blackout, Cluster, FreeCores, peak
-from planner.schedule.step_curve import Piece, StepCurve, constant
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.cluster import Blackout, Cluster, FreeCores, peak
+from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 PRICES = constant(0, 60, 1.0)
 

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from planner.errors import ScheduleError
-from planner.schedule.arrivals import arrival_curve, steady
-from planner.schedule.piecewise import PiecewiseLinear
-from planner.schedule.step_curve import Piece, StepCurve, constant
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.arrivals import arrival_curve, steady
+from forerun.planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 
 def test_a_function_and_its_inverses():

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from planner.errors import ScheduleError
-from planner.schedule.fit import fit_monotone
-from planner.schedule.past_runs import PastRun, fit_cost
-from planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.fit import fit_monotone
+from forerun.planner.schedule.past_runs import PastRun, fit_cost
+from forerun.planner.schedule.piecewise import PiecewiseLinear
 
 MODELS = {
     "linear": PiecewiseLinear((0.0,), (15.0,), beyond=4e-5),

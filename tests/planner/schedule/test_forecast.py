@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.errors import ScheduleError
-from planner.schedule.forecast import ArrivalForecast, PastDay
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.forecast import ArrivalForecast, PastDay
 
 H = 3600.0
 

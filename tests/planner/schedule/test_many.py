@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from planner.errors import ScheduleError
-from planner.schedule import many
-from planner.schedule.cluster import Cluster
-from planner.schedule.congestion import CELL_S, Congestion
-from planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
-from planner.schedule.night import NightReport, PlannedRun, ReportPlan
-from planner.schedule.run_times import RunTimes
-from planner.schedule.step_curve import constant
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule import many
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.congestion import CELL_S, Congestion
+from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.run_times import RunTimes
+from forerun.planner.schedule.step_curve import constant
 from tests.benchmarks.nights import MIDNIGHT, generate_night
 from tests.planner.schedule.nights import H, cluster, report
 

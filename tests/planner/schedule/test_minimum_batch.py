@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from planner.errors import ScheduleError
-from planner.schedule.batch_cost import FittedCost, linear_cost
-from planner.schedule.minimum_batch import minimum_batch, total_cost
-from planner.schedule.piecewise import PiecewiseLinear
-from planner.schedule.strategies import ReadyBatch, Strategy, pick
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.batch_cost import FittedCost, linear_cost
+from forerun.planner.schedule.minimum_batch import minimum_batch, total_cost
+from forerun.planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.schedule.strategies import ReadyBatch, Strategy, pick
 
 
 @pytest.mark.parametrize("seed", range(30))

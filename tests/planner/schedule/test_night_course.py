@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from planner.schedule.arrivals import arrival_curve, steady
-from planner.schedule.cluster import Cluster
-from planner.schedule.many import at_fixed_times, plan_night
-from planner.schedule.night import NightReport, PlannedRun, ReportPlan
-from planner.schedule.night_course import NightCourse, Turnout, run_night
-from planner.schedule.run_times import RunTimes
+from forerun.planner.schedule.arrivals import arrival_curve, steady
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.many import at_fixed_times, plan_night
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.night_course import NightCourse, Turnout, run_night
+from forerun.planner.schedule.run_times import RunTimes
 from tests.benchmarks.nights import MIDNIGHT, as_it_was, generate_night
 from tests.planner.schedule.nights import H, cluster, report
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.schedule.arrivals import arrival_curve
-from planner.schedule.candidate_times import RestOfDay
-from planner.schedule.cluster import Blackout, Cluster, joined_blackouts
-from planner.schedule.others import UNSHARED, Others, TakenCores
-from planner.schedule.step_curve import Piece, StepCurve, constant
+from forerun.planner.schedule.arrivals import arrival_curve
+from forerun.planner.schedule.candidate_times import RestOfDay
+from forerun.planner.schedule.cluster import Blackout, Cluster, joined_blackouts
+from forerun.planner.schedule.others import UNSHARED, Others, TakenCores
+from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 HOUR = 3600.0
 PRICES = StepCurve([Piece(0, 6 * HOUR, 0.2), Piece(6 * HOUR, 48 * HOUR, 0.8)], "the price")

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import pytest
 
-from planner.schedule.arrivals import arrival_curve, steady
-from planner.schedule.batch_cost import linear_cost
-from planner.schedule.queries import Course, Query, run_queries
-from planner.schedule.strategies import Strategy
+from forerun.planner.schedule.arrivals import arrival_curve, steady
+from forerun.planner.schedule.batch_cost import linear_cost
+from forerun.planner.schedule.queries import Course, Query, run_queries
+from forerun.planner.schedule.strategies import Strategy
 
 STEADY = steady(0, 100, 100)
 QUERY = Query(

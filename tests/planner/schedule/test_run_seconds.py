@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from planner.schedule.past_runs import PastRun
-from planner.schedule.run_seconds import fit_run_seconds
+from forerun.planner.schedule.past_runs import PastRun
+from forerun.planner.schedule.run_seconds import fit_run_seconds
 
 
 def _past(count: int, draw: random.Random, slow: float = 0.0) -> list[PastRun]:

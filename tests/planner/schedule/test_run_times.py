@@ -8,13 +8,13 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from planner.errors import ScheduleError
-from planner.schedule.arrivals import steady
-from planner.schedule.batch_cost import linear_cost
-from planner.schedule.cluster import Cluster
-from planner.schedule.night import NightReport, PlannedRun, ReportPlan
-from planner.schedule.run_times import RunTimes
-from planner.schedule.single import Feasible, schedule_single
+from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule.arrivals import steady
+from forerun.planner.schedule.batch_cost import linear_cost
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.run_times import RunTimes
+from forerun.planner.schedule.single import Feasible, schedule_single
 from tests.benchmarks.nights import generate_night
 from tests.planner.schedule.nights import H, cluster, report
 

@@ -7,10 +7,10 @@ import random
 
 import pytest
 
-from planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
-from planner.schedule.batch_cost import FittedCost, PartsOfDay, linear_cost
-from planner.schedule.piecewise import PiecewiseLinear
-from planner.schedule.single import Feasible, Infeasible, schedule_single
+from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve, steady
+from forerun.planner.schedule.batch_cost import FittedCost, PartsOfDay, linear_cost
+from forerun.planner.schedule.piecewise import PiecewiseLinear
+from forerun.planner.schedule.single import Feasible, Infeasible, schedule_single
 
 WINDOW = steady(0, 10, 10)
 """Section 3.1: a tuple a second, the last one at 10."""

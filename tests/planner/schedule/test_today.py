@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.schedule.arrivals import steady
-from planner.schedule.candidate_times import RestOfDay
-from planner.schedule.forecast import ArrivalForecast, PastDay
-from planner.schedule.step_curve import Piece, StepCurve, constant
-from planner.schedule.today import curve_complete, curve_today
+from forerun.planner.schedule.arrivals import steady
+from forerun.planner.schedule.candidate_times import RestOfDay
+from forerun.planner.schedule.forecast import ArrivalForecast, PastDay
+from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
+from forerun.planner.schedule.today import curve_complete, curve_today
 
 H = 3600.0
 

@@ -6,8 +6,8 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
-from planner.algebra.types import parse_type
-from planner.request import Source, SourceColumn
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import Source, SourceColumn
 from tests.oracles.interpreter import Inputs, SourceData
 
 

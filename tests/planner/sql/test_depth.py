@@ -14,19 +14,19 @@ from contextlib import suppress
 
 import pytest
 
-from planner import nesting
-from planner.algebra.relational import Aggregate, UnionAll
-from planner.algebra.scalar import MOST_NESTED, Call, Ref, conjuncts, connected
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.api import plan
-from planner.errors import ForerunError, TooDeepError, TooLongError
-from planner.nesting import MOST_CHAINED, MOST_LEVELS
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.sql.dialect import parse
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
-from planner.sql.scalar_sql import MOST_FLAT
-from planner.sql.text import QueryText
+from forerun.planner import nesting
+from forerun.planner.algebra.relational import Aggregate, UnionAll
+from forerun.planner.algebra.scalar import MOST_NESTED, Call, Ref, conjuncts, connected
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.api import plan
+from forerun.planner.errors import ForerunError, TooDeepError, TooLongError
+from forerun.planner.nesting import MOST_CHAINED, MOST_LEVELS
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.sql.dialect import parse
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.scalar_sql import MOST_FLAT
+from forerun.planner.sql.text import QueryText
 from tests.properties.engines import SailEngine
 from tests.properties.sessions import sail_session
 

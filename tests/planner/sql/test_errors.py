@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 
-from planner.algebra.types import INT
-from planner.errors import SqlError, UnsupportedSqlError
-from planner.request import Source, SourceColumn
-from planner.sql.dialect import parse
-from planner.sql.expressions import HANDLED
-from planner.sql.frontend import read_query
-from planner.sql.text import QueryText, require_only
+from forerun.planner.algebra.types import INT
+from forerun.planner.errors import SqlError, UnsupportedSqlError
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.sql.dialect import parse
+from forerun.planner.sql.expressions import HANDLED
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.text import QueryText, require_only
 from tests.datadriven import Block, read_blocks, run_file
 from tests.planner.sql import tables
 

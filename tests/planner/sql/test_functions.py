@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from include.machine.settings import SettingsError, allowed_functions, forbidden_functions
-from planner.algebra import aggregate_functions, functions
-from planner.algebra.scalar import Call, is_deterministic
-from planner.algebra.spark_functions import (
+from forerun.include.machine.settings import SettingsError, allowed_functions, forbidden_functions
+from forerun.planner.algebra import aggregate_functions, functions
+from forerun.planner.algebra.scalar import Call, is_deterministic
+from forerun.planner.algebra.spark_functions import (
     ALWAYS_REFUSED,
     KINDS,
     NOT_DETERMINISTIC,
     REFUSED,
     FunctionKind,
 )
-from planner.algebra.types import STRING
-from planner.errors import ALLOWED_FUNCTIONS, RefusedFunctionError, SqlError, UnsupportedSqlError
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
+from forerun.planner.algebra.types import STRING
+from forerun.planner.errors import (
+    ALLOWED_FUNCTIONS,
+    RefusedFunctionError,
+    SqlError,
+    UnsupportedSqlError,
+)
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
 from tests.planner.sql import tables
 
 GET_ENV = "('java.lang.System', 'getenv', 'AWS_SECRET_ACCESS_KEY')"

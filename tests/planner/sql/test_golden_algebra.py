@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.text import format_relation
-from planner.sql.frontend import read_query
+from forerun.planner.algebra.text import format_relation
+from forerun.planner.sql.frontend import read_query
 from tests.datadriven import Block, run_file
 from tests.planner.sql import tables, tpch
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from planner.props.lineage import lineage
-from planner.sql.frontend import read_query
+from forerun.planner.props.lineage import lineage
+from forerun.planner.sql.frontend import read_query
 from tests.planner.sql import tpch
 from tests.properties.engines import SailEngine
 from tests.properties.sessions import sail_session

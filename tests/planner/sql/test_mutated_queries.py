@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import ForerunError
-from planner.sql.frontend import Query, read_query
-from planner.sql.printer import to_sql
+from forerun.planner.errors import ForerunError
+from forerun.planner.sql.frontend import Query, read_query
+from forerun.planner.sql.printer import to_sql
 from tests.datadriven import read_blocks
 from tests.oracles.bags import DifferenceError, compare_bags
 from tests.oracles.interpreter import evaluate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.sql.frontend import read_query
+from forerun.planner.sql.frontend import read_query
 from tests.planner.sql import tables
 
 

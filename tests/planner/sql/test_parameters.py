@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.fingerprint import fingerprint
-from planner.algebra.relational import Limit, walk
-from planner.algebra.types import BIGINT, DATE, decimal
-from planner.api import PlanResult, plan
-from planner.contract import decode_plan, encode_plan
-from planner.contract.parameters import TYPES, value_of
-from planner.contract.plan_v1 import Parameter
-from planner.errors import ForerunError, ParameterError, RequestError, SqlError
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
+from forerun.planner.algebra.fingerprint import fingerprint
+from forerun.planner.algebra.relational import Limit, walk
+from forerun.planner.algebra.types import BIGINT, DATE, decimal
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract import decode_plan, encode_plan
+from forerun.planner.contract.parameters import TYPES, value_of
+from forerun.planner.contract.plan_v1 import Parameter
+from forerun.planner.errors import ForerunError, ParameterError, RequestError, SqlError
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
 
 T = Source(
     name="t",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Filter,
     Join,
     JoinKind,
@@ -24,8 +24,8 @@ from planner.algebra.relational import (
     Values,
     Version,
 )
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, equals
-from planner.algebra.types import (
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, equals
+from forerun.planner.algebra.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -38,9 +38,9 @@ from planner.algebra.types import (
     decimal,
     parse_type,
 )
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
-from planner.sql.scalar_sql import literal_sql, string_literal
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.scalar_sql import literal_sql, string_literal
 from tests.datadriven import Block, run_file
 from tests.planner.sql import tables, tpch
 from tests.properties.engines import SailEngine

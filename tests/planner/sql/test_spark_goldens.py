@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from planner.algebra.types import parse_type
-from planner.errors import ForerunError
-from planner.request import Source, SourceColumn
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import Query, read_query
-from planner.sql.printer import to_sql
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import Query, read_query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.tvr.signed import ColumnIds
 from tests.benchmarks import tpcds
 from tests.properties.sessions import sail_session
 from tests.selection import need_all

@@ -11,8 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from planner.algebra.types import parse_type
-from planner.request import Source, SourceColumn
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import Source, SourceColumn
 
 TEXTS = sorted((Path(__file__).parents[2] / "tpch").glob("q*.sql"))
 _MONEY = "decimal(15,2)"

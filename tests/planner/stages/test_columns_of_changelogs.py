@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.types import BIGINT, STRING
-from planner.api import plan
-from planner.request import Method, PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.api import plan
+from forerun.planner.request import Method, PlanRequest, Source, SourceColumn, TimePoint
 
 COLUMNS = tuple(
     SourceColumn(name=name, type=STRING if name == "g" else BIGINT) for name in ("g", "v", "x", "y")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from planner.algebra.types import BIGINT
-from planner.api import plan
-from planner.contract import ArtifactOutput, Plan
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.api import plan
+from forerun.planner.contract import ArtifactOutput, Plan
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 
 COLUMNS = (SourceColumn(name="k", type=BIGINT), SourceColumn(name="v", type=BIGINT))
 ROWS = 1_000_000

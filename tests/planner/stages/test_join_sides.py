@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.types import parse_type
-from planner.api import plan
-from planner.cost.prices import SPARK
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 
 ENGINE = replace(SPARK, hashes_first=True)
 SIZES = {"large": 10_000_000, "small": 1_000}

@@ -9,11 +9,11 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from planner.api import PlanResult
-from planner.contract.plan_v1 import Run, SourceInput
-from planner.errors import MethodError
-from planner.request import PDW, Method, ivm
-from planner.rules.methods.catalog import SINGLE
+from forerun.planner.api import PlanResult
+from forerun.planner.contract.plan_v1 import Run, SourceInput
+from forerun.planner.errors import MethodError
+from forerun.planner.request import PDW, Method, ivm
+from forerun.planner.rules.methods.catalog import SINGLE
 from tests.planner.rules.methods.test_chosen import BIG, SMALL, summary, tpch
 
 pytestmark = pytest.mark.search

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     Filter,
     Join,
@@ -14,15 +14,15 @@ from planner.algebra.relational import (
     Scan,
     Values,
 )
-from planner.algebra.scalar import Call, Literal, Ref, equals
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.api import plan
-from planner.cost.operators import Size
-from planner.cost.prices import SPARK
-from planner.cost.small_sides import sent_table, small_side
-from planner.errors import RequestError
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.stages.small_sides import SmallSides, is_known
+from forerun.planner.algebra.scalar import Call, Literal, Ref, equals
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.api import plan
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.cost.small_sides import sent_table, small_side
+from forerun.planner.errors import RequestError
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.stages.small_sides import SmallSides, is_known
 
 LEFT, RIGHT = (Column(ColumnId(i), "k", BIGINT) for i in (1, 2))
 FEW = Literal("5", BIGINT)

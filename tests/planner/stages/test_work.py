@@ -1,4 +1,5 @@
-"""Stages say what their cost is made of: times the prices, it is the cost (planner.cost.work)."""
+"""Stages say what their cost is made of: times the prices, it is the cost
+(forerun.planner.cost.work)."""
 
 from __future__ import annotations
 
@@ -6,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from include.engines import ENGINES
-from planner import api
-from planner.contract.codec import decode_plan, encode_plan
-from planner.contract.plan_v1 import Plan
-from planner.cost.prices import SPARK, Prices
-from planner.request import Method, PlanRequest
+from forerun.include.engines import ENGINES
+from forerun.planner import api
+from forerun.planner.contract.codec import decode_plan, encode_plan
+from forerun.planner.contract.plan_v1 import Plan
+from forerun.planner.cost.prices import SPARK, Prices
+from forerun.planner.request import Method, PlanRequest
 from tests.planner.materialize.test_own_batch import request_of
 from tests.planner.starts import OPEN
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.types import BIGINT
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.sql.frontend import read_query
-from planner.stats.containment import with_contained_keys
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.stats.containment import with_contained_keys
 
 
 def table(name: str, rows: int, **bounds: tuple[int, int]) -> Source:

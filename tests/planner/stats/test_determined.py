@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -15,11 +15,11 @@ from planner.algebra.relational import (
     Project,
     Scan,
 )
-from planner.algebra.scalar import Ref, equals
-from planner.algebra.types import BIGINT, DOUBLE, INT, STRING, Column, ColumnId
-from planner.props.dependencies import closure, essential, facts
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.stats.estimate import Estimator
+from forerun.planner.algebra.scalar import Ref, equals
+from forerun.planner.algebra.types import BIGINT, DOUBLE, INT, STRING, Column, ColumnId
+from forerun.planner.props.dependencies import closure, essential, facts
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.stats.estimate import Estimator
 from tests.planner.scalars import call, literal
 
 BOUNDS = ColumnStats(minimum="1", maximum="1000")

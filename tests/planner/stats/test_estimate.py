@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -26,11 +26,20 @@ from planner.algebra.relational import (
     Window,
     WindowCall,
 )
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjunction, equals
-from planner.algebra.types import BIGINT, BOOLEAN, DATE, INT, STRING, Column, ColumnId, DataType
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.stats.estimate import Estimator
-from planner.stats.values import drawn, kept, number
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, Scalar, conjunction, equals
+from forerun.planner.algebra.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    INT,
+    STRING,
+    Column,
+    ColumnId,
+    DataType,
+)
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.stats.values import drawn, kept, number
 from tests.planner.scalars import call, literal
 
 ORDERS = Source(

@@ -9,16 +9,23 @@ from decimal import Decimal
 
 import pytest
 
-from planner.algebra.relational import Filter
-from planner.algebra.scalar import TRUE, Ref, conjuncts
-from planner.algebra.types import BIGINT, DATE, DOUBLE, STRING
-from planner.api import plan
-from planner.errors import RequestError
-from planner.request import ColumnStats, PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.sampling import filtered_sources
-from planner.sql.frontend import read_query
-from planner.stats.estimate import Estimator
-from planner.stats.sample import Sample
+from forerun.planner.algebra.relational import Filter
+from forerun.planner.algebra.scalar import TRUE, Ref, conjuncts
+from forerun.planner.algebra.types import BIGINT, DATE, DOUBLE, STRING
+from forerun.planner.api import plan
+from forerun.planner.errors import RequestError
+from forerun.planner.request import (
+    ColumnStats,
+    PlanRequest,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
+from forerun.planner.sampling import filtered_sources
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.stats.estimate import Estimator
+from forerun.planner.stats.sample import Sample
 from tests.planner.scalars import call, literal
 from tests.planner.starts import CHEAP_RUNS
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.memo.groups import Expression, GroupId
-from planner.memo.reference import Stamped
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span
-from planner.temporal.group_costs import ChainTerms
-from planner.temporal.physical import PhysicalAlternative, Requirement
-from planner.temporal.solution import ChainId
-from planner.temporal.space import Key, Slot, Space
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.memo.reference import Stamped
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.group_costs import ChainTerms
+from forerun.planner.temporal.physical import PhysicalAlternative, Requirement
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.space import Key, Slot, Space
 
 Spent = tuple[int, ...]
 """What a plan costs in each run."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner import api
-from planner.algebra.types import BIGINT
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from tests.planner.starts import OPEN
 
 SOURCES = tuple(

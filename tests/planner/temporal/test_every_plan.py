@@ -17,23 +17,23 @@ from functools import cache
 
 import pytest
 
-from planner.algebra.relational import Join, Scan
-from planner.algebra.types import BIGINT
-from planner.api import PlanResult, plan
-from planner.cost.operators import Size
-from planner.cost.prices import Prices
-from planner.materialize.objective import ABOVE_ALL_COSTS
-from planner.materialize.sharing import GreedySharing
-from planner.memo.groups import Expression, GroupId
-from planner.request import PlanRequest, Source, SourceColumn, TimePoint
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import AsOf, Span
-from planner.temporal.extraction import extract_plan
-from planner.temporal.group_costs import ChainTerms, DpProblem
-from planner.temporal.physical import PhysicalAlternative
-from planner.temporal.solution import ChainId
-from planner.temporal.solve import Solver
-from planner.temporal.space import Key, Space
+from forerun.planner.algebra.relational import Join, Scan
+from forerun.planner.algebra.types import BIGINT
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.cost.operators import Size
+from forerun.planner.cost.prices import Prices
+from forerun.planner.materialize.objective import ABOVE_ALL_COSTS
+from forerun.planner.materialize.sharing import GreedySharing
+from forerun.planner.memo.groups import Expression, GroupId
+from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import AsOf, Span
+from forerun.planner.temporal.extraction import extract_plan
+from forerun.planner.temporal.group_costs import ChainTerms, DpProblem
+from forerun.planner.temporal.physical import PhysicalAlternative
+from forerun.planner.temporal.solution import ChainId
+from forerun.planner.temporal.solve import Solver
+from forerun.planner.temporal.space import Key, Space
 from tests.planner.temporal.every_plan import EveryPlan, Spent, TooManyError
 
 pytestmark = pytest.mark.search

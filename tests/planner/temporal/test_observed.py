@@ -6,12 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.types import BIGINT, STRING
-from planner.api import PlanResult, plan
-from planner.memo.groups import View
-from planner.request import ColumnStats, Observed, PlanRequest, Source, SourceColumn, TimePoint
-from planner.temporal.observed import touched_groups
-from planner.temporal.space import Slot
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.memo.groups import View
+from forerun.planner.request import (
+    ColumnStats,
+    Observed,
+    PlanRequest,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
+from forerun.planner.temporal.observed import touched_groups
+from forerun.planner.temporal.space import Slot
 
 ROWS = 50_000_000
 SALES = Source(

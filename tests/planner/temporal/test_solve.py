@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import plan
-from planner.request import PlanRequest, Settings, TimePoint
-from planner.temporal.alternatives import AlternativeEnumerator
-from planner.temporal.as_of import Span
-from planner.temporal.extraction import extract_plan
-from planner.temporal.group_costs import DpProblem
-from planner.temporal.solution import Partition
-from planner.temporal.solve import Solver
+from forerun.planner.api import plan
+from forerun.planner.request import PlanRequest, Settings, TimePoint
+from forerun.planner.temporal.alternatives import AlternativeEnumerator
+from forerun.planner.temporal.as_of import Span
+from forerun.planner.temporal.extraction import extract_plan
+from forerun.planner.temporal.group_costs import DpProblem
+from forerun.planner.temporal.solution import Partition
+from forerun.planner.temporal.solve import Solver
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import CHEAP_RUNS
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from planner.algebra.relational import Filter, walk
-from planner.algebra.types import BIGINT, STRING
-from planner.api import PlanResult, plan
-from planner.cost import constants as c
-from planner.materialize import no_regret
-from planner.request import (
+from forerun.planner.algebra.relational import Filter, walk
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.cost import constants as c
+from forerun.planner.materialize import no_regret
+from forerun.planner.request import (
     ColumnStats,
     Observed,
     PlanRequest,
@@ -21,8 +21,8 @@ from planner.request import (
     SourceColumn,
     TimePoint,
 )
-from planner.temporal.as_of import Span, instant
-from planner.temporal.uncertainty import Uncertainty, spread
+from forerun.planner.temporal.as_of import Span, instant
+from forerun.planner.temporal.uncertainty import Uncertainty, spread
 from tests.planner.starts import CHEAP_RUNS
 
 POINTS = (TimePoint(weight=0.25, arrived=0.6), TimePoint(weight=1.0))

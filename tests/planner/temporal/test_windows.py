@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.types import BIGINT, DOUBLE
-from planner.api import PlanResult, plan
-from planner.cost import operators
-from planner.cost.operators import Size
-from planner.request import (
+from forerun.planner.algebra.types import BIGINT, DOUBLE
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.cost import operators
+from forerun.planner.cost.operators import Size
+from forerun.planner.request import (
     ColumnStats,
     Method,
     PlanRequest,

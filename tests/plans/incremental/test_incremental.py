@@ -12,16 +12,16 @@ from typing import cast
 
 import pytest
 
-from planner.algebra.describe import label
-from planner.algebra.relational import Version
-from planner.algebra.types import parse_type
-from planner.api import PlanResult, plan
-from planner.contract import FamilyInput, Stage
-from planner.contract.plan_v1 import ForeignKey
-from planner.errors import Reason
-from planner.memo.groups import Tvr, View
-from planner.memo.memo import Memo
-from planner.request import (
+from forerun.planner.algebra.describe import label
+from forerun.planner.algebra.relational import Version
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract import FamilyInput, Stage
+from forerun.planner.contract.plan_v1 import ForeignKey
+from forerun.planner.errors import Reason
+from forerun.planner.memo.groups import Tvr, View
+from forerun.planner.memo.memo import Memo
+from forerun.planner.request import (
     Method,
     PlanRequest,
     Settings,
@@ -30,8 +30,8 @@ from planner.request import (
     SourceForeignKey,
     TimePoint,
 )
-from planner.rules.incremental.memo_rules import reason
-from planner.rules.methods.catalog import AUTO
+from forerun.planner.rules.incremental.memo_rules import reason
+from forerun.planner.rules.methods.catalog import AUTO
 from tests.datadriven import Block, run_file
 from tests.planner.starts import OPEN
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.relational import Relation
-from planner.algebra.text import format_relation
-from planner.algebra.types import parse_type
-from planner.request import Source, SourceColumn
-from planner.rules.normalize import driver
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.algebra.text import format_relation
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.normalize import driver
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.datadriven import Block, read_blocks, run_file
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import Inputs, SourceData, evaluate

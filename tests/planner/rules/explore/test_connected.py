@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from planner.rules.explore.connected import (
+from forerun.planner.rules.explore.connected import (
     Bits,
     around,
     best_trees,
@@ -14,7 +14,7 @@ from planner.rules.explore.connected import (
     joins_of,
     neighbouring_pairs,
 )
-from planner.rules.explore.linear_order import linear_order
+from forerun.planner.rules.explore.linear_order import linear_order
 
 GRAPHS = 200
 

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from planner.algebra.types import BIGINT, DOUBLE, INT, STRING, decimal
-from planner.request import Source, SourceColumn
-from planner.rules.explore.grouped_partners import group_partners
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.types import BIGINT, DOUBLE, INT, STRING, decimal
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.explore.grouped_partners import group_partners
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 

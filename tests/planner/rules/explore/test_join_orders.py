@@ -6,16 +6,24 @@ from itertools import pairwise
 
 import pytest
 
-from planner.algebra.relational import Filter, Join, JoinKind, Relation, Scan, rewrite, sources
-from planner.algebra.scalar import TRUE, Call, Literal, Ref, conjunction, equals
-from planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
-from planner.memo.memo import Memo
-from planner.memo.reference import Reference
-from planner.memo.tree import original
-from planner.request import Source, SourceColumn
-from planner.rules.explore.join_orders import add_orders
-from planner.rules.methods.join_block import ORDER
-from planner.stats.estimate import Estimator
+from forerun.planner.algebra.relational import (
+    Filter,
+    Join,
+    JoinKind,
+    Relation,
+    Scan,
+    rewrite,
+    sources,
+)
+from forerun.planner.algebra.scalar import TRUE, Call, Literal, Ref, conjunction, equals
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.reference import Reference
+from forerun.planner.memo.tree import original
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.explore.join_orders import add_orders
+from forerun.planner.rules.methods.join_block import ORDER
+from forerun.planner.stats.estimate import Estimator
 from tests.planner.memo.invariants import check_memo
 
 PLACES = 12

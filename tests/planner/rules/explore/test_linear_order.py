@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from planner.rules.explore.linear_order import Edge, linear_order
+from forerun.planner.rules.explore.linear_order import Edge, linear_order
 
 GRAPHS = 150
 

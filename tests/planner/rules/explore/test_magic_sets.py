@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from planner.algebra.relational import Aggregate, Join, JoinKind, Relation, sources, walk
-from planner.algebra.types import INT
-from planner.request import Source, SourceColumn
-from planner.rules.explore.magic_sets import restrict_groups
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Aggregate, Join, JoinKind, Relation, sources, walk
+from forerun.planner.algebra.types import INT
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.explore.magic_sets import restrict_groups
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 

@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from planner.algebra.relational import Join, JoinKind, walk
-from planner.algebra.types import INT, STRING
-from planner.request import Source, SourceColumn
-from planner.rules.explore.reduced_partners import reduce_partners
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Join, JoinKind, walk
+from forerun.planner.algebra.types import INT, STRING
+from forerun.planner.request import Source, SourceColumn
+from forerun.planner.rules.explore.reduced_partners import reduce_partners
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from planner import api
-from planner.algebra.types import BIGINT, STRING
-from planner.errors import ForerunError, MethodError, Reason, RequestError
-from planner.memo.groups import View
-from planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from planner.rules.explore.catalog import EXPLORE
-from planner.rules.methods.catalog import AUTO, METHODS, SINGLE, method_of, rule_names
+from forerun.planner import api
+from forerun.planner.algebra.types import BIGINT, STRING
+from forerun.planner.errors import ForerunError, MethodError, Reason, RequestError
+from forerun.planner.memo.groups import View
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.rules.explore.catalog import EXPLORE
+from forerun.planner.rules.methods.catalog import AUTO, METHODS, SINGLE, method_of, rule_names
 from tests.planner.starts import OPEN
 
 POINTS = tuple(TimePoint(weight=w, arrived=a) for w, a in ((0.25, 0.5), (0.3, 0.8), (1.0, 1.0)))

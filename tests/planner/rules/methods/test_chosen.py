@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.types import BIGINT, STRING, decimal
-from planner.api import PlanResult, plan
-from planner.contract.plan_v1 import SourceInput
-from planner.request import (
+from forerun.planner.algebra.types import BIGINT, STRING, decimal
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract.plan_v1 import SourceInput
+from forerun.planner.request import (
     PDW,
     ColumnStats,
     Method,

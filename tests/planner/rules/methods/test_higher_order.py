@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.relational import Join, JoinKind, Relation, Scan, sources
-from planner.algebra.scalar import conjunction, equals
-from planner.algebra.types import BIGINT, Column, ColumnId
-from planner.memo.groups import Role
-from planner.memo.memo import Memo
-from planner.memo.tree import original
-from planner.rules.methods.catalog import METHODS
-from planner.rules.methods.higher_order import MOST_LEAVES
-from planner.search.engine import RuleEngine
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Join, JoinKind, Relation, Scan, sources
+from forerun.planner.algebra.scalar import conjunction, equals
+from forerun.planner.algebra.types import BIGINT, Column, ColumnId
+from forerun.planner.memo.groups import Role
+from forerun.planner.memo.memo import Memo
+from forerun.planner.memo.tree import original
+from forerun.planner.rules.methods.catalog import METHODS
+from forerun.planner.rules.methods.higher_order import MOST_LEAVES
+from forerun.planner.search.engine import RuleEngine
+from forerun.planner.tvr.signed import ColumnIds
 
 K = {
     name: tuple(Column(ColumnId(100 * i + j), f"k{j}", BIGINT) for j in range(4))

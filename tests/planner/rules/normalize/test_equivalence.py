@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from planner.algebra.fingerprint import canonical
-from planner.algebra.relational import Join, JoinKind, Limit, Project, Relation, Sort, walk
-from planner.rules.normalize import driver
-from planner.rules.normalize.driver import normalize
-from planner.rules.normalize.safety import can_fail
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.fingerprint import canonical
+from forerun.planner.algebra.relational import Join, JoinKind, Limit, Project, Relation, Sort, walk
+from forerun.planner.rules.normalize import driver
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.rules.normalize.safety import can_fail
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import Inputs
 from tests.planner.rules.normalize.trees import (
     SOURCES,

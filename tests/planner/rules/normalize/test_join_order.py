@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.relational import Scan
-from planner.algebra.scalar import Call, Ref, Scalar, equals
-from planner.algebra.types import BOOLEAN, INT, Column, ColumnId
-from planner.rules.normalize.join_order import Block, Order, left_deep_order
-from planner.stats.joins import block_selectivities
-from planner.stats.values import ColumnEstimate, Estimate
+from forerun.planner.algebra.relational import Scan
+from forerun.planner.algebra.scalar import Call, Ref, Scalar, equals
+from forerun.planner.algebra.types import BOOLEAN, INT, Column, ColumnId
+from forerun.planner.rules.normalize.join_order import Block, Order, left_deep_order
+from forerun.planner.stats.joins import block_selectivities
+from forerun.planner.stats.values import ColumnEstimate, Estimate
 
 COLUMNS = tuple(Column(ColumnId(i), f"c{i}", INT) for i in range(6))
 LEAVES = tuple(Scan(f"t{i}", (column,)) for i, column in enumerate(COLUMNS))

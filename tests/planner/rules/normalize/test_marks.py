@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from planner.algebra.relational import Join, JoinKind, Scan
-from planner.algebra.scalar import Literal, Ref, Scalar
-from planner.algebra.types import BOOLEAN, INT, Column, ColumnId
-from planner.rules.normalize.driver import normalize
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Join, JoinKind, Scan
+from forerun.planner.algebra.scalar import Literal, Ref, Scalar
+from forerun.planner.algebra.types import BOOLEAN, INT, Column, ColumnId
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.planner.rules.normalize.trees import SOURCES
 from tests.planner.scalars import call

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.relational import Relation
-from planner.rules.normalize.driver import normalize
-from planner.sql.frontend import read_query
-from planner.sql.printer import to_sql
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.relational import Relation
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.printer import to_sql
+from forerun.planner.tvr.signed import ColumnIds
 from tests.datadriven import Block
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.oracles.values import NotInterpretedError

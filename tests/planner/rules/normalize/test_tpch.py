@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.algebra.predicates import split_condition
-from planner.algebra.relational import Filter, Join, JoinKind, Relation, Scan, walk
-from planner.algebra.scalar import conjuncts, references
-from planner.rules.normalize.driver import normalize
-from planner.rules.normalize.rule import ids_of
-from planner.rules.normalize.safety import is_movable
-from planner.sql.frontend import read_query
-from planner.tvr.signed import ColumnIds
+from forerun.planner.algebra.predicates import split_condition
+from forerun.planner.algebra.relational import Filter, Join, JoinKind, Relation, Scan, walk
+from forerun.planner.algebra.scalar import conjuncts, references
+from forerun.planner.rules.normalize.driver import normalize
+from forerun.planner.rules.normalize.rule import ids_of
+from forerun.planner.rules.normalize.safety import is_movable
+from forerun.planner.sql.frontend import read_query
+from forerun.planner.tvr.signed import ColumnIds
 from tests.planner.rules.normalize.trees import check_columns_unique
 from tests.planner.sql.tpch import SOURCES, TEXTS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from planner.algebra.relational import (
+from forerun.planner.algebra.relational import (
     Aggregate,
     AggregateCall,
     Filter,
@@ -25,10 +25,19 @@ from planner.algebra.relational import (
     WindowCall,
     walk,
 )
-from planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar, conjunction, equals
-from planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId, DataType
-from planner.request import ColumnStats, Source, SourceColumn
-from planner.rules.normalize.identity import made_by
+from forerun.planner.algebra.scalar import (
+    FALSE,
+    TRUE,
+    Call,
+    Literal,
+    Ref,
+    Scalar,
+    conjunction,
+    equals,
+)
+from forerun.planner.algebra.types import BIGINT, BOOLEAN, INT, STRING, Column, ColumnId, DataType
+from forerun.planner.request import ColumnStats, Source, SourceColumn
+from forerun.planner.rules.normalize.identity import made_by
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, Row

@@ -1,16 +1,16 @@
 """Gives the runs of a backfill the pool that the report's author has named for them.
 
-Airflow asks its administrator, not the DAG, which pool a task instance takes. One line in
-``airflow_local_settings.py`` puts this answer there:
-
-    from forerun_policy import task_instance_mutation_hook
-
-That file is read before Airflow is ready, by each of its processes: this imports nothing.
+Airflow asks its administrator, not the DAG, which pool a task instance takes. The entry point
+``airflow.policy`` of the installed package is this module, and all that is needed. It is loaded
+before Airflow is ready, by each of its processes, so it lies outside of ``forerun.airflow``, which
+imports Airflow.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from airflow import policies, settings
 
 PAGE_RUN = "forerun-backfill-"
 """How the ids of DAG runs begin that the page of a report's backfill has triggered."""
@@ -18,9 +18,10 @@ _BACKFILL = "backfill"
 """Airflow's type of the DAG runs of its own backfills; their ids begin with it."""
 _MODE = "backfill"
 """What the field Mode of the trigger form has for days that are over, as
-``forerun_airflow.day.BACKFILL``."""
+``forerun.airflow.day.BACKFILL``."""
 
 
+@policies.hookimpl
 def task_instance_mutation_hook(task_instance: Any, dag_run: Any = None) -> None:
     """Let a task instance of a backfill take its task's ``backfill_pool``, if it has one.
 
@@ -38,3 +39,8 @@ def _is_backfill(run_id: str, dag_run: Any) -> bool:
         return run_id.startswith(f"{_BACKFILL}__")
     asked = dag_run.conf if isinstance(dag_run.conf, dict) else {}
     return dag_run.run_type == _BACKFILL or asked.get("mode") == _MODE
+
+
+# Airflow clears this mark for policies in airflow_local_settings.py alone; while it is set the
+# scheduler makes task instances in bulk and asks no policy.
+settings.task_instance_mutation_hook.is_noop = False
