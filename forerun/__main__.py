@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from forerun.cli import main
+from forerun.cli.app import main
 
 main()

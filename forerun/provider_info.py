@@ -22,7 +22,10 @@ def get_provider_info() -> dict[str, Any]:
         "triggers": [
             {
                 "integration-name": "Forerun",
-                "python-modules": ["forerun.airflow.triggers", "forerun.airflow.watching"],
+                "python-modules": [
+                    "forerun.airflow.work.triggers",
+                    "forerun.airflow.watching.watch",
+                ],
             }
         ],
     }

@@ -108,13 +108,13 @@ _TABLE = (
     EngineSpec(
         name="spark",
         about="Spark itself",
-        start="forerun.spark_jobs.classic:start_spark",
+        start="forerun.spark_jobs.engines.spark:start_spark",
         submitted=True,
     ),
     EngineSpec(
         name="sail",
         about="Sail, quick and without a JVM",
-        start="forerun.spark_jobs.connect:start_sail",
+        start="forerun.spark_jobs.engines.sail:start_sail",
         submitted=False,
         prices=SAIL,
         spark_types=False,
@@ -125,7 +125,7 @@ _TABLE = (
     EngineSpec(
         name="connect",
         about="a Spark Connect server that is there already",
-        start="forerun.spark_jobs.endpoint:start_endpoint",
+        start="forerun.spark_jobs.engines.connect:start_connect",
         submitted=False,
         prices=ENDPOINT,
         endpoint=True,

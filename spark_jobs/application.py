@@ -10,8 +10,8 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.machine.cpu_meter import Meter
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.layout import generation_of
 from forerun.include.state.opening import open_store, split_uri
 from forerun.include.state.records import RunCommit

@@ -26,7 +26,7 @@ _ROWS = 1000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit code, 0 also if the cluster lacks something."""
-    from forerun.spark_jobs.classic import start_spark
+    from forerun.spark_jobs.engines.spark import start_spark
 
     parser = argparse.ArgumentParser(prog="cluster_probe.py")
     parser.add_argument("--folder", required=True, help="URI below which executors write and read")

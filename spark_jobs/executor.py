@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from forerun.include.days.overrun import why_stop
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.machine.cpu_meter import Meter
 from forerun.include.machine.wall_clock import utc_now
+from forerun.include.runs.overrun import why_stop
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.borrowed import write_borrowable
 from forerun.include.state.commits import commit_run, read_commit
 from forerun.include.state.given_up import GivenUp, record_given_up

@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.machine.cpu_meter import Meter
 from forerun.include.machine.wall_clock import utc_now
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.delivery import verify_pin
 from forerun.include.sources.files import locate
 from forerun.include.sources.row_counts import count_rows

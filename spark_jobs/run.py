@@ -15,9 +15,9 @@ import json
 import sys
 from collections.abc import Sequence
 
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.engines import ENGINES
 from forerun.include.machine.cpu_meter import Meter
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.planner.errors import ContractError, ForerunError
 from forerun.spark_jobs.application import Outcome, read_lifted, read_plans, run_all
 from forerun.spark_jobs.engine import Engine, start_engine

@@ -8,8 +8,8 @@ from typing import Any
 from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
+from forerun.airflow.authoring.group_dag import BeforePoint, group_dag
 from forerun.airflow.day import explained, opened_day
-from forerun.airflow.group_builder import BeforePoint, group_dag
 from forerun.demo.reports import DAY, PAST_DAYS
 from forerun.include.reports.group import ReportGroup
 

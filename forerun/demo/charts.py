@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from forerun.accounts import DayAccount, RunAccount
+from forerun.simulation.accounts import DayAccount, RunAccount
 
 _WIDTH = 1000
 

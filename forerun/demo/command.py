@@ -8,26 +8,27 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from forerun import accounts, console
+from forerun import console
 from forerun.demo.page import PageReport, Tiles, page
 from forerun.demo.place import MASTER, ROOT, DemoError, Place, open_place, run_airflow, stage_day
 from forerun.demo.reports import DAY, POLICY, demo_sources
 from forerun.demo.verdict import verdict
-from forerun.group_account import GroupAccount, in_sum
 from forerun.include.days.manifests import read_manifest
-from forerun.include.days.prepare import latest_generation
 from forerun.include.machine.jvm import home_folder
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.runs.prepare import latest_generation
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
-from forerun.plain import PlainQuery, run_together
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.sql.frontend import read_query
-from forerun.planning import sources as planner_sources
-from forerun.running import Runner, SparkRunner, Used
-from forerun.shown_day import show_group
-from forerun.simulate import make_account
-from forerun.tables import Table
+from forerun.simulation import accounts
+from forerun.simulation.day import make_account
+from forerun.simulation.group_account import GroupAccount, in_sum
+from forerun.simulation.plain import PlainQuery, run_together
+from forerun.simulation.planning import sources as planner_sources
+from forerun.simulation.running import Runner, SparkRunner, Used
+from forerun.simulation.shown_day import show_group
+from forerun.simulation.tables import Table
 
 _LEAD = (
     "Three reports of one night, planned together: computed early where that pays, while the data "

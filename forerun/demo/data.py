@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from forerun.deliveries import Correlation, Splitter
 from forerun.planner.errors import ForerunError
-from forerun.tables import Table, find_tables
+from forerun.simulation.deliveries import Correlation, Splitter
+from forerun.simulation.tables import Table, find_tables
 
 TABLES = ("customer", "orders", "lineitem", "returns")
 ARRIVED = (0.58, 0.79, 1.0)

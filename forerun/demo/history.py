@@ -17,15 +17,15 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from forerun.airflow.builder import read_sql
+from forerun.airflow.authoring.dag import read_sql
 from forerun.demo.reports import PAST_DAYS, deliver
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import ask_for_run, open_generation, publish_result
-from forerun.include.days.prepare_group import MemberRun, prepare_group
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.engines import ENGINES
 from forerun.include.reports.group import GroupMember, ReportGroup
 from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.prepare import ask_for_run, open_generation, publish_result
+from forerun.include.runs.prepare_group import MemberRun, prepare_group
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.opening import default_store
 from forerun.include.state.records import OpenedBy
 from forerun.planner.errors import ForerunError

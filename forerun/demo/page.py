@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from forerun.accounts import DayAccount, RunAccount
 from forerun.demo.charts import costs, timeline
 from forerun.demo.style import STYLE
 from forerun.demo.verdict import early_words
 from forerun.planner.explain.reasons import reason_text
+from forerun.simulation.accounts import DayAccount, RunAccount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

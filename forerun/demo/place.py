@@ -18,7 +18,7 @@ from forerun.demo.reports import DATA_VARIABLE, DAY, PAST_DAYS
 from forerun.include.machine.jvm import driver_environment, home_folder
 from forerun.include.state.opening import open_store
 from forerun.planner.errors import ForerunError
-from forerun.tables import Table
+from forerun.simulation.tables import Table
 
 ROOT = Path(__file__).resolve().parents[2]
 MASTER = "local[2]"

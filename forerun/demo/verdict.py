@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from forerun.accounts import DayAccount
-from forerun.group_account import GroupAccount
+from forerun.simulation.accounts import DayAccount
+from forerun.simulation.group_account import GroupAccount
 
 
 def early_words(day: DayAccount) -> str:

@@ -20,7 +20,7 @@ from forerun.include.state.store import Store
 class Day:
     """One generation of a report's day, in the store that holds its state.
 
-    Opening a day gives its handle (:func:`forerun.include.days.prepare.open_generation`). A process
+    Opening a day gives its handle (:func:`forerun.include.runs.prepare.open_generation`). A process
     that was told the name of the generation makes the same handle by :meth:`of`, which reads
     nothing.
     """

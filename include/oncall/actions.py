@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forerun.include.days.instructions import Kind, Told
-from forerun.include.days.safe_start import AROUND_S, remaining_cost
 from forerun.include.oncall.day_records import DayRecords
+from forerun.include.times.safe_start import AROUND_S, remaining_cost
 from forerun.planner.cost.constants import MICRO
 
 BUSY = frozenset({"queued", "scheduled", "running", "restarting", "up_for_reschedule"})

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from forerun.include.days.safe_start import AROUND_S
 from forerun.include.oncall.catalogue import known_reports, newest_spec
 from forerun.include.oncall.day_records import DayRecords, read_day_records
 from forerun.include.oncall.standing import Standing, standing
@@ -21,6 +20,7 @@ from forerun.include.sources.completeness import find_missing
 from forerun.include.state.layout import results_folder
 from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.store import StoreReader
+from forerun.include.times.safe_start import AROUND_S
 
 Kind = Literal["warning", "missed", "ticket"]
 """``warning``: the deadline will be missed unless somebody acts; ``missed``: it has been. Both wake

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from forerun.include.days.past_arrivals import by_instants, read_arrivals
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.oncall.night import NightRow
 from forerun.include.reports.clock import parse_time
@@ -18,6 +17,7 @@ from forerun.include.reports.source import SourceSpec
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
 from forerun.include.state.store import StoreReader
+from forerun.include.times.past_arrivals import by_instants, read_arrivals
 from forerun.planner.schedule.arrivals import ArrivalCurve
 
 Points = tuple[tuple[datetime, int], ...]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from forerun.include.days.generations import claiming_dag, generations, read_spec
-from forerun.include.days.repair import NotRepairableError
 from forerun.include.days.results import read_pointer
+from forerun.include.past.repair import NotRepairableError
 from forerun.include.reports.clock import TimeError, parse_day
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.layout import SPECS_FOLDER, report_folder

@@ -12,8 +12,6 @@ from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Told, read_told
 from forerun.include.days.ledger import read_history
 from forerun.include.days.run_times import read_times
-from forerun.include.days.safe_start import SafeStart, remaining_cost, safe_start
-from forerun.include.days.wall_forecast import NEWEST, WallForecast
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.commits import read_chain
@@ -23,6 +21,8 @@ from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.records import GenerationRecord, RunCommit
 from forerun.include.state.scratch_store import ScratchStore
 from forerun.include.state.store import StoreReader
+from forerun.include.times.safe_start import SafeStart, remaining_cost, safe_start
+from forerun.include.times.wall_forecast import NEWEST, WallForecast
 from forerun.planner.contract import Plan, decode_plan
 from forerun.planner.cost.constants import MICRO
 

@@ -1,7 +1,7 @@
 """What a report has saved: its days by what they took, beside what batch would have taken.
 
 What a day took is measured. What batch would have taken on it is not, as it did not run:
-:mod:`forerun.include.days.losing_days` says how it is worked out, and that days on which batch did
+:mod:`forerun.include.runs.losing_days` says how it is worked out, and that days on which batch did
 run make it a measured figure. Those days are here, too, and marked.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forerun.include.days.ledger import read_history
-from forerun.include.days.losing_days import judge_days
 from forerun.include.oncall.catalogue import newest_spec
+from forerun.include.runs.losing_days import judge_days
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.store import StoreReader
 from forerun.planner.cost.constants import MICRO

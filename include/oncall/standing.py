@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from forerun.include.days.safe_start import AROUND_S
 from forerun.include.oncall.day_records import DayRecords
+from forerun.include.times.safe_start import AROUND_S
 from forerun.planner.contract import Plan
 
 State = Literal[

@@ -1,7 +1,7 @@
 """A cluster as its owner declares it: how many cores the runs of its reports may use at once.
 
 Reports and groups name it by the option ``cluster``; the store keeps what was declared last, and
-the slots that are held (:mod:`forerun.include.days.leases`).
+the slots that are held (:mod:`forerun.include.times.leases`).
 """
 
 from __future__ import annotations

@@ -68,21 +68,21 @@ class RunPolicy:
     """The runs of a day in order; the last one is the final run.
 
     ``reserve`` is the least time to keep free before the deadline; the latest safe start of the
-    final run is then, or earlier if its forecast says so (:mod:`forerun.include.days.safe_start`).
+    final run is then, or earlier if its forecast says so (:mod:`forerun.include.times.safe_start`).
     For that, ``cores`` is how many Spark has; how often it is tried again, Airflow's task says.
     ``results_at``: the early runs that publish the result over what has arrived by then, by number
     from 1; the final run always publishes. ``problem``: what plans are compared by, ``pdw`` the
     weighted sum of what the runs cost, ``ivm`` the cost of the last run, then of the one before it,
     and so on; with ``ivm`` every run publishes. ``batch_after_losses``: after so many days on which
     early work was measured to cost more than batch, the cost no longer decides and days are batch
-    (:mod:`forerun.include.days.losing_days`); 0 for never. ``measure_batch_after``: after so many
+    (:mod:`forerun.include.runs.losing_days`); 0 for never. ``measure_batch_after``: after so many
     days that were something else, one is batch to measure it; 0, the default, for never, since it
     is done later than a day with early runs. ``expected_repairs``: how often a
     day is repaired after it is published, on the average: what a repair would save, times that, is
-    what its final run may spend on state (:mod:`forerun.include.days.state_for_repairs`); 0 for
+    what its final run may spend on state (:mod:`forerun.include.runs.state_for_repairs`); 0 for
     nothing.
 
-    ``choose``: the times are chosen for each day (:mod:`forerun.include.days.choosing`). ``runs``
+    ``choose``: the times are chosen for each day (:mod:`forerun.include.times.choosing`). ``runs``
     are then the report's own times, by default evenly over the day: they hold where nothing can be
     chosen, and the final run is never before the last of them. ``prices`` are what compute costs by
     the hour of the clock, for all 24 hours; they are then the weights of the runs, whenever these

@@ -1,6 +1,6 @@
 """What lets an early run start before its latest time: one record per kind of trigger.
 
-The records only say what to look for; :mod:`forerun.include.days.early_start` looks.
+The records only say what to look for; :mod:`forerun.include.times.early_start` looks.
 """
 
 from __future__ import annotations

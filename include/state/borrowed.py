@@ -1,7 +1,7 @@
 """Says what a run keeps, for other reports, and reads what others keep.
 
 After its commit a run says, beside the pins of a source, what it has kept of it. Such a note is a
-hint for who plans (:mod:`forerun.include.days.borrowed_views`) and no more: what is read is what
+hint for who plans (:mod:`forerun.include.runs.borrowed_views`) and no more: what is read is what
 the other report's commits name, verified like the report's own. If that is gone or broken by then,
 the run says so, and can be planned without it.
 """

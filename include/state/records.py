@@ -108,7 +108,7 @@ class GenerationRecord:
     """Why a generation was started. ``trigger`` is equal for all tasks of one attempt at a day.
     ``spec`` is the digest of the report as it was; ``opened_by`` is None where no DAG run opened
     it, and in records of older versions. ``repairs``: the published generation that this one
-    repairs (:mod:`forerun.include.days.repair`), empty for an attempt at the day from its first run
+    repairs (:mod:`forerun.include.past.repair`), empty for an attempt at the day from its first run
     on."""
 
     number: int

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from forerun.include.days.handle import Day
 from forerun.include.days.ledger import entry_of, read_history
-from forerun.include.days.prepare import PreparedRun
 from forerun.include.days.shadow_days import ShadowStanding
 from forerun.include.oncall.savings import SpentDay, savings
+from forerun.include.runs.prepare import PreparedRun
 from forerun.include.state.given_up import read_given_up
 from forerun.include.state.pointers import Pointer
 from forerun.include.state.records import GenerationRecord, RunCommit, decode

@@ -109,8 +109,8 @@ TEXT_PARTITIONS = 200
 """Spark's spark.sql.shuffle.partitions, into which the user's own text is shuffled."""
 
 STAGE_PARTITIONS = 8
-"""Into so many a stage of our own is shuffled at least (spark_jobs/classic.py); their blocks are
-in the prices of rows."""
+"""Into so many a stage of our own is shuffled at least (spark_jobs/engines/spark.py); their blocks
+are in the prices of rows."""
 
 PARTITION_BYTES = 64 << 20
 """A stage has a partition for each of these bytes."""

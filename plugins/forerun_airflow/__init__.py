@@ -13,10 +13,10 @@ if __name__ != "forerun.airflow":
     raise ImportError(f"{__name__} is imported as forerun.airflow", name=__name__)
 
 from forerun.airflow.assets import report_asset, warning_asset
-from forerun.airflow.builder import ProgressiveTaskGroup, progressive_dag
-from forerun.airflow.deadlines import deadline_alerts
-from forerun.airflow.form import report_params
-from forerun.airflow.group_builder import group_dag
+from forerun.airflow.authoring.dag import ProgressiveTaskGroup, progressive_dag
+from forerun.airflow.authoring.form import report_params
+from forerun.airflow.authoring.group_dag import group_dag
+from forerun.airflow.watching.deadlines import deadline_alerts
 from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.expectations import Expectation, expect
 from forerun.include.reports.group import ReportGroup

@@ -24,12 +24,12 @@ class DayLink(BaseOperatorLink):
     @property
     def operators(self) -> list[type]:
         """The operators of reports; imported by the API server alone, which asks for them."""
-        from forerun.airflow.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
-        from forerun.airflow.publish import CheckResult, PublishReport
-        from forerun.airflow.submit import SubmitRun
-        from forerun.airflow.tasks import OpenDay, PlanRun
-        from forerun.airflow.wait import WaitForRun
-        from forerun.airflow.watching import WatchDay
+        from forerun.airflow.watching.watch import WatchDay
+        from forerun.airflow.work.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
+        from forerun.airflow.work.publish import CheckResult, PublishReport
+        from forerun.airflow.work.submit import SubmitRun
+        from forerun.airflow.work.tasks import OpenDay, PlanRun
+        from forerun.airflow.work.wait import WaitForRun
 
         of_run = [WaitForRun, PlanRun, SubmitRun, CheckResult, PublishReport]
         of_report = [OpenDay, *of_run, WatchDay]

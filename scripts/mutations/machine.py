@@ -23,7 +23,7 @@ MACHINE = (
         "if _MAY_BE_SECRET.search(theirs):", "if not theirs:",
     ),
     Mutation(
-        "deployment: spark-submit is not asked", "spark_jobs/classic.py",
+        "deployment: spark-submit is not asked", "spark_jobs/engines/spark.py",
         "    return SparkConf()\n", "    return SparkConf(False)\n",
         suite=("tests/spark/test_deployment.py",),
     ),

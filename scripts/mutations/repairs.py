@@ -30,27 +30,27 @@ REPAIRS = (
         suite=_REPAIRS,
     ),
     Mutation(
-        "repair: sources may move before it begins", "include/days/repair.py",
+        "repair: sources may move before it begins", "include/past/repair.py",
         "    if {key for key, _ in pins.values()} != {key", "    if {key for key, _ in ()} > {key",
         suite=_REPAIRS,
     ),
     Mutation(
-        "repair: each try is a generation of its own", "include/days/repair.py",
+        "repair: each try is a generation of its own", "include/past/repair.py",
         "digest_of(self.published.version, keys, at)", "digest_of(id(self), keys, at)",
         suite=_REPAIRS,
     ),
     Mutation(
-        "repair: state whose files are gone is gone on from", "include/days/repair_bases.py",
+        "repair: state whose files are gone is gone on from", "include/past/repair_bases.py",
         "            if there.get(file.name) != file.size:\n", "            if not file.size:\n",
         suite=_REPAIRS,
     ),
     Mutation(
-        "repair: a day that is under way is repaired", "include/days/repair.py",
+        "repair: a day that is under way is repaired", "include/past/repair.py",
         "if at.number > newest and not record.repairs:", "if not at.number and not record.repairs:",
         suite=_REPAIRS,
     ),
     Mutation(
-        "repair: state is left whatever it costs", "include/days/state_for_repairs.py",
+        "repair: state is left whatever it costs", "include/runs/state_for_repairs.py",
         "weight=last.weight * expected", "weight=last.weight", suite=_LEFT,
     ),
     Mutation(
@@ -85,12 +85,12 @@ REPAIRS = (
         suite=("tests/planner/exact/test_quotients.py",),
     ),
     Mutation(
-        "repair: the small engine does what was not compared", "forerun/repair_engines.py",
+        "repair: the small engine does what was not compared", "forerun/past/repair_engines.py",
         "    refuse(engine, what, why_not_exact(engine, day, pins))\n", "",
         suite=("tests/forerun/test_repair_engines.py",),
     ),
     Mutation(
-        "repair: what a verification finds is published", "forerun/repair_work.py",
+        "repair: what a verification finds is published", "forerun/past/repair_work.py",
         "    if differing := row_diff(*results).num_rows:\n",
         "    if (differing := row_diff(*results).num_rows) < 0:\n",
         suite=_TYPED,

@@ -18,9 +18,9 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.execution_time.supervisor import in_process_api_server
 
 SHARED = (
-    "airflow.api_fastapi.execution_api.app", "forerun.include.days.prepare",
+    "airflow.api_fastapi.execution_api.app", "forerun.include.runs.prepare",
     "forerun.include.telemetry.events", "pyspark.sql.connect.session", "pysail.spark",
-    "forerun.spark_jobs.executor", "forerun.spark_jobs.connect",
+    "forerun.spark_jobs.executor", "forerun.spark_jobs.engines.sail",
 )  # fmt: skip
 """What tasks and runs import when they need it: here it is imported before there are copies."""
 

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from forerun import cli, doctor
 from forerun.airflow_policy import task_instance_mutation_hook
+from forerun.cli import app as cli
+from forerun.cli import doctor
 from forerun.demo.place import open_place
 from tests.airflow.conftest import ENVIRONMENT
 
@@ -35,7 +36,7 @@ from airflow.models.pool import Pool
 from airflow.models.taskinstance import clear_task_instances
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
-from forerun.airflow_doctor import examine_airflow
+from forerun.doctors.airflow import examine_airflow
 
 def pools(run):
     session.flush()

@@ -17,7 +17,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from forerun.airflow import ReportGroup, group_dag
 from forerun.airflow.assets import days_published
 from forerun.airflow.day import OpenedDay
-from forerun.airflow.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitRun
 from forerun.include.days.results import read_pointer
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.reports.cluster import Cluster
@@ -27,7 +27,7 @@ from forerun.include.reports.hours import Hours
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
-from forerun.running import open_runner
+from forerun.simulation.running import open_runner
 from tests.airflow.test_repairing import STEPS, Dag
 from tests.airflow.test_tasks import DAY, built, context, place, report
 from tests.airflow.test_wait import at

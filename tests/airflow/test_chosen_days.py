@@ -15,7 +15,6 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.days.cluster_reports import reports_of
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.days.run_times import read_times
@@ -28,6 +27,7 @@ from forerun.include.state.layout import Generation
 from forerun.include.state.pointers import read_published
 from forerun.include.state.records import decode, encode
 from forerun.include.state.run_schedule import RunSchedule
+from forerun.include.times.cluster_reports import reports_of
 from tests.airflow.conftest import ROOT
 from tests.include.days.past_days import (
     MONDAY,
@@ -87,7 +87,7 @@ def run_day(airflow_home, tmp_path, monkeypatch, request):
             if module_name.startswith("forerun_airflow") and hasattr(module, "utc_now"):
                 monkeypatch.setattr(module, "utc_now", lambda: shift.now)
         waiting = SimpleNamespace(sleep=shift.sleep, to_thread=asyncio.to_thread)
-        monkeypatch.setattr("forerun.airflow.triggers.asyncio", waiting)
+        monkeypatch.setattr("forerun.airflow.work.triggers.asyncio", waiting)
         at_ = Generation(name, MONDAY.isoformat(), "1")
         day = Day(days.store, replace(days.spec, name=name), at_)
         dag = bag.get_dag(name)

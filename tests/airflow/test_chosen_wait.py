@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
-from forerun.airflow import choosing, progressive_dag, triggers, wait
-from forerun.airflow.triggers import SlotTrigger
-from forerun.include.days.choosing import Decision, choose_day
+from forerun.airflow import progressive_dag
+from forerun.airflow.work import choosing, triggers, wait
+from forerun.airflow.work.triggers import SlotTrigger
 from forerun.include.days.run_times import read_times, store_times
 from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Choose, Retries, RunPolicy
+from forerun.include.times.choosing import Decision, choose_day
 from tests.include.days.past_days import (
     MONDAY,
     PastDays,
@@ -206,7 +207,7 @@ def test_a_fault_of_the_schedule_costs_no_run(tmp_path, clock, monkeypatch, capf
     def broken(*_given):
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("forerun.include.days.choosing.choose_times", broken)
+    monkeypatch.setattr("forerun.include.times.choosing.choose_times", broken)
     clock(13)
     days.deliver(MONDAY, 0, 260)
     assert waiting(days, 1) is None
@@ -227,7 +228,7 @@ class TestTrigger:
         clock(1)
         trigger = waiting(bare, 1)
         path, given = trigger.serialize()
-        assert path == "forerun.airflow.triggers.SlotTrigger"
+        assert path == "forerun.airflow.work.triggers.SlotTrigger"
         assert SlotTrigger(**given).serialize() == (path, given)
 
     def test_it_wakes_up_for_a_newer_schedule(self, bare, clock):

@@ -10,11 +10,10 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskDeferred
 
-from forerun.airflow import choosing, cores, group_dag, progressive_dag, submit, triggers
-from forerun.airflow.submit import SubmitRun
-from forerun.airflow.triggers import CoresTrigger
-from forerun.include.days.cluster_reports import reports_of
-from forerun.include.days.leases import Leases, say_stop
+from forerun.airflow import group_dag, progressive_dag
+from forerun.airflow.work import choosing, cores, submit, triggers
+from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.triggers import CoresTrigger
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.group import ReportGroup
@@ -23,6 +22,8 @@ from forerun.include.state.opening import open_store
 from forerun.include.state.records import decode
 from forerun.include.state.slots import SlotRequest, Slots, Stop
 from forerun.include.state.store import StoreDownError
+from forerun.include.times.cluster_reports import reports_of
+from forerun.include.times.leases import Leases, say_stop
 from forerun.planner.contract.seal import seal
 from tests.airflow.reports import sales_report
 from tests.airflow.test_tasks import DAY, OPENED, PLANNED, built, context
@@ -114,7 +115,7 @@ def test_it_waits_deferred_and_says_why_until_its_turn_has_come(spec, leases, cl
     assert isinstance(trigger, CoresTrigger)
     assert trigger.until == (NOON + timedelta(hours=4)).isoformat()  # the next run
     path, stored = trigger.serialize()
-    assert path == "forerun.airflow.triggers.CoresTrigger"
+    assert path == "forerun.airflow.work.triggers.CoresTrigger"
     again = CoresTrigger(**stored)
     assert again._look() == (False, {"why": leases.look(others(leases, "x"))[1]})
     leases.release(others(leases))
@@ -221,7 +222,7 @@ def test_a_day_is_opened_where_its_report_cannot_say_what_it_wants(spec, leases,
     def fails(*_):
         raise StoreDownError("no answer")
 
-    monkeypatch.setattr("forerun.include.days.cluster_reports.put_wanted", fails)
+    monkeypatch.setattr("forerun.include.times.cluster_reports.put_wanted", fails)
     assert built(spec, "open_day", cluster=TWO).execute(context({}))["generation"] == "1"
 
 

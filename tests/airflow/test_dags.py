@@ -18,8 +18,8 @@ from forerun.airflow import (
     report_asset,
     warning_asset,
 )
-from forerun.airflow.builder import read_sql
-from forerun.airflow.form import report_params
+from forerun.airflow.authoring.dag import read_sql
+from forerun.airflow.authoring.form import report_params
 from forerun.demo.arrivals import demo_dag
 from forerun.demo.reports import DAY, PAST_DAYS
 from forerun.include.reports.group import ReportGroup
@@ -240,7 +240,7 @@ dags = {{k: DagSerialization.serialize_dag(d) for k, d in sorted(bag.dags.items(
 heavy = ["pyspark", "boto3", "botocore", "pandas", "pyarrow", "great_expectations",
          "forerun.planner.api", "forerun.planner.temporal", "forerun.planner.rules",
          "forerun.planner.search", "forerun.planner.memo",
-         "forerun.planner.stats", "forerun.planner.materialize", "forerun.include.days.prepare",
+         "forerun.planner.stats", "forerun.planner.materialize", "forerun.include.runs.prepare",
          "forerun.include.sources.pins"]
 loaded = [m for m in heavy if m in sys.modules]
 print(json.dumps(dict(errors=bag.import_errors, dags=dags, loaded=loaded, seconds=seconds),

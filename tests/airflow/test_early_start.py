@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
-from forerun.airflow import choosing, progressive_dag, starting, triggers, wait
-from forerun.airflow.triggers import EarlyStartTrigger, TimeTrigger
+from forerun.airflow import progressive_dag
+from forerun.airflow.work import choosing, starting, triggers, wait
+from forerun.airflow.work.triggers import EarlyStartTrigger, TimeTrigger
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import AfterRows, AssetEvent, Every, PriceAtMost
@@ -116,7 +117,7 @@ def test_a_fault_of_the_schedule_costs_no_run(days, clock, monkeypatch):
     def broken(*_given):
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("forerun.include.days.early_start.store_times", broken)
+    monkeypatch.setattr("forerun.include.times.early_start.store_times", broken)
     found = days(ROWS)
     found.deliver(MONDAY, 1, 100)
     assert waiting(found) is None
@@ -150,7 +151,7 @@ class TestTrigger:
     def test_it_is_what_it_was_after_a_restart(self, days, clock):
         trigger = waiting(days(ROWS))
         path, given = trigger.serialize()
-        assert path == "forerun.airflow.triggers.EarlyStartTrigger"
+        assert path == "forerun.airflow.work.triggers.EarlyStartTrigger"
         assert EarlyStartTrigger(**given).serialize() == (path, given)
 
     def test_it_fires_when_the_rows_have_come(self, days, clock):

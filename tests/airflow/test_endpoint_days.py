@@ -12,18 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from forerun.airflow import ReportGroup, endpoint, group_dag
-from forerun.airflow.endpoint import EndpointClient
-from forerun.airflow.group_tasks import PlanPoint, SubmitPoint
-from forerun.airflow.submit import SubmitRun
-from forerun.airflow.tasks import PlanRun
-from forerun.include.days.prepare import read_pointer
-from forerun.include.days.stored_plan import StoredPlan
+from forerun.airflow import ReportGroup, group_dag
+from forerun.airflow.work import endpoint
+from forerun.airflow.work.endpoint import EndpointClient
+from forerun.airflow.work.group_tasks import PlanPoint, SubmitPoint
+from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.tasks import PlanRun
 from forerun.include.engines import ENGINES
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.oncall.night import cost_of
 from forerun.include.oncall.savings import read_savings
 from forerun.include.reports.clock import parse_day
+from forerun.include.runs.prepare import read_pointer
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store

@@ -17,7 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskDeferred
 
 from forerun.airflow import ReportGroup, group_dag
-from forerun.airflow.submit import SubmitApplication
+from forerun.airflow.work.submit import SubmitApplication
 from forerun.include.days.results import read_pointer
 from forerun.include.reports.spec import MarkerFile, ReportSpec, RunPolicy, RunTime
 from forerun.include.state.commits import read_commit

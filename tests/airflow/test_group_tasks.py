@@ -15,8 +15,9 @@ from airflow.sdk.exceptions import (
     TaskDeferred,
 )
 
-from forerun.airflow import ReportGroup, group_dag, group_tasks
-from forerun.airflow.group_tasks import SubmitPoint
+from forerun.airflow import ReportGroup, group_dag
+from forerun.airflow.work import group_tasks
+from forerun.airflow.work.group_tasks import SubmitPoint
 from forerun.include.reports.spec import MarkerFile, SpecError
 from forerun.include.state.store import StoreDownError
 from tests.airflow.reports import sales_report, sales_source

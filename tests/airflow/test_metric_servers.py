@@ -16,10 +16,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 
-from forerun.airflow import telling
-from forerun.airflow.submit import SubmitRun
+from forerun.airflow.watching import telling
+from forerun.airflow.work.submit import SubmitRun
 from forerun.include.telemetry.metrics import METRICS
-from forerun.running import open_runner
+from forerun.simulation.running import open_runner
 from tests.airflow.test_repairing import STEPS, Dag
 from tests.airflow.test_tasks import place, report
 

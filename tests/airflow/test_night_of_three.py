@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.days.leases import Leases, read_cluster
 from forerun.include.machine.child_process import start, stop
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import ClusterKeys
 from forerun.include.state.opening import open_store
 from forerun.include.state.pointers import read_published
+from forerun.include.times.leases import Leases, read_cluster
 from tests.airflow.conftest import ROOT
 
 pytestmark = pytest.mark.airflow

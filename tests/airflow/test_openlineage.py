@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from forerun.airflow import openlineage
-from forerun.airflow.publish import PublishReport
-from forerun.airflow.submit import SubmitRun
-from forerun.airflow.telling import tell_planned, telling_how_runs_end
+from forerun.airflow.watching import openlineage
+from forerun.airflow.watching.telling import tell_planned, telling_how_runs_end
+from forerun.airflow.work.publish import PublishReport
+from forerun.airflow.work.submit import SubmitRun
 from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.records import RunCommit
 from tests.airflow.lineage_schema import EVENT

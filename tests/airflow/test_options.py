@@ -11,9 +11,10 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
-from forerun.airflow import ProgressiveTaskGroup, progressive_dag, submit
-from forerun.airflow.alerting import EarlyRunTicket
+from forerun.airflow import ProgressiveTaskGroup, progressive_dag
 from forerun.airflow.retries import RETRIES, RETRY_DELAY, retries_of
+from forerun.airflow.watching.alerting import EarlyRunTicket
+from forerun.airflow.work import submit
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import DueOn, SpecError
 from tests.airflow.reports import sales_report

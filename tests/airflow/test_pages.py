@@ -15,20 +15,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.airflow.pages import repair_pages
-from forerun.cli import run as run_command
+from forerun.cli.app import run as run_command
 from forerun.include.days.handle import Day
 from forerun.include.days.instructions import read_told
-from forerun.include.days.leases import Leases, declare
-from forerun.include.days.prepare import open_generation
-from forerun.include.days.repair import begin_repair, find_repair
 from forerun.include.days.results import read_pointer
 from forerun.include.oncall.catalogue import spec_of_day
+from forerun.include.past.repair import begin_repair, find_repair
 from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import OpenedBy
+from forerun.include.times.leases import Leases, declare
 from forerun.include.verify.repair_diff import write_diff
-from forerun.running import open_runner
+from forerun.simulation.running import open_runner
 from tests.airflow.conftest import ROOT
 from tests.airflow.test_days import Days
 from tests.include.days.test_leases import TWO, wants

@@ -12,17 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun import telling
 from forerun.airflow import ReportGroup, group_dag
 from forerun.airflow.day import OpenedDay
-from forerun.cli import run as run_command
+from forerun.cli.app import run as run_command
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.days.results import read_pointer
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.oncall.repairs import prepare_action, publish_action, read_repair
 from forerun.include.reports.run_policy import RunTime
 from forerun.include.state.opening import open_store
-from forerun.running import open_runner
+from forerun.past import telling
+from forerun.simulation.running import open_runner
 from tests.airflow.test_tasks import DAY, built, context, place, report
 from tests.airflow.test_wait import at
 

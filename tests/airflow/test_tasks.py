@@ -18,9 +18,9 @@ from airflow.sdk.exceptions import (
 
 from forerun.airflow import progressive_dag
 from forerun.airflow.day import explained
-from forerun.airflow.publish import CheckResult, PublishReport
-from forerun.airflow.submit import SubmitRun
-from forerun.airflow.tasks import PlanRun
+from forerun.airflow.work.publish import CheckResult, PublishReport
+from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.tasks import PlanRun
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import SpecError, decode_report
 from forerun.include.state.given_up import GivenUp, record_given_up
@@ -281,7 +281,7 @@ def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_t
     def away(_uri):
         raise StoreDownError("the store is away", hint="Wait.")
 
-    monkeypatch.setattr("forerun.include.days.borrowed_views.find_lost", away)
+    monkeypatch.setattr("forerun.include.runs.borrowed_views.find_lost", away)
     task = submitting()
     monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
 

@@ -13,7 +13,7 @@ from airflow.sdk.observability import stats
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from forerun.airflow.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitRun
 from forerun.include.days.handle import Day
 from forerun.include.state.store import StoreDownError
 from forerun.include.telemetry.metrics import METRICS

@@ -16,12 +16,12 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun.airflow import day as day_module
-from forerun.airflow import progressive_dag, triggers, wait
+from forerun.airflow import progressive_dag
 from forerun.airflow.day import choose_mode, report_date, trigger_of
 from forerun.airflow.retries import retries_of
-from forerun.airflow.triggers import SourcesTrigger, TimeTrigger
+from forerun.airflow.work import triggers, wait
+from forerun.airflow.work.triggers import SourcesTrigger, TimeTrigger
 from forerun.include.days.handle import Day
-from forerun.include.days.safe_start import read_safe_start
 from forerun.include.reports.clock import parse_day
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import (
@@ -36,6 +36,7 @@ from forerun.include.state.layout import Generation, history_key
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import encode
+from forerun.include.times.safe_start import read_safe_start
 from forerun.planner.errors import RequestError
 from tests.airflow.reports import sales_report, sales_source
 
@@ -364,7 +365,7 @@ def test_the_trigger_fires_when_the_sources_are_complete(clock, tmp_path):
     spec = encode_report(marked(tmp_path)).decode()
     trigger = SourcesTrigger(report=spec, day=DAY, until=at(5, day=2).isoformat(), poll=0.05)
     path, arguments = trigger.serialize()
-    assert path == "forerun.airflow.triggers.SourcesTrigger"
+    assert path == "forerun.airflow.work.triggers.SourcesTrigger"
 
     async def arrive_while_waiting():
         waiting_for = asyncio.ensure_future(anext(SourcesTrigger(**arguments).run()))

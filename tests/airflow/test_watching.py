@@ -10,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
-from forerun.airflow import alerting, deadline_alerts, deadlines, progressive_dag, watching
+from forerun.airflow import deadline_alerts, progressive_dag
+from forerun.airflow.watching import alerting, deadlines
+from forerun.airflow.watching import watch as watching
 from forerun.include.oncall import alerts
 from forerun.include.reports.spec import DueOn, SpecError
 from tests.include.oncall.dag_days import DATE, at, dag_day
@@ -71,7 +73,7 @@ def until_it_fires(watch, said):
     with pytest.raises(TaskDeferred) as deferred:
         watch.execute(said)
     path, arguments = deferred.value.trigger.serialize()
-    assert path == "forerun.airflow.watching.WatchTrigger"
+    assert path == "forerun.airflow.watching.watch.WatchTrigger"
     trigger = watching.WatchTrigger(**arguments)
 
     async def first():

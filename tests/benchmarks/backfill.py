@@ -30,7 +30,7 @@ from pyarrow.dataset import Dataset, dataset
 from forerun.include.machine.jvm import driver_environment, home_folder
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import ClockTime, ReportSpec, SourceSpec, encode_report
-from forerun.tables import Table, find_tables
+from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.days import TPCH, say
 from tests.benchmarks.page import ROOT, write_section
 

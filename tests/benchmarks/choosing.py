@@ -22,8 +22,8 @@ from itertools import combinations
 from forerun.planner import api
 from forerun.planner.request import PlanRequest, Source, TimePoint
 from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import generate_tpch, tpch_texts
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING

@@ -19,8 +19,8 @@ from forerun.include.machine.jvm import home_folder
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.report_group import GroupPlan, plan_group, whole_days
 from forerun.planner.request import PlanRequest, Settings
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import POINTS, Suite
 from tests.benchmarks.executed import SUITES
 from tests.benchmarks.page import ROOT

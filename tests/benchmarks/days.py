@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forerun.accounts import DayAccount
-from forerun.deliveries import Splitter, parse_correlation
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.request import Method, TimePoint
-from forerun.running import DRIVER_MEMORY, SparkRunner
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import Table, find_tables
+from forerun.simulation.accounts import DayAccount
+from forerun.simulation.day import simulate
+from forerun.simulation.deliveries import Splitter, parse_correlation
+from forerun.simulation.running import DRIVER_MEMORY, SparkRunner
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.page import ROOT
 
 POINTS = (

@@ -29,10 +29,10 @@ from pathlib import Path
 
 import psutil
 
-from forerun.accounts import DayAccount
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.errors import ForerunError
-from forerun.running import open_runner
+from forerun.simulation.accounts import DayAccount
+from forerun.simulation.running import open_runner
 from tests.benchmarks import results
 from tests.benchmarks.days import THREE_RUNS, TPCH, Arrivals, Days, say
 from tests.benchmarks.executed_section import section

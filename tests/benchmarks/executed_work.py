@@ -14,7 +14,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from forerun.accounts import read_plan
 from forerun.include.state.commits import read_chain
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
@@ -22,6 +21,7 @@ from forerun.include.state.records import RunCommit
 from forerun.include.state.store import StoreReader
 from forerun.planner.cost.calibration import Calibration, ExecutedRun, ExecutedStage, Fit, calibrate
 from forerun.planner.cost.prices import SPARK, STARTS, WORK
+from forerun.simulation.accounts import read_plan
 
 _REPORTS = "reports"
 

@@ -27,12 +27,12 @@ from forerun.include.machine.jvm import (
     spark_submit,
     submit_options,
 )
-from forerun.plain import PlainQuery
 from forerun.planner.request import TimePoint
-from forerun.planning import sources
-from forerun.running import DRIVER_MEMORY, SparkRunner
-from forerun.simulated_day import DEFAULT_DAY, Simulation, spec_of, write_deliveries
-from forerun.tables import find_tables
+from forerun.simulation.plain import PlainQuery
+from forerun.simulation.planning import sources
+from forerun.simulation.running import DRIVER_MEMORY, SparkRunner
+from forerun.simulation.simulated_day import DEFAULT_DAY, Simulation, spec_of, write_deliveries
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import generate_tpch, say
 from tests.benchmarks.fixed_cost_job import KINDS, MARK
 from tests.benchmarks.page import write_section

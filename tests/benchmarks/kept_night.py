@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from forerun.accounts import RunAccount
-from forerun.group_account import GroupAccount
 from forerun.include.state.layout import Generation
+from forerun.simulation.accounts import RunAccount
+from forerun.simulation.group_account import GroupAccount
 from tests.benchmarks.results import Conditions
 
 NIGHT, AT_THE_END = "night", "at_the_end"

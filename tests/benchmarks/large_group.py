@@ -18,8 +18,8 @@ from forerun.planner.explain import group
 from forerun.planner.report_group import plan_group, whole_days
 from forerun.planner.request import PlanRequest
 from forerun.planner.result import PlanResult
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import POINTS
 from tests.benchmarks.executed import SUITES
 

@@ -26,8 +26,8 @@ from forerun.planner.api import plan, plans_by_method
 from forerun.planner.materialize.candidate import Candidate
 from forerun.planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
 from forerun.planner.rules.methods.catalog import SINGLE
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.page import PAGE, ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING

@@ -23,7 +23,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from forerun.accounts import DayAccount
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.algebra.node import walk
 from forerun.planner.algebra.relational import Join
@@ -31,9 +30,10 @@ from forerun.planner.errors import ForerunError, MethodError
 from forerun.planner.request import Method, TimePoint
 from forerun.planner.rules.methods.catalog import SINGLE
 from forerun.planner.sql.frontend import read_query
-from forerun.planning import sources
-from forerun.running import Runner
-from forerun.tables import find_tables
+from forerun.simulation.accounts import DayAccount
+from forerun.simulation.planning import sources
+from forerun.simulation.running import Runner
+from forerun.simulation.tables import find_tables
 from tests.benchmarks import results
 from tests.benchmarks.days import POINTS, TPCH, Arrivals, Days, say
 from tests.benchmarks.executed import Progress, conditions_of

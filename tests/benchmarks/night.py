@@ -21,15 +21,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from forerun.deliveries import parse_correlation
 from forerun.include.machine.jvm import home_folder
-from forerun.plain import run_together
 from forerun.planner.algebra.relational import sources as sources_of
-from forerun.planning import Report
-from forerun.running import SparkRunner
-from forerun.simulate import plain_query, read_simulated
-from forerun.simulate_group import run_group_day
-from forerun.simulated_day import Simulation, arrive, write_deliveries
+from forerun.simulation.day import plain_query, read_simulated
+from forerun.simulation.deliveries import parse_correlation
+from forerun.simulation.group import run_group_day
+from forerun.simulation.plain import run_together
+from forerun.simulation.planning import Report
+from forerun.simulation.running import SparkRunner
+from forerun.simulation.simulated_day import Simulation, arrive, write_deliveries
 from tests.benchmarks import results
 from tests.benchmarks.days import POINTS, Days, say
 from tests.benchmarks.executed import SUITES, conditions_of

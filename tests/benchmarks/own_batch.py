@@ -20,15 +20,15 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from forerun.accounts import RunAccount
-from forerun.include.days.prepare import open_generation, prepare_run
 from forerun.include.machine.jvm import home_folder
+from forerun.include.runs.prepare import open_generation, prepare_run
 from forerun.include.state.layout import Generation
-from forerun.plain import PlainQuery
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Settings, TimePoint
-from forerun.running import InProcessRunner
-from forerun.tables import find_tables
+from forerun.simulation.accounts import RunAccount
+from forerun.simulation.plain import PlainQuery
+from forerun.simulation.running import InProcessRunner
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.common_work import ALL_SUITES
 from tests.benchmarks.days import Arrivals, Days, say
 from tests.benchmarks.executed import conditions_of

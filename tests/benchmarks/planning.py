@@ -29,8 +29,8 @@ from forerun.planner.request import PlanRequest, Source, TimePoint
 from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.tvr.signed import ColumnIds
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from tests.benchmarks import exploration, tpcds
 from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.page import PAGE, ROOT, write_section

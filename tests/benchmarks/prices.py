@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from forerun.calibrate import calibrate_command
+from forerun.cli.calibrate import calibrate_command
 from forerun.include.machine.jvm import home_folder
 from forerun.include.state.layout import history_folder
 from forerun.include.state.opening import open_store

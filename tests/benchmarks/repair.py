@@ -31,21 +31,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from forerun.deliveries import parse_correlation
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import PreparedRun, prepare_run, publish_result
 from forerun.include.engines import ENGINES
 from forerun.include.machine.cpu_meter import run_measured
 from forerun.include.reports.spec import encode_report
+from forerun.include.runs.prepare import PreparedRun, prepare_run, publish_result
 from forerun.include.state.layout import Generation
-from forerun.plain import PlainQuery
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.contract import decode_plan
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.request import Settings
-from forerun.running import SparkRunner
-from forerun.simulate import plain_query, read_simulated
-from forerun.simulated_day import Simulation, arrive, open_day, write_deliveries
+from forerun.simulation.day import plain_query, read_simulated
+from forerun.simulation.deliveries import parse_correlation
+from forerun.simulation.plain import PlainQuery
+from forerun.simulation.running import SparkRunner
+from forerun.simulation.simulated_day import Simulation, arrive, open_day, write_deliveries
 from tests.benchmarks.days import POINTS, TPCH, Days, say
 from tests.benchmarks.page import ROOT, write_section
 

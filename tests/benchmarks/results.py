@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from forerun.accounts import DayAccount, RunAccount
+from forerun.simulation.accounts import DayAccount, RunAccount
 from tests.benchmarks.page import ROOT
 
 BATCH, OWN = "batch", "own batch"

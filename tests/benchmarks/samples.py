@@ -26,8 +26,8 @@ from forerun.planner.sql.frontend import read_query
 from forerun.planner.stats.estimate import Estimator
 from forerun.planner.stats.selectivity import is_guessed
 from forerun.planner.tvr.signed import ColumnIds
-from forerun.planning import with_statistics
-from forerun.tables import Table, find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.days import generate_tpch, tpch_texts
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING

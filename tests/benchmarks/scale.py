@@ -30,9 +30,9 @@ from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Problem, Settings, TimePoint
 from forerun.planner.sql.frontend import read_query
-from forerun.planning import sources
-from forerun.running import Runner
-from forerun.tables import find_tables
+from forerun.simulation.planning import sources
+from forerun.simulation.running import Runner
+from forerun.simulation.tables import find_tables
 from tests.benchmarks import results
 from tests.benchmarks.days import TPCH, Arrivals, Days, say
 from tests.benchmarks.executed import Progress, conditions_of

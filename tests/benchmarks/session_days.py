@@ -13,21 +13,21 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from forerun.accounts import DayAccount, RunAccount
-from forerun.include.days.prepare import prepare_run
 from forerun.include.engines import ENGINES
 from forerun.include.machine.jvm import submit_options
+from forerun.include.runs.prepare import prepare_run
 from forerun.include.state.layout import Generation
 from forerun.include.verify.equality import Comparison
-from forerun.plain import PlainQuery
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.explain.sql import statements
 from forerun.planner.request import PDW, Method, Problem, Settings
-from forerun.running import InProcessRunner, Runner
-from forerun.simulate import account_of, decided_alone, plain_query, read_simulated, run_day
-from forerun.simulated_day import Simulation, arrive, open_day, write_deliveries
-from forerun.spark_jobs.classic import start_spark
+from forerun.simulation.accounts import DayAccount, RunAccount
+from forerun.simulation.day import account_of, decided_alone, plain_query, read_simulated, run_day
+from forerun.simulation.plain import PlainQuery
+from forerun.simulation.running import InProcessRunner, Runner
+from forerun.simulation.simulated_day import Simulation, arrive, open_day, write_deliveries
+from forerun.spark_jobs.engines.spark import start_spark
 from tests.benchmarks.days import Days
 
 IN_SESSION = replace(ENGINES["spark"], submitted=False, prices=SPARK.in_group())

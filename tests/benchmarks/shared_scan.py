@@ -27,8 +27,8 @@ from forerun.planner import api
 from forerun.planner.algebra.relational import Filter, Scan, walk
 from forerun.planner.request import PlanRequest, Source
 from forerun.planner.sql.scalar_sql import Piece, scalar_sql
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.common_work import ALL_SUITES
 from tests.benchmarks.days import POINTS
 from tests.benchmarks.side_by_side import run_texts

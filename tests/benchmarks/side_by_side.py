@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 from pyspark.sql import SparkSession
 
-from forerun.tables import find_tables
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.common_work import ALL_SUITES
 
 

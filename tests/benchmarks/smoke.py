@@ -22,7 +22,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from forerun.accounts import DayAccount
 from forerun.demo.data import generate_day
 from forerun.include.machine.cpu_meter import run_measured
 from forerun.include.machine.jvm import (
@@ -34,11 +33,12 @@ from forerun.include.machine.jvm import (
 )
 from forerun.planner.api import plan
 from forerun.planner.request import PlanRequest, TimePoint
-from forerun.planning import with_statistics
-from forerun.running import SparkRunner
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import Table, find_tables
+from forerun.simulation.accounts import DayAccount
+from forerun.simulation.day import simulate
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.running import SparkRunner
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.days import POINTS, TPCH, Days, generate_tpch, say
 from tests.benchmarks.page import PAGE, ROOT, write_section
 

@@ -20,9 +20,9 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from forerun.include.days.prepare import open_generation
 from forerun.include.reports.run_policy import Retries, RunPolicy, RunTime
 from forerun.include.reports.spec import MarkerFile, ReportSpec, SourceSpec
+from forerun.include.runs.prepare import open_generation
 from forerun.include.state import file_store
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import history_key, pin_key, pointer_key, source_id

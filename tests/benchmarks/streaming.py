@@ -29,9 +29,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun import accounts
-from forerun.deliveries import Splitter, parse_correlation
-from forerun.include.days.prepare import prepare_run
 from forerun.include.machine.cpu_meter import run_measured
 from forerun.include.machine.jvm import (
     driver_environment,
@@ -39,18 +36,21 @@ from forerun.include.machine.jvm import (
     spark_submit,
     submit_options,
 )
+from forerun.include.runs.prepare import prepare_run
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
 from forerun.include.state.rows import result_rows
 from forerun.include.verify.equality import compare
-from forerun.plain import PlainQuery
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Method, Settings, TimePoint
-from forerun.running import DRIVER_MEMORY, SparkRunner
-from forerun.simulate import plain_query, read_simulated
-from forerun.simulated_day import Simulation, open_day
-from forerun.tables import Table, find_tables
+from forerun.simulation import accounts
+from forerun.simulation.day import plain_query, read_simulated
+from forerun.simulation.deliveries import Splitter, parse_correlation
+from forerun.simulation.plain import PlainQuery
+from forerun.simulation.running import DRIVER_MEMORY, SparkRunner
+from forerun.simulation.simulated_day import Simulation, open_day
+from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.days import POINTS, TPCH, say
 from tests.benchmarks.page import ROOT, write_section
 from tests.benchmarks.results import code_version

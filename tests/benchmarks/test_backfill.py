@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun.tables import find_tables
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.backfill import DAYS, split_days
 
 

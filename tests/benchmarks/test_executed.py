@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.accounts import DayAccount, RunAccount
 from forerun.planner.request import TimePoint
-from forerun.running import RunFailedError, open_runner
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import find_tables
+from forerun.simulation.accounts import DayAccount, RunAccount
+from forerun.simulation.day import simulate
+from forerun.simulation.running import RunFailedError, open_runner
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import find_tables
 from tests.benchmarks import executed, results
 from tests.benchmarks.days import TPCH
 from tests.benchmarks.executed import Progress, measure

@@ -11,8 +11,8 @@ import pytest
 
 from forerun.include.engines import ENGINES
 from forerun.planner.errors import ForerunError
-from forerun.running import InProcessRunner, Runner
-from forerun.spark_jobs.connect import start_sail
+from forerun.simulation.running import InProcessRunner, Runner
+from forerun.spark_jobs.engines.sail import start_sail
 from tests.benchmarks import results
 from tests.benchmarks.days import POINTS, Arrivals, Days
 from tests.benchmarks.figures import executor

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forerun.accounts import RunAccount
 from forerun.include.state.layout import Generation
+from forerun.simulation.accounts import RunAccount
 from tests.benchmarks.kept_night import KeptNight
 from tests.benchmarks.night_figures import bars, rows_of, section
 from tests.benchmarks.test_executed import HERE

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from forerun.accounts import DayAccount
 from forerun.include.engines import ENGINES
-from forerun.running import InProcessRunner, Runner
-from forerun.spark_jobs.connect import start_sail
+from forerun.simulation.accounts import DayAccount
+from forerun.simulation.running import InProcessRunner, Runner
+from forerun.spark_jobs.engines.sail import start_sail
 from tests.benchmarks import results
 from tests.benchmarks.results import BATCH, Results
 from tests.benchmarks.scale import (

@@ -25,11 +25,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from forerun.airflow.watching import POLL_S
-from forerun.include.days.safe_start import AROUND_S, SafeStart, needed_for
+from forerun.airflow.watching.watch import POLL_S
 from forerun.include.oncall.alerts import Watched, next_look, watch
 from forerun.include.oncall.day_records import DayRecords, PlanFile
 from forerun.include.reports.run_policy import Retries
+from forerun.include.times.safe_start import AROUND_S, SafeStart, needed_for
 from forerun.planner.schedule.arrivals import ArrivalCurve
 from forerun.planner.schedule.many import plan_night
 from forerun.planner.schedule.night_course import ReportCourse, Turnout, run_night

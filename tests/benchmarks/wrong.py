@@ -35,8 +35,8 @@ from forerun.planner.materialize.opening import RunOpening
 from forerun.planner.materialize.stage_prices import stage_prices
 from forerun.planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint
 from forerun.planner.rules.methods.catalog import SINGLE
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import generate_tpch
 from tests.benchmarks.methods import mean
 from tests.benchmarks.page import PAGE, ROOT, write_section

@@ -14,7 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
-from forerun.include.days.prepare import publish_result, read_pointer
+from forerun.include.runs.prepare import publish_result, read_pointer
 from forerun.include.state.commits import read_chain, verify_partition
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation

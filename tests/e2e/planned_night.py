@@ -10,10 +10,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import latest_generation
+from forerun.include.runs.prepare import latest_generation
 from forerun.include.state.pointers import read_published
 from forerun.include.state.store import Store
-from forerun.night_file import Night
+from forerun.night.file import Night
 from forerun.planner.schedule.arrivals import arrival_curve
 from forerun.planner.schedule.batch_cost import linear_cost
 from forerun.planner.schedule.cluster import Cluster

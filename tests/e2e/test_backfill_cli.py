@@ -10,21 +10,21 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.backfill_work import compute_all
-from forerun.cli import run
-from forerun.include.days.backfill import find_backfill
+from forerun.cli.app import run
 from forerun.include.days.generations import latest_generation
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import open_generation, prepare_run, publish_result, read_pointer
 from forerun.include.days.publishing import published_folder
 from forerun.include.machine.wall_clock import utc_now
+from forerun.include.past.backfill import find_backfill
 from forerun.include.reports.expectations import expect
 from forerun.include.reports.spec import ReportSpec, encode_report
+from forerun.include.runs.prepare import open_generation, prepare_run, publish_result, read_pointer
 from forerun.include.state.commits import read_commit
 from forerun.include.state.rows import read_rows
+from forerun.past.backfill_work import compute_all
 from forerun.planner.errors import RequestError
 from forerun.planner.request import Settings
-from forerun.running import Runner, open_runner
+from forerun.simulation.running import Runner, open_runner
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase, table
 
 RUNS = 2
@@ -83,7 +83,7 @@ def days(tmp_path: Path) -> Range:
 
 def test_a_range_is_priced_and_computed(days: Range, tmp_path: Path, capsys, monkeypatch):
     """By the small engine in place of Spark, also the day of which the text itself is run."""
-    monkeypatch.setattr("forerun.backfill.refuse_inexact", lambda *_: None)
+    monkeypatch.setattr("forerun.cli.backfill.refuse_inexact", lambda *_: None)
     command = ["backfill", "totals", DAYS[0].isoformat(), DAYS[-1].isoformat()]
     command += ["--store", days.case.store_uri, "--engine", "sail"]
     assert run(command) == 2
@@ -169,7 +169,7 @@ def test_sources_that_move_after_they_were_looked_at_are_not_computed(days: Rang
 
 
 def test_a_day_that_fails_holds_up_no_other(days: Range, tmp_path: Path, capsys, monkeypatch):
-    monkeypatch.setattr("forerun.backfill.refuse_inexact", lambda *_: None)
+    monkeypatch.setattr("forerun.cli.backfill.refuse_inexact", lambda *_: None)
     broken = tmp_path / "sources" / CORRECTED.isoformat() / "late.parquet"
     broken.write_bytes(b"no Parquet")
     command = ["backfill", "totals", DAYS[0].isoformat(), MISSING.isoformat(), "--yes"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.cli import run
+from forerun.cli.app import run
 
 SQL = "SELECT g, COUNT(*) AS n, SUM(v) AS s FROM t GROUP BY g"
 

@@ -22,8 +22,8 @@ GIGABYTE = 1 << 30
 PROGRAM = """
 import hashlib, json, sys
 from pathlib import Path
-from forerun.planning import with_statistics
-from forerun.tables import find_tables
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.tables import find_tables
 from forerun.planner.api import plan
 from forerun.planner.contract import encode_plan
 from forerun.planner.errors import MethodError

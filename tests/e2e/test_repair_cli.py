@@ -10,14 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.cli import run
-from forerun.include.days.prepare import publish_result, read_pointer
-from forerun.include.days.repair import Repair, begin_repair, find_repair, look_at, plan_repair
+from forerun.cli.app import run
 from forerun.include.engines import ENGINES
+from forerun.include.past.repair import Repair, begin_repair, find_repair, look_at, plan_repair
 from forerun.include.reports.spec import encode_report
+from forerun.include.runs.prepare import publish_result, read_pointer
 from forerun.include.state.fence import GenerationClosedError, close_through
-from forerun.repair_work import NotVerifiedError, compute, verify
-from forerun.running import open_runner
+from forerun.past.repair_work import NotVerifiedError, compute, verify
+from forerun.simulation.running import open_runner
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 
 ON_SAIL = replace(EARLY, prices=ENGINES["sail"].prices)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from forerun.cli import run
+from forerun.cli.app import run
 
 NIGHT = {
     "day": "2026-11-23",

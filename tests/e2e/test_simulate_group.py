@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forerun.cli import run
+from forerun.cli.app import run
 
 TPCH = Path(__file__).parents[1] / "tpch"
 GROUP = ("q01", "q03", "q13", "q18", "q06")

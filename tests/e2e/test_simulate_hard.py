@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forerun.cli import run
+from forerun.cli.app import run
 
 REPORTS = {
     "levels ranked within their parent": """

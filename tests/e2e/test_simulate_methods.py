@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from forerun.accounts import DayAccount
-from forerun.deliveries import Splitter, parse_correlation
 from forerun.planner.api import plan
 from forerun.planner.errors import MethodError
 from forerun.planner.request import PDW, Method, PlanRequest, Problem, TimePoint, ivm
 from forerun.planner.rules.methods.catalog import SINGLE
-from forerun.planning import with_statistics
-from forerun.running import Runner, open_runner
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import Table, find_tables
+from forerun.simulation.accounts import DayAccount
+from forerun.simulation.day import simulate
+from forerun.simulation.deliveries import Splitter, parse_correlation
+from forerun.simulation.planning import with_statistics
+from forerun.simulation.running import Runner, open_runner
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import Table, find_tables
 from tests.selection import need_all
 
 TPCH = Path(__file__).parents[1] / "tpch"

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.cli import run
+from forerun.cli.app import run
 from forerun.include.state.opening import open_store, split_uri
 from forerun.planner.contract import decode_plan, encode_plan
 from forerun.planner.request import Problem, TimePoint
-from forerun.running import Runner, Used, open_runner
-from forerun.shown_day import show_day
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import find_tables
+from forerun.simulation.day import simulate
+from forerun.simulation.running import Runner, Used, open_runner
+from forerun.simulation.shown_day import show_day
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import find_tables
 
 TPCH = Path(__file__).parents[1] / "tpch"
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))

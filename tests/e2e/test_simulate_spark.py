@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forerun.cli import run
+from forerun.cli.app import run
 
 TPCH = Path(__file__).parents[1] / "tpch"
 pytestmark = pytest.mark.spark

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from forerun.deliveries import Splitter, parse_correlation
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import TimePoint
-from forerun.running import Runner, open_runner
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import Table, find_tables
+from forerun.simulation.day import simulate
+from forerun.simulation.deliveries import Splitter, parse_correlation
+from forerun.simulation.running import Runner, open_runner
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks import tpcds
 from tests.selection import need_all
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from forerun.cli import run
+from forerun.cli.app import run
 from forerun.planner.request import Settings, TimePoint
-from forerun.running import open_runner
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.tables import find_tables
+from forerun.simulation.day import simulate
+from forerun.simulation.running import open_runner
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import find_tables
 from tests.selection import need_all
 
 QUERIES = tuple(f"q{number:02d}" for number in range(1, 23))

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.assess import as_measured, assess, most_saved
-from forerun.cli import run
+from forerun.cli.app import run
+from forerun.cli.assess import as_measured, assess, most_saved
 from forerun.include.machine.event_files import find_event_files
 from forerun.include.machine.past_queries import read_past
-from forerun.past_reports import past_of, read_past_reports
+from forerun.past.past_reports import past_of, read_past_reports
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.request import ColumnStats, PlanRequest, Source, SourceColumn, TimePoint
 from forerun.planner.sql.statement import query_in, shape_of, without_schemas

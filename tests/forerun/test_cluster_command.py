@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from forerun.cli import run
-from forerun.include.days.leases import Leases, declare, read_stop
+from forerun.cli.app import run
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.hours import Hours
 from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
@@ -18,6 +17,7 @@ from forerun.include.state.layout import ClusterKeys
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import encode
 from forerun.include.state.slots import SlotRequest
+from forerun.include.times.leases import Leases, declare, read_stop
 
 TWO = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=2),))
 

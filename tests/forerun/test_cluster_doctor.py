@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from forerun import cli
-from forerun.cluster_doctor import judged, reachable
+from forerun.cli import app as cli
+from forerun.doctors.cluster import judged, reachable
 
 OWN = ".".join(map(str, sys.version_info[:3]))
 GOOD = {

@@ -8,9 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.deliveries import Correlation, Splitter, check_correlations, parse_correlation
 from forerun.planner.errors import RequestError
-from forerun.tables import Table, find_tables
+from forerun.simulation.deliveries import (
+    Correlation,
+    Splitter,
+    check_correlations,
+    parse_correlation,
+)
+from forerun.simulation.tables import Table, find_tables
 
 ARRIVED = (0.58, 0.79, 1.0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from forerun import cli
+from forerun.cli import app as cli
 from forerun.demo.reports import DAY, POLICY, deliver
 
 

@@ -8,7 +8,8 @@ import stat
 
 import pytest
 
-from forerun import cli, doctor
+from forerun.cli import app as cli
+from forerun.cli import doctor
 
 
 def _states(out: str) -> dict[str, str]:

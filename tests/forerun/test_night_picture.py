@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from forerun.night_picture import course_picture
+from forerun.night.picture import course_picture
 from forerun.planner.schedule.night_course import run_night
 from tests.e2e.planned_night import planned_night
 

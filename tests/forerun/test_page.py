@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from forerun.accounts import DayAccount, RunAccount, StageAccount
 from forerun.demo.page import PageReport, page
+from forerun.simulation.accounts import DayAccount, RunAccount, StageAccount
 
 STAGE = StageAccount(
     id="s", title="keep sums", sql="SELECT 1 < 2", rows=7, cpu_s=1.0, wall_s=1.0,

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.reports.spec import ReportSpec, RunPolicy, RunTime, SourceSpec
-from forerun.plain import PlainQuery
-from forerun.planning import sources
-from forerun.running import Runner, open_runner
-from forerun.tables import find_tables
+from forerun.simulation.plain import PlainQuery
+from forerun.simulation.planning import sources
+from forerun.simulation.running import Runner, open_runner
+from forerun.simulation.tables import find_tables
 
 DAY = date(2026, 1, 1)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from forerun import exact_engines, repair_engines
-from forerun.exact_engines import NotExactError
-from forerun.include.days.prepare import publish_result
-from forerun.include.days.repair import LookedAt, look_at
 from forerun.include.engines import ENGINES
+from forerun.include.past.repair import LookedAt, look_at
 from forerun.include.reports.expectations import expect
-from forerun.repair_engines import cheapest_engine, repair_on
+from forerun.include.runs.prepare import publish_result
+from forerun.past import exact_engines, repair_engines
+from forerun.past.exact_engines import NotExactError
+from forerun.past.repair_engines import cheapest_engine, repair_on
 from tests.include.days.day_cases import DAY, NOW, DayCase
 
 SAIL, SPARK = ENGINES["sail"], ENGINES["spark"]

@@ -8,22 +8,22 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.cli import run
-from forerun.include.days.cluster_reports import no_wanted, put_wanted
-from forerun.include.days.leases import declare, say_stop
+from forerun.cli.app import run
 from forerun.include.days.ledger import read_history
-from forerun.include.days.prepare import open_generation, prepare_run
 from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.runs.prepare import open_generation, prepare_run
 from forerun.include.sources.pins import pin_source
 from forerun.include.state.layout import SPECS_FOLDER, ClusterKeys, Generation, history_key
 from forerun.include.state.records import OpenedBy, RunCommit, encode
 from forerun.include.state.slots import Slots, Spent, Stop
+from forerun.include.times.cluster_reports import no_wanted, put_wanted
+from forerun.include.times.leases import declare, say_stop
+from forerun.night.stored import stored_night
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.many import plan_night
-from forerun.stored_night import stored_night
 from tests.include.days.past_days import (
     MONDAY,
     NIGHT_IS_DEAR,

@@ -11,8 +11,8 @@ import pytest
 from forerun.include.sources.footers import SourceFileError
 from forerun.include.sources.parquet_types import spark_type
 from forerun.planner.errors import ForerunError, RequestError, SqlError
-from forerun.planning import read_day_tables
-from forerun.tables import TablesError, find_tables
+from forerun.simulation.planning import read_day_tables
+from forerun.simulation.tables import TablesError, find_tables
 
 
 def test_files_and_folders_are_tables(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from forerun import cli
+from forerun.cli import app as cli
 
 
 def test_a_port_that_is_taken_is_named_before_anything_starts(

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun.deliveries import Splitter
-from forerun.tables import find_tables
-from forerun.updates import with_updates
+from forerun.simulation.deliveries import Splitter
+from forerun.simulation.tables import find_tables
+from forerun.simulation.updates import with_updates
 
 ROWS = 4000
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.accounts import DayAccount, RunAccount
 from forerun.demo.verdict import early_words, verdict
-from forerun.group_account import GroupAccount, in_sum
+from forerun.simulation.accounts import DayAccount, RunAccount
+from forerun.simulation.group_account import GroupAccount, in_sum
 from tests.forerun.test_page import DAY
 
 LATE = replace(

@@ -13,13 +13,13 @@ import pytest
 from forerun.include import engines
 from forerun.include.engines import ENGINES, EngineSpec, UnknownEngineError, engine_spec, own_engine
 from forerun.include.state.commits import read_commit
-from forerun.running import open_runner
+from forerun.simulation.running import open_runner
 from forerun.spark_jobs import run
-from forerun.spark_jobs.connect import ConnectEngine, start_sail
+from forerun.spark_jobs.engines.sail import SailEngine, start_sail
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 ROWS = [(1, "a", 100), (2, "b", 250)]
-CLASSES = {"spark": "ClassicEngine", "sail": "ConnectEngine", "connect": "EndpointEngine"}
+CLASSES = {"spark": "SparkEngine", "sail": "SailEngine", "connect": "ConnectEngine"}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_command_that_starts_its_engine_takes_nobody_s_server() -> None:
     assert caught.value.hint == "Use one of spark, sail."
 
 
-class ToyEngine(ConnectEngine):
+class ToyEngine(SailEngine):
     """An engine that nothing but its entry knows."""
 
     name = "toy"

@@ -10,7 +10,7 @@ import pytest
 import typer
 import yaml
 
-from forerun.cli import app
+from forerun.cli.app import app
 from tests.meta.sources import ROOT
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yaml").read_text())

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from forerun import cli
+from forerun.cli import app as cli
 from forerun.include.machine import jvm
 from forerun.planner.algebra import relational
 from forerun.planner.errors import Reason

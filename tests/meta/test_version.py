@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from forerun.cli import run
+from forerun.cli.app import run
 from forerun.planner.version import VERSION
 from tests.meta.sources import modules
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.planner.sql.constructs import bound
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 
 
 @pytest.fixture(scope="module")
-def sail() -> SailEngine:
-    return bound(SailEngine(sail_session()))
+def sail() -> PlainSailEngine:
+    return bound(PlainSailEngine(sail_session()))

@@ -57,7 +57,7 @@ def _text(value: Any, type_: str) -> str:
     return text if type_ == "STRING" and value is not None else f"CAST({text} AS {type_})"
 
 
-class SparkEngine:
+class PlainSparkEngine:
     """A session of Spark itself; tables are bound as VALUES, which it reads without a job."""
 
     def __init__(self, session: Any) -> None:
@@ -76,7 +76,7 @@ class SparkEngine:
         return _rows(self._session.sql(sql).toArrow())
 
 
-class SailEngine:
+class PlainSailEngine:
     """A session of Sail, over Spark Connect.
 
     A query brings the tables that it names with it, in one message: to make each a view first is a

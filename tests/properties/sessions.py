@@ -14,7 +14,7 @@ SESSION = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"
 def _sail_server() -> Any:
     """A Sail server in this process; it ends with it. It keeps some 50 to 150 KB of each query that
     neither a new session nor a new server gives back: gigabytes after all generated days."""
-    from forerun.spark_jobs.connect import start_server
+    from forerun.spark_jobs.engines.sail import start_server
 
     return start_server()
 

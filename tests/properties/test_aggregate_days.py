@@ -10,7 +10,7 @@ import pytest
 
 from tests.oracles.values import Value
 from tests.properties.cases import Case, QueryCase, Select, TableCase
-from tests.properties.engines import InterpreterEngine, SailEngine
+from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, run_case
 from tests.properties.sessions import sail_session
 
@@ -72,12 +72,12 @@ def test_a_day_equals_batch_without_an_engine(name: str, takes_back: bool) -> No
 
 
 @pytest.fixture(scope="module")
-def sail() -> SailEngine:
-    return SailEngine(sail_session())
+def sail() -> PlainSailEngine:
+    return PlainSailEngine(sail_session())
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_day_equals_batch_on_sail(name: str, sail: SailEngine) -> None:
+def test_a_day_equals_batch_on_sail(name: str, sail: PlainSailEngine) -> None:
     assert day(name, DAYS, sail, takes_back=False).kept > 0
 
 

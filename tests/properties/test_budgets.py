@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from tests.oracles.values import NotInterpretedError
-from tests.properties.engines import InterpreterEngine, SailEngine
+from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
@@ -30,7 +30,7 @@ def outcomes(engine: Engine, seeds: range, *, for_sail: bool = False) -> list[Ou
 
 
 def test_days_within_a_budget_equal_batch_on_sail() -> None:
-    found = outcomes(SailEngine(sail_session()), range(90_000, 90_000 + CHUNK), for_sail=True)
+    found = outcomes(PlainSailEngine(sail_session()), range(90_000, 90_000 + CHUNK), for_sail=True)
     assert len(found) >= 0.95 * CHUNK
     assert sum(outcome.kept > 0 for outcome in found) >= 0.2 * CHUNK
 

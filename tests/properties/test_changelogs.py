@@ -17,7 +17,7 @@ from forerun.planner.rules.methods.method import Method
 from tests.oracles.values import NotInterpretedError
 from tests.properties.cases import Case
 from tests.properties.chunks import saved, starts
-from tests.properties.engines import InterpreterEngine, SailEngine
+from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import changelog_case
 from tests.properties.sessions import sail_session
@@ -58,7 +58,7 @@ def test_a_method_alone_equals_batch(method: Method) -> None:
 
 
 def test_days_with_withdrawals_equal_batch_on_sail() -> None:
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     cases = (changelog_case(s, for_sail=True) for s in range(104_000, 104_000 + CHUNK))
     found = [run(case, engine, ivm(case.runs), judge=False) for case in cases]
     days = [one for one in found if one is not None]

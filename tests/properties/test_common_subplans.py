@@ -21,7 +21,7 @@ from forerun.planner.request import Committed
 from forerun.planner.result import PlanResult
 from tests.properties.cases import Case
 from tests.properties.chunks import starts
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.execute import (
     Day,
     RefusedError,
@@ -46,8 +46,8 @@ OVER = (
 
 
 @pytest.fixture(scope="module")
-def sail() -> SailEngine:
-    return SailEngine(sail_session())
+def sail() -> PlainSailEngine:
+    return PlainSailEngine(sail_session())
 
 
 def pair(seed: int) -> tuple[Case, Case]:
@@ -60,7 +60,7 @@ def pair(seed: int) -> tuple[Case, Case]:
     return one, replace(case, name="two", query=replace(query, outer=outer))
 
 
-def one_day(pair: tuple[Case, Case], engine: SailEngine) -> int:
+def one_day(pair: tuple[Case, Case], engine: PlainSailEngine) -> int:
     """Do the days of both; return how often a run has read a common sub-plan."""
     days, shared = (Day(), Day()), 0
     expected = [expected_rows(case, engine, case.runs) for case in pair]

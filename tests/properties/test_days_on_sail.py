@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from tests.properties.chunks import check_chunk, starts
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.execute import Outcome
 from tests.properties.sessions import sail_session
 
@@ -25,8 +25,8 @@ def _enough(outcomes: list[Outcome], cases: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def sail() -> SailEngine:
-    return SailEngine(sail_session())
+def sail() -> PlainSailEngine:
+    return PlainSailEngine(sail_session())
 
 
 @pytest.mark.parametrize("start", starts(0, DAYS, CHUNK, fast=FAST))

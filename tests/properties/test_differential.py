@@ -13,7 +13,7 @@ import pytest
 
 from tests.properties.cases import from_json
 from tests.properties.chunks import REGRESSIONS, check_chunk, starts
-from tests.properties.engines import InterpreterEngine, SailEngine, SparkEngine
+from tests.properties.engines import InterpreterEngine, PlainSailEngine, PlainSparkEngine
 from tests.properties.execute import agrees, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session, spark_session
@@ -23,8 +23,8 @@ ON_INTERPRETER, ON_SPARK = 600, 300
 
 
 @pytest.fixture(scope="module")
-def sail() -> SailEngine:
-    return SailEngine(sail_session())
+def sail() -> PlainSailEngine:
+    return PlainSailEngine(sail_session())
 
 
 def test_subqueries_as_values_equal_batch_without_an_engine():
@@ -44,8 +44,8 @@ def test_equals_batch_without_an_engine(start):
 
 
 @pytest.fixture(scope="module")
-def spark() -> SailEngine:
-    return SparkEngine(spark_session())
+def spark() -> PlainSailEngine:
+    return PlainSparkEngine(spark_session())
 
 
 @pytest.mark.spark

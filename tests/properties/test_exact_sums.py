@@ -19,7 +19,7 @@ from forerun.planner.sql.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
-from tests.properties.engines import SailEngine, SparkEngine
+from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 from tests.properties.sessions import sail_session, spark_session
 
 COLUMNS = (
@@ -165,7 +165,7 @@ def test_what_is_taken_back_and_what_is_cast_is_narrowed_by_its_bounds(summed, t
 
 @pytest.mark.parametrize("start", range(0, 300, 100))
 def test_on_sail(start: int):
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     found = [check(seed, engine) for seed in range(start, start + 100)]
     assert sum(narrowed for narrowed, _ in found) >= 5
     assert sum(regrouped for _, regrouped in found) >= 5
@@ -173,7 +173,7 @@ def test_on_sail(start: int):
 
 @pytest.mark.spark
 def test_on_spark():
-    engine = SparkEngine(spark_session())
+    engine = PlainSparkEngine(spark_session())
     found = [check(seed, engine) for seed in range(1000, 1040)]
     assert any(narrowed for narrowed, _ in found)
     assert any(regrouped for _, regrouped in found)
@@ -189,7 +189,7 @@ def test_a_wrong_bound_fails_and_changes_no_sum(factor: str):
     )
     plain, exact = forms(f"SELECT g, sum(price * {factor}) AS s FROM t GROUP BY g", source(wrong))
     assert plain is not exact
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     price, few = Decimal("100.00"), Decimal("0.10")
     engine.bind("t", COLUMNS, [(1, "a", 1, price, few, Decimal("0.100"), None)])
     with pytest.raises(Exception, match=r"(?i)overflow|out of range|too large|cast|convert"):

@@ -40,7 +40,7 @@ from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, NotInterpretedError, Row
 from tests.planner.rules.normalize.trees import COLUMNS, Builder, random_inputs
 from tests.properties.cases import Case
-from tests.properties.engines import InterpreterEngine, SailEngine
+from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, check_rows
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
@@ -230,4 +230,4 @@ def test_random_queries_are_lifted_by_the_interpreter() -> None:
 
 @pytest.mark.parametrize("start", range(91_000, 91_000 + QUERIES, 50))
 def test_random_queries_are_lifted_on_sail(start: int) -> None:
-    check_cases(SailEngine(sail_session()), start, 50, for_sail=True)
+    check_cases(PlainSailEngine(sail_session()), start, 50, for_sail=True)

@@ -16,7 +16,7 @@ from forerun.planner.rules.methods.only_partner import REPEATED, RULE
 from tests.oracles.values import EvaluationError, NotInterpretedError, Row
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import COLUMNS
-from tests.properties.engines import InterpreterEngine, SailEngine, SparkEngine
+from tests.properties.engines import InterpreterEngine, PlainSailEngine, PlainSparkEngine
 from tests.properties.execute import Day, Engine, RefusedError, request_of, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session, spark_session
@@ -91,7 +91,7 @@ def test_days_of_sources_with_keys_equal_batch_without_an_engine() -> None:
 
 
 def test_days_of_sources_with_keys_equal_batch_on_sail() -> None:
-    engine, found = SailEngine(sail_session()), 0
+    engine, found = PlainSailEngine(sail_session()), 0
     for seed, case in keyed_cases(97_000, for_sail=True):
         try:
             found += run(case, engine, judge=False)
@@ -125,7 +125,7 @@ def test_a_key_that_does_not_hold_fails_the_run_or_does_no_harm() -> None:
 
 
 def test_an_engine_says_what_is_wrong() -> None:
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     seed, case = SAYS, keyed_case(SAYS)
     broken = {name: repeated(seed, table) for name, table in case.tables.items()}
     with pytest.raises(Exception, match=REPEATED.split("{", maxsplit=1)[0]):
@@ -154,4 +154,4 @@ def test_the_check_stays_where_what_is_above_rejects_null() -> None:
     case = Case("rejected", tables, query, 2, early=True, off=others)
     assert uses_the_rule(case)
     with pytest.raises(Exception, match=REPEATED.split("{", maxsplit=1)[0]):
-        run(case, SparkEngine(spark_session()), judge=False)
+        run(case, PlainSparkEngine(spark_session()), judge=False)

@@ -16,7 +16,7 @@ from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.printer import to_sql
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
-from tests.properties.engines import SailEngine, SparkEngine
+from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 from tests.properties.sessions import sail_session, spark_session
 
 COLUMNS = (("k", "BIGINT"), ("n", "INT"), ("s", "STRING"), ("v", "INT"))
@@ -78,14 +78,14 @@ def check(seed: int, engine: Any) -> bool:
 
 @pytest.mark.parametrize("start", [0, 100])
 def test_on_sail(start: int):
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     found = [check(seed, engine) for seed in range(start, start + 100)]
     assert 20 <= sum(found) <= 80
 
 
 @pytest.mark.spark
 def test_on_spark():
-    engine = SparkEngine(spark_session())
+    engine = PlainSparkEngine(spark_session())
     assert sum(check(seed, engine) for seed in range(1000, 1025)) >= 3
 
 
@@ -128,7 +128,7 @@ def test_without_bounds_nothing_changes():
 def test_a_wrong_bound_fails_and_loses_no_row():
     """The footer says that keys are at most 5: 300 is no TINYINT."""
     _, other = forms(ORDERS, (bounded(1, 5), bounded(1, 5, "b")))
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     for name in "ab":
         engine.bind(name, COLUMNS, [(300, 1, "a", 0)])
     with pytest.raises(Exception, match=r"(?i)overflow|out of range|too large|cast|convert"):

@@ -9,7 +9,7 @@ import pytest
 
 from forerun.planner.request import Problem, ivm
 from tests.oracles.values import NotInterpretedError
-from tests.properties.engines import InterpreterEngine, SailEngine
+from tests.properties.engines import InterpreterEngine, PlainSailEngine
 from tests.properties.execute import Engine, Outcome, RefusedError, run_case
 from tests.properties.generate import random_case
 from tests.properties.sessions import sail_session
@@ -41,7 +41,7 @@ def outcomes(engine: Engine, seeds: range, *, for_sail: bool = False) -> list[Ou
 
 @pytest.mark.parametrize("start", range(70_000, 70_200, CHUNK))
 def test_early_results_equal_batch_on_sail(start: int) -> None:
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     found = outcomes(engine, range(start, start + CHUNK), for_sail=True)
     assert len(found) >= 0.95 * CHUNK
     assert sum(outcome.early_results for outcome in found) >= 0.8 * CHUNK

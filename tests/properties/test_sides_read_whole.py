@@ -14,7 +14,7 @@ from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.printer import to_sql
 from forerun.planner.stages.small_sides import SmallSides
 from tests.oracles.bags import compare_bags
-from tests.properties.engines import SailEngine, SparkEngine
+from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 from tests.properties.sessions import sail_session, spark_session
 from tests.properties.test_packed_keys import COLUMNS, random_rows, source
 
@@ -69,11 +69,11 @@ def check(seed: int, engine: Any) -> bool:
 
 @pytest.mark.parametrize("start", [0, 60])
 def test_on_sail(start: int) -> None:
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     assert all(check(seed, engine) for seed in range(start, start + 60))
 
 
 @pytest.mark.spark
 def test_on_spark() -> None:
-    engine = SparkEngine(spark_session())
+    engine = PlainSparkEngine(spark_session())
     assert all(check(seed, engine) for seed in range(1000, 1008))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forerun.planner.request import Method
-from forerun.spark_jobs.connect import ConnectEngine, start_sail
+from forerun.spark_jobs.engines.sail import SailEngine, start_sail
 from tests.oracles.values import Row
 from tests.properties.cases import (
     Case,
@@ -26,7 +26,7 @@ from tests.properties.cases import (
 )
 from tests.properties.chunks import REGRESSIONS, starts
 from tests.properties.data import COLUMNS
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.execute import RefusedError
 from tests.properties.sessions import sail_session
 from tests.properties.shrink import shrink
@@ -55,12 +55,12 @@ def sail():
     engine.stop()
 
 
-def outcome(sail: ConnectEngine, folder: Path, case: Case, lies: Lies, method: Method) -> str:
+def outcome(sail: SailEngine, folder: Path, case: Case, lies: Lies, method: Method) -> str:
     """How the day ends on Sail."""
-    return ends(sail, SailEngine(sail_session()), folder, case, lies, method)
+    return ends(sail, PlainSailEngine(sail_session()), folder, case, lies, method)
 
 
-def kept(sail: ConnectEngine, folder: Path, case: Case, lies: Lies, method: Method) -> str:
+def kept(sail: SailEngine, folder: Path, case: Case, lies: Lies, method: Method) -> str:
     """Shrink a case that fails, write it down, and return the name of its file."""
 
     def fails(candidate: Case) -> bool:
@@ -103,7 +103,7 @@ def test_a_foreign_key_is_right_or_the_day_says_so(sail, tmp_path: Path, holds: 
     for seed in range(FOREIGN):
         case, lies, method = foreign_case(seed, holds=holds)
         folder = tmp_path / str(seed)
-        day = WrongDay(case, lies, method, folder, sail, SailEngine(sail_session()))
+        day = WrongDay(case, lies, method, folder, sail, PlainSailEngine(sail_session()))
         try:
             end = day.check()
         except RefusedError:

@@ -18,11 +18,11 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun.include.days import day_request
-from forerun.include.days import prepare as days
 from forerun.include.days.handle import Day
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.runs import day_request
+from forerun.include.runs import prepare as days
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.statistics import to_source
 from forerun.include.state.records import Pin
 from forerun.planner.algebra.types import parse_type
@@ -36,7 +36,7 @@ from tests.oracles.bags import DifferenceError, compare_bags
 from tests.oracles.values import NotInterpretedError, Row
 from tests.properties.cases import Case, JoinClause, QueryCase, Select, TableCase
 from tests.properties.data import COLUMNS, random_tables, without_nan
-from tests.properties.engines import InterpreterEngine, SailEngine, arrow_type
+from tests.properties.engines import InterpreterEngine, PlainSailEngine, arrow_type
 from tests.properties.execute import RefusedError, check_rows
 from tests.properties.generate import changelog_case, random_case
 from tests.properties.lying_footers import lie
@@ -191,7 +191,7 @@ class WrongDay:
     method: Method
     folder: Path
     engine: Engine
-    plain: SailEngine
+    plain: PlainSailEngine
     contents: dict[str, dict[str, tuple[Row, ...]]] = field(default_factory=dict)
     relied: int = 0
     """How many foreign keys the runs that were started relied on."""
@@ -370,7 +370,7 @@ class WrongDay:
 
 
 def ends(
-    engine: Engine, plain: SailEngine, folder: Path, case: Case, lies: Lies, method: Method
+    engine: Engine, plain: PlainSailEngine, folder: Path, case: Case, lies: Lies, method: Method
 ) -> str:
     """How the day ends in an empty ``folder``, or ``refused``: there is nothing to compare with."""
     shutil.rmtree(folder, ignore_errors=True)

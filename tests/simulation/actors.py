@@ -12,15 +12,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from forerun.include.days import handle
-from forerun.include.days.prepare import (
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.runs.prepare import (
     PreparedRun,
     open_generation,
     prepare_run,
     publish_result,
     read_findings,
 )
-from forerun.include.days.stored_plan import StoredPlan
-from forerun.include.reports.spec import ReportSpec
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.completeness import find_missing
 from forerun.include.state.borrowed import BorrowedLostError
 from forerun.include.state.commits import ArtifactError

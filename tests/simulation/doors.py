@@ -153,7 +153,7 @@ class _Codec:
 def installed(more: Iterable[tuple[Any, Any]] = (), *, real_codec: bool = False) -> Iterator[None]:
     """Let the product run on the simulated store. ``more``: further pairs of what is replaced by
     what, everywhere (a mutation). ``real_codec``: records are JSON, as they are in life."""
-    import forerun.include.days.prepare
+    import forerun.include.runs.prepare
     import forerun.planner.api
 
     pairs = [
@@ -180,7 +180,7 @@ def installed(more: Iterable[tuple[Any, Any]] = (), *, real_codec: bool = False)
     undo: list[tuple[Any, str, Any]] = [(expire, "FLOOR", expire.FLOOR)]  # schedules set it
     undo.append((row_counts, "pq", row_counts.pq))
     row_counts.pq = remembering.Metadata
-    for module in (backoff, forerun.include.days.prepare, stages):
+    for module in (backoff, forerun.include.runs.prepare, stages):
         undo.append((module, "time", module.time))
         module.time = _Time
     quiet = logging.root.manager.disable

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from forerun.include.days.partition_sink import read_stamp
-from forerun.include.days.prepare import PreparedRun
+from forerun.include.runs.prepare import PreparedRun
 from forerun.include.state import expire
 from forerun.include.state.layout import Generation, generation_of
 from forerun.include.state.pointers import Pointer, Unpublished, decode_pointer

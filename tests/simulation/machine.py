@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from forerun.include.days.prepare import publish_result, read_pointer
+from forerun.include.runs.prepare import publish_result, read_pointer
 from forerun.include.state import expire as expire_module
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.layout import PROBE_KEY, pointer_key

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from forerun.include.days import manifests, partition_sink, prepare, publishing
+from forerun.include.days import manifests, partition_sink, publishing
+from forerun.include.runs import prepare
 from forerun.include.sources import delivery, pins
 from forerun.include.state import commits, expire, fence, layout, store
 from forerun.spark_jobs import inputs, stages

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from forerun.include.machine.jvm import submit_options
-from forerun.spark_jobs.connect import ConnectEngine, start_sail
 from forerun.spark_jobs.engine import Engine
-from tests.properties.engines import SparkEngine
+from forerun.spark_jobs.engines.sail import SailEngine, start_sail
+from tests.properties.engines import PlainSparkEngine
 from tests.properties.sessions import SESSION
 from tests.spark.days import Day
 
@@ -25,7 +25,7 @@ _OF_GENERATED_DAYS = {
 
 
 @pytest.fixture(scope="session")
-def sail() -> Iterator[ConnectEngine]:
+def sail() -> Iterator[SailEngine]:
     engine = start_sail()
     yield engine
     engine.stop()
@@ -34,7 +34,7 @@ def sail() -> Iterator[ConnectEngine]:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[object]:
     """Spark itself, in whose executors Python cannot be started: no run may need it there."""
-    from forerun.spark_jobs.classic import start_spark
+    from forerun.spark_jobs.engines.spark import start_spark
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", "/no/such/python")
@@ -57,17 +57,19 @@ def _started(start_spark: object) -> object:
 
 
 @pytest.fixture(scope="module")
-def sessions(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, SparkEngine]:
+def sessions(
+    spark: Any, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Engine, PlainSparkEngine]:
     """For generated days: the executor's session of Spark, and one for the plain query. Each has
     its own views."""
-    from forerun.spark_jobs.classic import ClassicEngine
+    from forerun.spark_jobs.engines.spark import SparkEngine
 
     working, plain = spark.session.newSession(), spark.session.newSession()
     for session in (working, plain):
         for name, value in _OF_GENERATED_DAYS.items():
             session.conf.set(name, value)
     scratch = tmp_path_factory.mktemp("engine")
-    return ClassicEngine(working, scratch), SparkEngine(plain)
+    return SparkEngine(working, scratch), PlainSparkEngine(plain)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.reports.expectations import Expectation
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.layout import Generation, pin_key
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import (

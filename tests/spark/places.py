@@ -15,11 +15,11 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun.include.days import day_request
-from forerun.include.days import prepare as days
 from forerun.include.days.handle import Day
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.runs import day_request
+from forerun.include.runs import prepare as days
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.statistics import to_source
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
@@ -31,7 +31,7 @@ from forerun.spark_jobs.executor import execute
 from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.planner.starts import OPEN
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 from tests.spark.days import rows_of
 
@@ -121,7 +121,7 @@ class Place:
 
     def check(self, commit: RunCommit, sql: str) -> None:
         """The result is that of the plain query over all that was delivered."""
-        plain = SailEngine(sail_session())
+        plain = PlainSailEngine(sail_session())
         for name, columns in (("sales", SALES), ("returns", RETURNS)):
             typed = tuple((c.name, c.type) for c in columns)
             plain.bind(name, typed, tuple(self.delivered[name]))

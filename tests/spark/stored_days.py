@@ -15,11 +15,11 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from forerun.include.days import day_request
-from forerun.include.days import prepare as days
 from forerun.include.days.handle import Day
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.runs import day_request
+from forerun.include.runs import prepare as days
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.statistics import to_source
 from forerun.include.state.commits import read_chain
 from forerun.include.state.layout import Generation
@@ -33,7 +33,7 @@ from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import execute
 from tests.oracles.values import Row
 from tests.properties.cases import Case, TableCase
-from tests.properties.engines import SailEngine, SparkEngine, arrow_type
+from tests.properties.engines import PlainSailEngine, PlainSparkEngine, arrow_type
 from tests.properties.execute import Outcome, RefusedError, check_rows, effort
 from tests.properties.kept import check_kept
 from tests.spark.days import rows_of
@@ -53,7 +53,7 @@ class StoredDay:
     case: Case
     folder: Path
     engine: Engine
-    plain: SailEngine | SparkEngine
+    plain: PlainSailEngine | PlainSparkEngine
     lost: int = 0
     report: str = "generated"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.properties.cases import Case, QueryCase, Select
-from tests.properties.engines import SparkEngine
+from tests.properties.engines import PlainSparkEngine
 from tests.properties.execute import run_case
 from tests.properties.test_aggregate_days import QUERIES, RUNS, SPREADS, table
 
@@ -28,4 +28,4 @@ def test_a_day_equals_batch_on_spark(sql: str, spark: Any) -> None:
     tables = {"t0": table(random.Random("spark"), takes_back=False)}
     query = QueryCase((Select(("1",), "t0"),), outer=sql)
     case = Case("aggregates", tables, query, RUNS, early=True)
-    assert run_case(case, SparkEngine(spark.session)).kept > 0
+    assert run_case(case, PlainSparkEngine(spark.session)).kept > 0

@@ -11,7 +11,7 @@ from forerun.include.sources.changelog import only_adds
 from forerun.include.state.records import ColumnFooter, ManifestSource, PinnedFile
 from forerun.planner.contract import ColumnSpec
 from forerun.spark_jobs.changelog import coming, consolidated, goes_too_often, with_taken_back
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 
 SOURCE = ManifestSource(
     name="prices",
@@ -23,7 +23,7 @@ SOURCE = ManifestSource(
 )
 
 
-def changes(sail: ConnectEngine, *rows: tuple[str, str, int]):
+def changes(sail: SailEngine, *rows: tuple[str, str, int]):
     values = ", ".join(f"(CAST({k} AS BIGINT), {text}, CAST({w} AS BIGINT))" for k, text, w in rows)
     return sail.session.sql(f"SELECT * FROM VALUES {values} AS v(`k`, `copy`, `__w`)")
 
@@ -32,7 +32,7 @@ def found(frame) -> list[tuple]:
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
-def test_each_row_is_there_as_often_as_its_weights_add_up_to(sail: ConnectEngine) -> None:
+def test_each_row_is_there_as_often_as_its_weights_add_up_to(sail: SailEngine) -> None:
     rows = changes(
         sail,
         ("1", "'a'", 2), ("1", "'a'", 1), ("1", "'a'", -1), ("1", "'b'", 1), ("1", "'b'", -1),
@@ -43,20 +43,20 @@ def test_each_row_is_there_as_often_as_its_weights_add_up_to(sail: ConnectEngine
     assert found(there) == [(1, "a"), (1, "a"), (None, None), (None, None)]
 
 
-def test_rows_are_added_up_by_the_columns_that_are_read(sail: ConnectEngine) -> None:
+def test_rows_are_added_up_by_the_columns_that_are_read(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 2), ("1", "'b'", 1), ("2", "'c'", 1), ("2", "'c'", -1))
     there = consolidated(SOURCE, rows, once=False, reads=("k",))
     assert dict(there.dtypes) == {"k": "bigint", "copy": "string"}
     assert found(there) == [(1, None)] * 3
 
 
-def test_rows_that_are_alike_by_few_columns_are_not_made_all_at_once(sail: ConnectEngine) -> None:
+def test_rows_that_are_alike_by_few_columns_are_not_made_all_at_once(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 4096), ("2", "'b'", 10000), ("3", "'c'", 1))
     there = consolidated(SOURCE, rows, once=False, reads=("k",))
     assert found(there.groupBy("k").count()) == [(1, 4096), (2, 10000), (3, 1)]
 
 
-def test_a_row_that_was_not_there_cannot_be_taken_back(sail: ConnectEngine) -> None:
+def test_a_row_that_was_not_there_cannot_be_taken_back(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", -2))
     with pytest.raises(Exception, match="source prices: a row is taken back more often than it"):
         consolidated(SOURCE, rows, once=False).collect()
@@ -74,7 +74,7 @@ def test_a_row_that_was_not_there_cannot_be_taken_back(sail: ConnectEngine) -> N
     ],
 )
 def test_rows_that_go_are_looked_up_in_all_that_came(
-    sail: ConnectEngine, came: list, back: list, too_often: bool
+    sail: SailEngine, came: list, back: list, too_often: bool
 ) -> None:
     all_rows, changed = changes(sail, *came, *back), changes(sail, *back)
     assert goes_too_often(sail, SOURCE, all_rows, changed, len(back)) is too_often
@@ -98,17 +98,17 @@ def test_a_row_goes_that_is_equal_and_has_other_bytes(spark: Any, columns: tuple
     assert goes_too_often(spark, source, more, back, 1)
 
 
-def test_only_rows_that_come_are_checked(sail: ConnectEngine) -> None:
+def test_only_rows_that_come_are_checked(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 1), ("2", "'b'", -1), ("3", "'c'", 2))
     assert found(coming(SOURCE, rows)) == [(1, "a"), (3, "c")]
 
 
-def test_nothing_is_added_up_where_each_row_comes_once(sail: ConnectEngine) -> None:
+def test_nothing_is_added_up_where_each_row_comes_once(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", 1))
     assert found(consolidated(SOURCE, rows, once=True)) == [(1, "a"), (1, "a")]
 
 
-def test_rows_of_files_that_are_gone_are_taken_back(sail: ConnectEngine) -> None:
+def test_rows_of_files_that_are_gone_are_taken_back(sail: SailEngine) -> None:
     came, gone = changes(sail, ("1", "'a'", 2)), changes(sail, ("2", "'b'", 3), ("3", "'c'", -1))
     changed = with_taken_back(SOURCE, came, gone)
     assert changed.columns == ["k", "copy", "__w"]

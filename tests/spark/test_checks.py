@@ -12,7 +12,7 @@ from forerun.include.days.findings import CheckReport, Finding, encode_checks
 from forerun.include.days.findings_page import render_checks
 from forerun.include.reports.expectations import KNOWN, expect
 from forerun.spark_jobs.checks import evaluate
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 
 SQL = (
     "SELECT id AS k, IF(id % 7 = 0, NULL, CAST(id AS STRING)) AS s, "
@@ -21,7 +21,7 @@ SQL = (
 
 
 @pytest.fixture(scope="module")
-def findings(sail: ConnectEngine) -> tuple[Finding, ...]:
+def findings(sail: SailEngine) -> tuple[Finding, ...]:
     with sail.working_on("checks"):
         return evaluate(
             sail.session.sql(SQL),
@@ -100,7 +100,7 @@ def test_statistics_are_not_imported_before_somebody_looks_into_them() -> None:
 import sys
 from forerun.include.reports.expectations import expect
 from forerun.spark_jobs.checks import evaluate
-from forerun.spark_jobs.connect import start_sail
+from forerun.spark_jobs.engines.sail import start_sail
 engine = start_sail()
 with engine.working_on("checks"):
     rows = engine.session.sql("SELECT 'a' AS s")

@@ -27,9 +27,10 @@ from forerun.planner.contract import (
 from forerun.planner.contract.plan_v1 import SmallSide
 from forerun.planner.errors import ContractError
 from forerun.planner.nesting import MOST_LEVELS
-from forerun.spark_jobs import classic, stages
-from forerun.spark_jobs.classic import ClassicEngine
+from forerun.spark_jobs import stages
 from forerun.spark_jobs.engine import Frame
+from forerun.spark_jobs.engines import spark as classic
+from forerun.spark_jobs.engines.spark import SparkEngine
 from forerun.spark_jobs.inputs import bind_inputs, load_inputs
 from tests.spark.days import SALES, Day, expected, publish, save_rows, save_sums
 
@@ -54,9 +55,7 @@ def save_wide(run: int) -> Stage:
 
 
 @pytest.fixture(scope="module")
-def kept(
-    tmp_path_factory: pytest.TempPathFactory, spark: ClassicEngine
-) -> tuple[Day, ClassicEngine]:
+def kept(tmp_path_factory: pytest.TempPathFactory, spark: SparkEngine) -> tuple[Day, SparkEngine]:
     """A day with two committed runs, bound for a third whose delivery is small."""
     day = Day(tmp_path_factory.mktemp("kept"))
     families = {"families": (*_families(), WIDE)}
@@ -109,13 +108,13 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
-def test_no_shuffle_of_saved_rows(kept: tuple[Day, ClassicEngine], query: str) -> None:
+def test_no_shuffle_of_saved_rows(kept: tuple[Day, SparkEngine], query: str) -> None:
     assert exchanges(kept[1], query) == []
 
 
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"])
 def test_a_join_with_a_delivery_shuffles_the_delivery_only(
-    kept: tuple[Day, ClassicEngine], kind: str
+    kept: tuple[Day, SparkEngine], kind: str
 ) -> None:
     query = f"SELECT `l`.`id` FROM {ALL} {kind} `sales__delta` AS `d` ON `l`.`id` = `d`.`id`"
     found = exchanges(kept[1], query)
@@ -123,14 +122,14 @@ def test_a_join_with_a_delivery_shuffles_the_delivery_only(
     assert "f_rows" not in found[0]
 
 
-def test_the_plan_test_can_fail(kept: tuple[Day, ClassicEngine]) -> None:
+def test_the_plan_test_can_fail(kept: tuple[Day, SparkEngine]) -> None:
     """A key that is not the family's is shuffled, and the reader of plans sees it."""
     found = exchanges(kept[1], "SELECT `amount`, count(*) FROM `f_rows` GROUP BY `amount`")
     assert len(found) == 1
     assert "f_rows" in found[0]
 
 
-def test_partitions_hold_what_their_runs_delivered(kept: tuple[Day, ClassicEngine]) -> None:
+def test_partitions_hold_what_their_runs_delivered(kept: tuple[Day, SparkEngine]) -> None:
     _, engine = kept
     counted = engine.session.sql(
         "SELECT `__run`, count(*), count(DISTINCT `id`) FROM `f_rows` GROUP BY 1 ORDER BY 1"
@@ -138,7 +137,7 @@ def test_partitions_hold_what_their_runs_delivered(kept: tuple[Day, ClassicEngin
     assert [tuple(row) for row in counted] == [(1, 403, 50), (2, 340, 70)]
 
 
-def test_every_bucket_is_read(kept: tuple[Day, ClassicEngine]) -> None:
+def test_every_bucket_is_read(kept: tuple[Day, SparkEngine]) -> None:
     """Groups by bucketed scan are those of a plain scan of the same files."""
     day, engine = kept
     inputs = load_inputs(day.store, day.at, day.plan)
@@ -155,7 +154,7 @@ def test_every_bucket_is_read(kept: tuple[Day, ClassicEngine]) -> None:
 
 
 def test_an_aggregate_is_saved_without_a_second_shuffle(
-    kept: tuple[Day, ClassicEngine], tmp_path: Path
+    kept: tuple[Day, SparkEngine], tmp_path: Path
 ) -> None:
     """The shuffle of the aggregate is the one that the buckets need."""
     _, engine = kept
@@ -176,7 +175,7 @@ def test_a_shuffle_has_partitions_for_its_bytes_and_for_all_cores(
     assert classic.few_partitions(size, cores) == partitions
 
 
-def test_a_number_of_partitions_that_the_deployment_has_chosen_stays(spark: ClassicEngine) -> None:
+def test_a_number_of_partitions_that_the_deployment_has_chosen_stays(spark: SparkEngine) -> None:
     assert spark.session.sparkContext.getConf().contains("spark.sql.shuffle.partitions")
     assert spark.partitions_for(1 << 40) == 0
 
@@ -187,7 +186,7 @@ def test_a_number_of_partitions_that_the_deployment_has_chosen_stays(spark: Clas
     [("10MB", None, True), ("1", None, True), ("1", 1000, False), ("-1", None, False)],
 )
 def test_a_side_that_is_computed_first_is_joined_by_its_size(
-    spark: ClassicEngine, monkeypatch, threshold: str, room: int | None, sent: bool, known: bool
+    spark: SparkEngine, monkeypatch, threshold: str, room: int | None, sent: bool, known: bool
 ) -> None:
     """Of a filtered table Spark assumes the size of the table, and sorts both sides; of rows that
     were counted, or are known, it has to guess nothing. Who wants no broadcasts has none."""
@@ -210,12 +209,12 @@ def test_a_side_that_is_computed_first_is_joined_by_its_size(
     spark.configure(((name, before),))
 
 
-def _first_plan(engine: ClassicEngine, query: str) -> str:
+def _first_plan(engine: SparkEngine, query: str) -> str:
     """What Spark plans before it has seen a row."""
     return str(engine.session.sql(query)._jdf.queryExecution().sparkPlan().toString())
 
 
-def exchanges(engine: ClassicEngine, query: str) -> list[str]:
+def exchanges(engine: SparkEngine, query: str) -> list[str]:
     """The executed plan below each shuffle or broadcast of the query."""
     frame = engine.session.sql(query)
     frame.collect()
@@ -242,7 +241,7 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip(" :+-*()0123456789"))
 
 
-def test_a_day_on_spark(day: Day, spark: ClassicEngine) -> None:
+def test_a_day_on_spark(day: Day, spark: SparkEngine) -> None:
     first, second = FIRST[:40] + FIRST[-3:], SECOND[:30]
     day.deliver(first)
     day.plan_run(1, (save_rows(1), save_sums(1)))
@@ -270,7 +269,7 @@ class TestArtifactsThatAreNotWhatTheyWere:
     """Each is noticed before Spark reads a byte of it."""
 
     @pytest.fixture
-    def second(self, day: Day, spark: ClassicEngine) -> Day:
+    def second(self, day: Day, spark: SparkEngine) -> Day:
         day.deliver(FIRST[:20])
         day.plan_run(1, (save_rows(1), save_sums(1)))
         self.folder = day.folder / "my store" / day.do(spark).artifacts[0].folder
@@ -280,25 +279,25 @@ class TestArtifactsThatAreNotWhatTheyWere:
     def files(self) -> list[Path]:
         return sorted(self.folder.glob("part-*"))
 
-    def test_a_stray_file(self, second: Day, spark: ClassicEngine) -> None:
+    def test_a_stray_file(self, second: Day, spark: SparkEngine) -> None:
         stray = self.files()[0].name.replace("part-", "part-9")
         (self.folder / stray).write_bytes(self.files()[0].read_bytes())
         with pytest.raises(ArtifactError, match="commit does not name it"):
             second.do(spark, "a2")
 
-    def test_a_flipped_byte(self, second: Day, spark: ClassicEngine) -> None:
+    def test_a_flipped_byte(self, second: Day, spark: SparkEngine) -> None:
         data = bytearray(self.files()[1].read_bytes())
         data[len(data) // 2] ^= 1
         self.files()[1].write_bytes(data)
         with pytest.raises(ArtifactError, match="other content"):
             second.do(spark, "a2")
 
-    def test_a_vanished_file(self, second: Day, spark: ClassicEngine) -> None:
+    def test_a_vanished_file(self, second: Day, spark: SparkEngine) -> None:
         self.files()[0].unlink()
         with pytest.raises(ArtifactError, match="is gone"):
             second.do(spark, "a2")
 
-    def test_a_wrong_bucket_count(self, second: Day, spark: ClassicEngine) -> None:
+    def test_a_wrong_bucket_count(self, second: Day, spark: SparkEngine) -> None:
         rows, sums = _families()
         second.plan_run(
             2, (save_sums(2), publish(2)), final=True, families=(replace(rows, buckets=2), sums)
@@ -307,7 +306,7 @@ class TestArtifactsThatAreNotWhatTheyWere:
             second.do(spark, "a2")
 
 
-def test_rows_of_the_other_engine_are_refused(day: Day, spark: ClassicEngine, sail: object) -> None:
+def test_rows_of_the_other_engine_are_refused(day: Day, spark: SparkEngine, sail: object) -> None:
     day.deliver(FIRST[:10])
     day.plan_run(1, (save_rows(1), save_sums(1)))
     day.do(sail)
@@ -316,7 +315,7 @@ def test_rows_of_the_other_engine_are_refused(day: Day, spark: ClassicEngine, sa
         day.do(spark, "a2")
 
 
-def test_names_that_need_quotes(day: Day, spark: ClassicEngine) -> None:
+def test_names_that_need_quotes(day: Day, spark: SparkEngine) -> None:
     columns = (ColumnSpec(name="a `b", type="BIGINT"), ColumnSpec(name="c d", type="STRING"))
     family = Family(
         id="f_odd", kind="shuffle", fingerprint="odd", title="odd", columns=columns,
@@ -333,7 +332,7 @@ def test_names_that_need_quotes(day: Day, spark: ClassicEngine) -> None:
 
 
 def test_a_partition_folder_has_the_types_and_rows_that_spark_wrote(
-    tmp_path: Path, spark: ClassicEngine
+    tmp_path: Path, spark: SparkEngine
 ) -> None:
     """The file is written anew on publishing: Spark must read back what it had written."""
     rows = spark.session.sql(
@@ -367,7 +366,7 @@ def test_a_partition_folder_has_the_types_and_rows_that_spark_wrote(
 
 @pytest.mark.parametrize("stage", ["rows", "sums", "result"])
 def test_a_file_that_is_lost_before_it_is_listed_is_noticed(
-    day: Day, spark: ClassicEngine, monkeypatch, stage: str
+    day: Day, spark: SparkEngine, monkeypatch, stage: str
 ) -> None:
     """What was written is what the tasks report. A listing could only tell of what is left."""
     day.deliver(FIRST)
@@ -388,7 +387,7 @@ def test_a_file_that_is_lost_before_it_is_listed_is_noticed(
 
 
 def test_writers_report_their_rows_also_if_there_are_none(
-    tmp_path: Path, spark: ClassicEngine
+    tmp_path: Path, spark: SparkEngine
 ) -> None:
     family = Family(
         id="f_none", kind="shuffle", fingerprint="none", title="none",
@@ -404,7 +403,7 @@ def test_writers_report_their_rows_also_if_there_are_none(
 
 
 def test_a_text_of_thousands_of_conditions_is_not_compiled_as_one_method(
-    spark: ClassicEngine,
+    spark: SparkEngine,
 ) -> None:
     name = "spark.sql.codegen.wholeStage"
     before = spark.session.conf.get(name)
@@ -419,7 +418,7 @@ def test_a_text_of_thousands_of_conditions_is_not_compiled_as_one_method(
     assert spark.session.conf.get(name) == before
 
 
-def test_as_many_levels_of_subqueries_are_read_as_reports_may_have(spark: ClassicEngine) -> None:
+def test_as_many_levels_of_subqueries_are_read_as_reports_may_have(spark: SparkEngine) -> None:
     query = "SELECT id FROM range(200)"
     for level in range(MOST_LEVELS - 1):
         query = f"SELECT id FROM ({query}) s{level} WHERE id > {level}"
@@ -445,7 +444,7 @@ def test_each_file_is_read_once_whatever_patterns_its_name_could_be(tmp_path, sp
 
 
 def test_a_side_that_is_computed_first_is_shuffled_as_its_stage_is(
-    spark: ClassicEngine, day: Day, monkeypatch
+    spark: SparkEngine, day: Day, monkeypatch
 ) -> None:
     """Held in the 200 parts that Spark shuffles into, it would be 200 tasks for each reader."""
     seen, compute = [], spark.computed_first

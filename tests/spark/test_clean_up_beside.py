@@ -12,14 +12,14 @@ from forerun.include.state.fence import GenerationClosedError, close_through
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
 from forerun.spark_jobs import executor
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 from tests.spark.places import FIRST, Place
 
 SECOND = FIRST.replace("sum(r.cost)", "max(r.cost)")
 
 
 @pytest.fixture
-def place(tmp_path: Path, sail: ConnectEngine) -> Place:
+def place(tmp_path: Path, sail: SailEngine) -> Place:
     place = Place(tmp_path, sail)
     place.deliver(1, [(1, "a", 5), (2, "b", 7), (3, "a", 1)], [(1, 10), (2, 20), (9, 1)])
     return place

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from forerun.cluster_doctor import examine_cluster
+from forerun.doctors.cluster import examine_cluster
 from forerun.include.machine.job_archive import job_archive
 from forerun.include.machine.jvm import (
     driver_environment,
@@ -25,7 +25,7 @@ from forerun.include.machine.jvm import (
 )
 from forerun.include.state.commits import read_commit
 from forerun.include.state.opening import open_store
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 from tests.bare_python import bare_python
 from tests.s3_servers import use_bucket
 from tests.spark.places import FIRST, Place
@@ -143,7 +143,7 @@ def driver(tmp_path: Path, cluster: Standalone) -> Driver:
 
 
 def test_a_day_on_a_cluster_that_shares_nothing_but_the_store(
-    driver: Driver, tmp_path: Path, versitygw_server, monkeypatch, sail: ConnectEngine
+    driver: Driver, tmp_path: Path, versitygw_server, monkeypatch, sail: SailEngine
 ) -> None:
     bucket = use_bucket(versitygw_server, monkeypatch)
     place = Away(tmp_path / "airflow", sail, arrived=(0.7, 1.0), bucket=bucket)

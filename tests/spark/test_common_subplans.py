@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from forerun.include.days.stored_plan import StoredPlan
 from forerun.include.machine.cpu_meter import Meter
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.planner.contract import ColumnSpec, CommonSubplan, ResultOutput, SourceInput, Stage
 from forerun.spark_jobs.application import Outcome, run_all
-from forerun.spark_jobs.classic import ClassicEngine
+from forerun.spark_jobs.engines.spark import SparkEngine
 from tests.spark.days import Day
 
 pytestmark = pytest.mark.spark
@@ -72,7 +72,7 @@ def plan(day: Day, stage: Stage) -> StoredPlan:
     return StoredPlan(day.store, day.at, key, day.plan)
 
 
-def done(engine: ClassicEngine, plans: list[StoredPlan]) -> list[Outcome]:
+def done(engine: SparkEngine, plans: list[StoredPlan]) -> list[Outcome]:
     return run_all(engine, plans, "a1", lambda _: None, Meter())
 
 
@@ -89,7 +89,7 @@ class Held:
 
 
 @pytest.fixture
-def held(spark: ClassicEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+def held(spark: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
     counted, really = Held(), spark.computed_first
 
     def computed_first(view, frame, rows):

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forerun.planner.contract import ColumnSpec, Family
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 
 
 def test_sums_beside_a_count_of_distinct_values_are_kept_in_their_type(
-    sail: ConnectEngine, tmp_path: Path
+    sail: SailEngine, tmp_path: Path
 ) -> None:
     """TPC-DS Q16, Q94 and Q95. Sail says DECIMAL(17,2), and wrote DECIMAL(27,2)."""
     rows = "VALUES (1, CAST(1.5 AS DECIMAL(7,2))), (1, CAST(2.25 AS DECIMAL(7,2))), (2, NULL)"
@@ -36,7 +36,7 @@ def test_sums_beside_a_count_of_distinct_values_are_kept_in_their_type(
     assert [(row["n"], str(row["total"])) for row in table.to_pylist()] == [(2, "3.75")]
 
 
-def test_states_have_the_types_of_spark_where_sail_gives_others(sail: ConnectEngine) -> None:
+def test_states_have_the_types_of_spark_where_sail_gives_others(sail: SailEngine) -> None:
     """Of numbers of days, and of what is cut to a unit of time. Nothing else is cast."""
     frame = sail.session.sql(
         "SELECT datediff(DATE '2024-02-01', DATE '2024-01-01') AS days, "
@@ -58,7 +58,7 @@ def test_states_have_the_types_of_spark_where_sail_gives_others(sail: ConnectEng
     assert (row["days"], row["month"].strftime("%Y-%m-%d %H:%M")) == (31, "2024-02-01 00:00")
 
 
-def test_long_chains_do_not_end_the_server(sail: ConnectEngine) -> None:
+def test_long_chains_do_not_end_the_server(sail: SailEngine) -> None:
     """Sail calls itself for each part. With its own stacks the process is gone at 500 ANDs or 400
     branches, without a word."""
     sail.session.sql("SELECT 1 AS a").createOrReplaceTempView("one")

@@ -12,8 +12,8 @@ import pytest
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.layout import Generation
 from forerun.planner.contract import ColumnSpec
-from forerun.spark_jobs.connect import ConnectEngine
 from forerun.spark_jobs.declarations import DeclarationError
+from forerun.spark_jobs.engines.sail import SailEngine
 from tests.properties.lying_footers import lie
 from tests.spark import places
 from tests.spark.places import Place
@@ -56,7 +56,7 @@ def _with(spec, **changes):
 
 
 @pytest.fixture(params=["without", "lie"])
-def place(request, tmp_path: Path, sail: ConnectEngine) -> Declared:
+def place(request, tmp_path: Path, sail: SailEngine) -> Declared:
     place = Declared(tmp_path, sail)
     place.footers = request.param
     return place
@@ -141,7 +141,7 @@ def test_batch_relies_on_nothing(place: Declared) -> None:
     place.do(prepared)
 
 
-def test_a_nested_column_has_no_counts_and_is_checked(tmp_path: Path, sail: ConnectEngine) -> None:
+def test_a_nested_column_has_no_counts_and_is_checked(tmp_path: Path, sail: SailEngine) -> None:
     """Footers count NULLs in leaves, not in arrays."""
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": pa.array([[1], None], pa.list_(pa.int64()))}), path)

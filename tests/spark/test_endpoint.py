@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from forerun.endpoint_doctor import examine_endpoint
+from forerun.doctors.spark_connect import examine_endpoint
 from forerun.include.engines import ENGINES
 from forerun.include.state.commits import read_commit
 from forerun.include.state.opening import open_store
 from forerun.planner.cost.prices import SPARK
 from forerun.spark_jobs import run
-from forerun.spark_jobs.endpoint import EndpointEngine, start_endpoint
 from forerun.spark_jobs.engine import EngineError
+from forerun.spark_jobs.engines.connect import ConnectEngine, start_connect
 from forerun.spark_jobs.failures import StageError, explained
 from tests.spark.days import Day, Sale, expected, publish, save_rows, save_sums
 from tests.spark.standalone import connect_server
@@ -64,7 +64,7 @@ def test_a_day_on_a_server_is_what_the_plain_query_gives(
 def test_two_runs_at_once_see_their_own_views_and_leave_no_table(
     server: str, tmp_path: Path
 ) -> None:
-    one, other = start_endpoint(master=server), start_endpoint(master=server)
+    one, other = start_connect(master=server), start_connect(master=server)
     try:
         for engine, delivery in ((one, FIRST), (other, SECOND)):
             day = Day(tmp_path / engine.session.session_id)
@@ -80,7 +80,7 @@ def test_two_runs_at_once_see_their_own_views_and_leave_no_table(
         other.stop()
 
 
-def counted(engine: EndpointEngine) -> int:
+def counted(engine: ConnectEngine) -> int:
     found: int = engine.session.sql("SELECT count(*) AS n FROM f_rows").collect()[0].n
     return found
 
@@ -93,7 +93,7 @@ def test_a_server_that_dies_fails_the_run_and_the_retry_succeeds(
     day.deliver(FIRST)
     arguments = planned(day, 1, final=True)
     with connect_server(tmp_path / "mortal") as (address, process):
-        engine = start_endpoint(master=address)
+        engine = start_connect(master=address)
         process.kill()
         process.wait()
         with pytest.raises(StageError), explained("the run"):
@@ -138,7 +138,7 @@ def test_a_server_that_is_down(day: Day, capsys: pytest.CaptureFixture[str]) -> 
 )  # fmt: skip
 def test_an_address_that_cannot_be_used_is_not_repeated(address: str | None) -> None:
     with pytest.raises(EngineError) as caught:
-        start_endpoint(master=address)
+        start_connect(master=address)
     assert "hush" not in str(caught.value)
     assert caught.value.hint
 

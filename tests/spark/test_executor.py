@@ -12,7 +12,7 @@ from forerun.include.state.commits import read_commit
 from forerun.include.state.records import StageRecord, decode, encode
 from forerun.planner.contract import ColumnSpec, ResultOutput, SourceInput, Stage
 from forerun.planner.errors import ContractError
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.failures import StageError
 from tests.spark.days import QUERY, ROWS, SUMS, Day, expected, publish, save_rows, save_sums
 
@@ -20,7 +20,7 @@ FIRST = [(1, "a", 100), (2, "b", 250), (2, "b", 250), (None, None, 7)]
 SECOND = [(3, "a", 1), (4, "c", 99), (5, None, 3)]
 
 
-def two_runs(day: Day, engine: ConnectEngine) -> object:
+def two_runs(day: Day, engine: SailEngine) -> object:
     day.deliver(FIRST)
     day.plan_run(1, (save_rows(1), save_sums(1)))
     day.do(engine)
@@ -29,7 +29,7 @@ def two_runs(day: Day, engine: ConnectEngine) -> object:
     return day.do(engine, "a2")
 
 
-def test_two_runs_give_the_batch_result_in_order(day: Day, sail: ConnectEngine) -> None:
+def test_two_runs_give_the_batch_result_in_order(day: Day, sail: SailEngine) -> None:
     commit = two_runs(day, sail)
     assert day.rows(commit) == expected([FIRST, SECOND])
     assert [c.name for c in commit.result.columns] == ["shop", "total", "n"]
@@ -37,7 +37,7 @@ def test_two_runs_give_the_batch_result_in_order(day: Day, sail: ConnectEngine) 
     assert commit.base == 1
 
 
-def test_a_delivery_is_what_the_pin_has_over_the_base(day: Day, sail: ConnectEngine) -> None:
+def test_a_delivery_is_what_the_pin_has_over_the_base(day: Day, sail: SailEngine) -> None:
     commit = two_runs(day, sail)
     rows = commit.metrics.stages[0]
     assert rows.rows == rows.source_rows_read == len(SECOND)
@@ -47,7 +47,7 @@ def test_a_delivery_is_what_the_pin_has_over_the_base(day: Day, sail: ConnectEng
     assert commit.metrics.executor_cpu_s > 0
 
 
-def test_a_failed_run_loses_nothing(day: Day, sail: ConnectEngine) -> None:
+def test_a_failed_run_loses_nothing(day: Day, sail: SailEngine) -> None:
     """Run 1 never committed: the base of run 2 is 0 and its delivery is everything."""
     day.deliver(FIRST)
     day.plan_run(1, (save_rows(1), save_sums(1)))
@@ -56,7 +56,7 @@ def test_a_failed_run_loses_nothing(day: Day, sail: ConnectEngine) -> None:
     assert day.rows(day.do(sail)) == expected([FIRST, SECOND])
 
 
-def test_an_empty_delivery(day: Day, sail: ConnectEngine) -> None:
+def test_an_empty_delivery(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     day.plan_run(1, (save_rows(1), save_sums(1)))
     day.do(sail)
@@ -66,14 +66,14 @@ def test_an_empty_delivery(day: Day, sail: ConnectEngine) -> None:
     assert [a.rows for a in commit.artifacts] == [0, 0]
 
 
-def test_an_empty_day(day: Day, sail: ConnectEngine) -> None:
+def test_an_empty_day(day: Day, sail: SailEngine) -> None:
     day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
     commit = day.do(sail)
     assert day.rows(commit) == []
     assert [c.name for c in commit.result.columns] == ["shop", "total", "n"]
 
 
-def test_a_batch_plan_runs_the_users_text(day: Day, sail: ConnectEngine) -> None:
+def test_a_batch_plan_runs_the_users_text(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     stage = Stage(
         id="batch", title="batch", sql=QUERY + " ORDER BY shop",
@@ -84,13 +84,13 @@ def test_a_batch_plan_runs_the_users_text(day: Day, sail: ConnectEngine) -> None
     assert day.rows(day.do(sail)) == expected([FIRST])
 
 
-def test_a_committed_run_is_not_done_again(day: Day, sail: ConnectEngine) -> None:
+def test_a_committed_run_is_not_done_again(day: Day, sail: SailEngine) -> None:
     commit = two_runs(day, sail)
     assert day.do(sail, "late") == commit
     assert day.store.folders(f"{day.at.artifacts}/f_rows") == ("1-a1", "2-a2")
 
 
-def test_the_loser_of_a_race_changes_nothing(day: Day, sail: ConnectEngine) -> None:
+def test_the_loser_of_a_race_changes_nothing(day: Day, sail: SailEngine) -> None:
     """Another attempt commits while this one is at its last stage."""
     day.deliver(FIRST)
     day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
@@ -106,7 +106,7 @@ def test_the_loser_of_a_race_changes_nothing(day: Day, sail: ConnectEngine) -> N
     assert day.rows(seen) == expected([FIRST])
 
 
-def test_a_retry_takes_over_finished_stages(day: Day, sail: ConnectEngine) -> None:
+def test_a_retry_takes_over_finished_stages(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     broken = Stage(
         id="publish", title="t", sql="SELECT 1 / 0 AS x", inputs=(),
@@ -123,7 +123,7 @@ def test_a_retry_takes_over_finished_stages(day: Day, sail: ConnectEngine) -> No
     assert day.rows(commit) == expected([FIRST])
 
 
-def test_a_stage_planned_otherwise_is_done_again(day: Day, sail: ConnectEngine) -> None:
+def test_a_stage_planned_otherwise_is_done_again(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
     key = day.at.stage(1, "save-rows")
@@ -135,7 +135,7 @@ def test_a_stage_planned_otherwise_is_done_again(day: Day, sail: ConnectEngine) 
     assert commit.artifacts[0].attempt == "a2"
 
 
-def test_a_finished_stage_with_lost_files_is_done_again(day: Day, sail: ConnectEngine) -> None:
+def test_a_finished_stage_with_lost_files_is_done_again(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     day.plan_run(1, (save_rows(1), save_sums(1), publish(1)), final=True)
     first = day.do(sail)
@@ -147,7 +147,7 @@ def test_a_finished_stage_with_lost_files_is_done_again(day: Day, sail: ConnectE
     assert day.rows(commit) == expected([FIRST])
 
 
-def test_the_schema_of_a_family_is_frozen(day: Day, sail: ConnectEngine) -> None:
+def test_the_schema_of_a_family_is_frozen(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     stage = save_rows(1)
     other = Stage(
@@ -169,7 +169,7 @@ def test_the_schema_of_a_family_is_frozen(day: Day, sail: ConnectEngine) -> None
     ],
 )
 def test_a_partition_written_under_another_definition_is_refused(
-    day: Day, sail: ConnectEngine, change: dict[str, object]
+    day: Day, sail: SailEngine, change: dict[str, object]
 ) -> None:
     rows = replace(ROWS, key=("id",), buckets=0)
     day.deliver(FIRST)
@@ -194,29 +194,29 @@ class TestChangedSources:
         day.plan_run(1, (save_rows(1), save_sums(1)))
         return path
 
-    def check(self, day: Day, sail: ConnectEngine, match: str) -> None:
+    def check(self, day: Day, sail: SailEngine, match: str) -> None:
         with pytest.raises(SourceChangedError, match=match) as caught:
             day.do(sail)
         assert "part [0].parquet" in str(caught.value)
         assert read_commit(day.store, day.at, 1) is None
 
-    def test_vanished(self, day: Day, sail: ConnectEngine) -> None:
+    def test_vanished(self, day: Day, sail: SailEngine) -> None:
         self.prepare(day).unlink()
         self.check(day, sail, "vanished after")
 
-    def test_rewritten_with_the_same_size(self, day: Day, sail: ConnectEngine) -> None:
+    def test_rewritten_with_the_same_size(self, day: Day, sail: SailEngine) -> None:
         path = self.prepare(day)
         data = bytearray(path.read_bytes())
         data[10] ^= 1
         path.write_bytes(data)
         self.check(day, sail, "was changed after")
 
-    def test_truncated(self, day: Day, sail: ConnectEngine) -> None:
+    def test_truncated(self, day: Day, sail: SailEngine) -> None:
         path = self.prepare(day)
         path.write_bytes(path.read_bytes()[:-5])
         self.check(day, sail, "was changed after")
 
-    def test_changed_while_the_run_reads(self, day: Day, sail: ConnectEngine) -> None:
+    def test_changed_while_the_run_reads(self, day: Day, sail: SailEngine) -> None:
         path = self.prepare(day)
 
         def meddle(line: str) -> None:
@@ -228,7 +228,7 @@ class TestChangedSources:
         assert read_commit(day.store, day.at, 1) is None
 
 
-def test_sources_of_the_report_must_be_pinned(day: Day, sail: ConnectEngine) -> None:
+def test_sources_of_the_report_must_be_pinned(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     day.plan_run(1, (save_rows(1),))
     table = replace(day.plan.sources[0], name="returns")
@@ -237,19 +237,19 @@ def test_sources_of_the_report_must_be_pinned(day: Day, sail: ConnectEngine) -> 
         day.do(sail)
 
 
-def test_a_run_without_stages_is_refused(day: Day, sail: ConnectEngine) -> None:
+def test_a_run_without_stages_is_refused(day: Day, sail: SailEngine) -> None:
     day.plan_run(1, ())
     with pytest.raises(ContractError, match="nothing to do"):
         day.do(sail)
 
 
-def test_a_final_run_without_a_result_is_refused(day: Day, sail: ConnectEngine) -> None:
+def test_a_final_run_without_a_result_is_refused(day: Day, sail: SailEngine) -> None:
     day.plan_run(1, (save_rows(1),), final=True)
     with pytest.raises(ContractError, match="makes no result"):
         day.do(sail)
 
 
-def test_an_early_run_that_is_to_give_the_result_must(day: Day, sail: ConnectEngine) -> None:
+def test_an_early_run_that_is_to_give_the_result_must(day: Day, sail: SailEngine) -> None:
     day.plan_run(1, (save_rows(1),))
     (run,) = day.plan.runs
     day.plan = replace(day.plan, runs=(replace(run, early_result=True),))
@@ -258,7 +258,7 @@ def test_an_early_run_that_is_to_give_the_result_must(day: Day, sail: ConnectEng
 
 
 def test_an_early_result_is_committed_and_not_held_to_what_the_whole_day_must_be(
-    day: Day, sail: ConnectEngine
+    day: Day, sail: SailEngine
 ) -> None:
     """Half a day may well have fewer rows than the report is to have; the final run is checked."""
     checks = (expect("expect_table_row_count_to_be_between", min_value=100),)
@@ -274,7 +274,7 @@ def test_an_early_result_is_committed_and_not_held_to_what_the_whole_day_must_be
     assert [check.critical for check in final.checks] == [1]
 
 
-def test_expectations_are_recorded_with_the_commit(day: Day, sail: ConnectEngine) -> None:
+def test_expectations_are_recorded_with_the_commit(day: Day, sail: SailEngine) -> None:
     day.deliver(FIRST)
     day.plan_run(
         1, (save_rows(1), save_sums(1), publish(1)), final=True,

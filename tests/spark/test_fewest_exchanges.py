@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from forerun.deliveries import parse_correlation
 from forerun.include.engines import ENGINES
 from forerun.planner.request import TimePoint
-from forerun.running import InProcessRunner, Used
-from forerun.simulate import simulate
-from forerun.simulated_day import Simulation
-from forerun.spark_jobs import classic
-from forerun.tables import find_tables
+from forerun.simulation.day import simulate
+from forerun.simulation.deliveries import parse_correlation
+from forerun.simulation.running import InProcessRunner, Used
+from forerun.simulation.simulated_day import Simulation
+from forerun.simulation.tables import find_tables
+from forerun.spark_jobs.engines import spark as classic
 from tests.spark.executed_plans import Executed, Watched
 from tests.tpch.at_scale_10 import SMALLER, as_at_scale_10
 from tests.tpch.days import ARRIVED, WEIGHTS, generate
@@ -56,7 +56,7 @@ other suppliers of an order."""
 class WatchedRunner(InProcessRunner):
     """Says what each run has executed; the plain query, which comes last, is the last one."""
 
-    def __init__(self, started: classic.ClassicEngine) -> None:
+    def __init__(self, started: classic.SparkEngine) -> None:
         super().__init__(ENGINES["spark"], started)
         self.watched = Watched(started.session)
         self.runs: list[Executed] = []
@@ -118,11 +118,11 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def engine(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[classic.ClassicEngine]:
+def engine(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[classic.SparkEngine]:
     """Spark, for which data are large a thousand times sooner."""
     session = spark.session.newSession()
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", str((10 << 20) // SMALLER))
     session.conf.set("spark.sql.shuffle.partitions", "3")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(classic, "_SENT", classic._SENT // SMALLER)
-        yield classic.ClassicEngine(session, tmp_path_factory.mktemp("engine"))
+        yield classic.SparkEngine(session, tmp_path_factory.mktemp("engine"))

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from forerun.deliveries import parse_correlation
 from forerun.demo.data import generate_day
 from forerun.include.machine.jvm import driver_files
 from forerun.planner.request import TimePoint
-from forerun.planning import Report
-from forerun.running import SparkRunner, Used
-from forerun.simulate_group import simulate_group
-from forerun.simulated_day import Simulation, shared_place
-from forerun.tables import Table, find_tables
+from forerun.simulation.deliveries import parse_correlation
+from forerun.simulation.group import simulate_group
+from forerun.simulation.planning import Report
+from forerun.simulation.running import SparkRunner, Used
+from forerun.simulation.simulated_day import Simulation, shared_place
+from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.days import POINTS, TPCH, generate_tpch, tpch_texts
 from tests.benchmarks.page import ROOT
 from tests.s3_servers import use_bucket

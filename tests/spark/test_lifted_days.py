@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.days.backfill import BegunDays, begin_days, find_backfill
 from forerun.include.days.handle import Day
 from forerun.include.days.ledger import read_history
-from forerun.include.days.prepare import publish_result
 from forerun.include.days.publishing import NotPublishedError, published_folder
 from forerun.include.machine.cpu_meter import Meter
+from forerun.include.past.backfill import BegunDays, begin_days, find_backfill
 from forerun.include.reports.expectations import expect
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.runs.prepare import publish_result
 from forerun.include.state.opening import open_store
 from forerun.include.state.rows import read_rows
 from forerun.planner.contract import ColumnSpec

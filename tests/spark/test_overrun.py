@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.days import overrun
-from forerun.include.days.overrun import LEAST_S, SEVERAL, why_stop
+from forerun.include.runs import overrun
+from forerun.include.runs.overrun import LEAST_S, SEVERAL, why_stop
 from forerun.include.state.commits import read_commit
 from forerun.include.state.given_up import all_given_up, read_given_up
 from forerun.include.state.records import StageMetrics
 from forerun.planner.contract import Plan
 from forerun.planner.cost.constants import MICRO
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.executor import GivenUpError
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
@@ -74,7 +74,7 @@ def test_a_run_goes_on_that_is_not_there_to_save(plan: Plan, why: str) -> None:
 
 
 def test_a_run_that_gives_up_commits_nothing_and_is_remembered(
-    day: Day, sail: ConnectEngine, monkeypatch: pytest.MonkeyPatch
+    day: Day, sail: SailEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it has done by then is known; the next run begins the day anew, and equals batch."""
     monkeypatch.setattr(overrun, "LEAST_S", 0.0)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from forerun.exact_engines import settings_on
 from forerun.include.engines import ENGINES
 from forerun.include.verify.sail_exact import why_not_exact
+from forerun.past.exact_engines import settings_on
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
 from forerun.planner.request import PlanRequest, Source, SourceColumn, TimePoint
 from forerun.planner.sql.frontend import read_query
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 from tests.properties.cases import Case
 from tests.properties.execute import RefusedError
 from tests.properties.generate import random_case
@@ -58,7 +58,7 @@ QUERIES = (
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_what_is_listed_gives_the_same_on_both(spark, sail: ConnectEngine, sql: str):
+def test_what_is_listed_gives_the_same_on_both(spark, sail: SailEngine, sql: str):
     source = Source(
         name="t",
         columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in COLUMNS),
@@ -103,9 +103,7 @@ def _values() -> str:
     return ", ".join(f"({row})" for row in typed)
 
 
-def test_generated_days_of_spark_are_repaired_by_sail(
-    sessions, sail: ConnectEngine, tmp_path: Path
-):
+def test_generated_days_of_spark_are_repaired_by_sail(sessions, sail: SailEngine, tmp_path: Path):
     found: Counter[str] = Counter()
     done = 0
     for seed in range(74_000, 74_400):

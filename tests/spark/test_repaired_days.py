@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from forerun.spark_jobs.connect import ConnectEngine
 from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.failures import StageError
 from tests.properties.cases import Case
 from tests.properties.chunks import starts
 from tests.properties.data import without_nan
-from tests.properties.engines import SailEngine, SparkEngine
+from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 from tests.properties.execute import RefusedError
 from tests.properties.generate import changelog_case, random_case
 from tests.properties.sessions import sail_session
@@ -26,7 +26,11 @@ SAIL_FAILS = "Physical input schema should be the same as the one converted from
 
 
 def check_repairs(
-    cases: list[Case], folder: Path, engine: Engine, plain: SailEngine | SparkEngine, seed: int
+    cases: list[Case],
+    folder: Path,
+    engine: Engine,
+    plain: PlainSailEngine | PlainSparkEngine,
+    seed: int,
 ) -> Counter[str]:
     """Every third day is repaired by cost, every fourth has lost what it replaced."""
     found: Counter[str] = Counter()
@@ -60,16 +64,16 @@ def on_sail(case: Case) -> Case:
 
 
 @pytest.mark.parametrize("start", starts(70_000, 20 * CHUNK, CHUNK, fast=CHUNK))
-def test_repaired_days_equal_batch_on_sail(sail: ConnectEngine, tmp_path: Path, start: int):
+def test_repaired_days_equal_batch_on_sail(sail: SailEngine, tmp_path: Path, start: int):
     cases = [on_sail(random_case(seed, for_sail=True)) for seed in range(start, start + CHUNK)]
-    found = check_repairs(cases, tmp_path, sail, SailEngine(sail_session()), start)
+    found = check_repairs(cases, tmp_path, sail, PlainSailEngine(sail_session()), start)
     assert found["delta"] >= 1
 
 
 @pytest.mark.parametrize("start", starts(71_000, 10 * CHUNK, CHUNK, fast=0))
-def test_repaired_changelogs_equal_batch_on_sail(sail: ConnectEngine, tmp_path: Path, start: int):
+def test_repaired_changelogs_equal_batch_on_sail(sail: SailEngine, tmp_path: Path, start: int):
     cases = [on_sail(changelog_case(s, for_sail=True)) for s in range(start, start + CHUNK)]
-    found = check_repairs(cases, tmp_path, sail, SailEngine(sail_session()), start)
+    found = check_repairs(cases, tmp_path, sail, PlainSailEngine(sail_session()), start)
     assert found["delta"] >= 1
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from forerun.include.state.opening import open_store
 from forerun.planner.contract import FamilyInput, SourceInput
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 from forerun.spark_jobs.inputs import load_inputs
 from tests.oracles.values import Row
 from tests.spark.places import FIRST, Place
@@ -27,7 +27,7 @@ def rows_of_orders(rng: random.Random, orders: range) -> tuple[list[Row], list[R
 
 
 @pytest.fixture
-def place(tmp_path: Path, sail: ConnectEngine) -> Place:
+def place(tmp_path: Path, sail: SailEngine) -> Place:
     return Place(tmp_path, sail, arrived=(0.9, 0.95, 1.0))
 
 

@@ -16,7 +16,7 @@ from forerun.include.machine.jvm import (
     submit_options,
 )
 from forerun.include.state.commits import ArtifactError, read_commit
-from forerun.spark_jobs.connect import start_sail
+from forerun.spark_jobs.engines.sail import start_sail
 from tests.spark.days import Day, expected, publish, save_rows, save_sums
 
 pytestmark = pytest.mark.s3

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.days import borrowed_views as sharing
-from forerun.include.days import prepare as days
-from forerun.include.days.borrowed_views import find_lost
+from forerun.include.runs import borrowed_views as sharing
+from forerun.include.runs import prepare as days
+from forerun.include.runs.borrowed_views import find_lost
 from forerun.include.state.borrowed import BorrowedLostError
 from forerun.include.state.commits import read_commit
 from forerun.include.state.expire import Retention, expire
@@ -21,7 +21,7 @@ from forerun.include.state.opening import open_store
 from forerun.include.state.records import Manifest, decode
 from forerun.planner.contract import FamilyInput, SourceInput
 from forerun.planner.explain.tree import render
-from forerun.spark_jobs.connect import ConnectEngine
+from forerun.spark_jobs.engines.sail import SailEngine
 from tests.include.days.day_cases import later
 from tests.spark.places import FIRST, Place
 
@@ -36,7 +36,7 @@ FROM sales s LEFT JOIN returns r ON s.o = r.o WHERE s.price > 0 GROUP BY s.cat
 
 
 @pytest.fixture
-def place(tmp_path: Path, sail: ConnectEngine) -> Place:
+def place(tmp_path: Path, sail: SailEngine) -> Place:
     place = Place(tmp_path, sail)
     place.deliver(
         1,

@@ -14,7 +14,7 @@ from tests.datadriven import Block
 from tests.oracles.bags import compare_bags
 from tests.planner.sql import tables, tpch
 from tests.planner.sql.constructs import CONSTRUCTS, bound
-from tests.properties.engines import SparkEngine
+from tests.properties.engines import PlainSparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -76,11 +76,11 @@ bit_or(a)
 
 
 @pytest.fixture(scope="module")
-def engine(spark: Any) -> SparkEngine:
-    return bound(SparkEngine(spark.session))
+def engine(spark: Any) -> PlainSparkEngine:
+    return bound(PlainSparkEngine(spark.session))
 
 
-def check(block: Block, engine: SparkEngine, session: Any) -> None:
+def check(block: Block, engine: PlainSparkEngine, session: Any) -> None:
     """Same rows, same names and the derived types, for the user's text and for ours."""
     query = read_query(block.input, tables.SOURCES)
     text = to_sql(query.relation, names=query.names)
@@ -94,19 +94,19 @@ def check(block: Block, engine: SparkEngine, session: Any) -> None:
 
 
 @pytest.mark.parametrize("block", SAMPLE)
-def test_sample(block: Block, engine: SparkEngine, spark: Any) -> None:
+def test_sample(block: Block, engine: PlainSparkEngine, spark: Any) -> None:
     check(block, engine, spark.session)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", CASES)
-def test_all(block: Block, engine: SparkEngine, spark: Any) -> None:
+def test_all(block: Block, engine: PlainSparkEngine, spark: Any) -> None:
     check(block, engine, spark.session)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", tpch.TEXTS, ids=lambda p: p.stem)
-def test_tpch(path: Path, engine: SparkEngine, spark: Any) -> None:
+def test_tpch(path: Path, engine: PlainSparkEngine, spark: Any) -> None:
     query = read_query(path.read_text(), tpch.SOURCES)
     text = to_sql(query.relation, names=query.names)
     fields = spark.session.sql(path.read_text()).schema
@@ -115,7 +115,7 @@ def test_tpch(path: Path, engine: SparkEngine, spark: Any) -> None:
     compare_bags(engine.query(path.read_text()), engine.query(text))
 
 
-def test_types_of_functions(engine: SparkEngine, spark: Any) -> None:
+def test_types_of_functions(engine: PlainSparkEngine, spark: Any) -> None:
     """Analysis only: Spark's type of each call is the one we derive, or we say UNKNOWN."""
     from pyspark.errors import AnalysisException
 
@@ -136,7 +136,7 @@ def test_types_of_functions(engine: SparkEngine, spark: Any) -> None:
     assert len(unknown) <= 8, unknown
 
 
-def test_not_in_is_a_null_aware_anti_join(engine: SparkEngine, spark: Any) -> None:
+def test_not_in_is_a_null_aware_anti_join(engine: PlainSparkEngine, spark: Any) -> None:
     """The printed condition is what Spark turns into its hash-based null-aware anti join."""
     query = read_query("select a from t where a not in (select k from s)", tables.SOURCES)
     frame = spark.session.sql(to_sql(query.relation))
@@ -145,7 +145,7 @@ def test_not_in_is_a_null_aware_anti_join(engine: SparkEngine, spark: Any) -> No
     assert "LeftAnti" in plan
 
 
-def test_two_rows_for_a_scalar_subquery_fail_in_both(engine: SparkEngine, spark: Any) -> None:
+def test_two_rows_for_a_scalar_subquery_fail_in_both(engine: PlainSparkEngine, spark: Any) -> None:
     sql = "select a, (select v from s where s.k = t.a) as v from t"
     query = read_query(sql, tables.SOURCES)
     for text in (sql, to_sql(query.relation)):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from forerun.spark_jobs.connect import ConnectEngine
 from forerun.spark_jobs.engine import Engine
+from forerun.spark_jobs.engines.sail import SailEngine
 from tests.properties.cases import Case
 from tests.properties.chunks import starts
 from tests.properties.data import without_nan
-from tests.properties.engines import SailEngine, SparkEngine
+from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 from tests.properties.execute import Outcome, RefusedError
 from tests.properties.generate import changelog_case, random_case
 from tests.properties.sessions import sail_session
@@ -23,7 +23,7 @@ CHANGELOGS = 62_000
 
 
 def check_days(
-    cases: list[Case], folder: Path, engine: Engine, plain: SailEngine | SparkEngine
+    cases: list[Case], folder: Path, engine: Engine, plain: PlainSailEngine | PlainSparkEngine
 ) -> list[Outcome]:
     """Every fifth day loses its first run; its data is in the delivery of the next one."""
     outcomes = []
@@ -52,7 +52,7 @@ def test_every_run_of_a_stored_day_equals_batch(sessions, tmp_path: Path, start:
 
 @pytest.mark.parametrize("start", range(61_000, 61_000 + ON_SAIL, CHUNK))
 def test_every_run_of_a_stored_day_equals_batch_on_sail(
-    sail: ConnectEngine, tmp_path: Path, start: int
+    sail: SailEngine, tmp_path: Path, start: int
 ):
     """Without NaN, which Sail leaves out of the statistics of the files that it writes, and then
     takes a column whose least and greatest value are equal for a constant."""
@@ -61,7 +61,7 @@ def test_every_run_of_a_stored_day_equals_batch_on_sail(
         replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
         for case in cases
     ]
-    check_days(known, tmp_path, sail, SailEngine(sail_session()))
+    check_days(known, tmp_path, sail, PlainSailEngine(sail_session()))
 
 
 @pytest.mark.spark
@@ -72,19 +72,19 @@ def test_every_run_of_a_day_that_takes_rows_back_equals_batch(sessions, tmp_path
 
 
 def test_every_run_of_a_day_that_takes_rows_back_equals_batch_on_sail(
-    sail: ConnectEngine, tmp_path: Path
+    sail: SailEngine, tmp_path: Path
 ):
     cases = [changelog_case(seed, for_sail=True) for seed in range(CHANGELOGS, CHANGELOGS + CHUNK)]
     known = [
         replace(case, tables={name: without_nan(table) for name, table in case.tables.items()})
         for case in cases
     ]
-    check_days(known, tmp_path, sail, SailEngine(sail_session()))
+    check_days(known, tmp_path, sail, PlainSailEngine(sail_session()))
 
 
 def check_sharing(cases: list[Case], folder: Path, engine: Engine) -> set[str]:
     """Days of two reports; returns what kinds of family one has read of the other."""
-    plain, read = SailEngine(sail_session()), []
+    plain, read = PlainSailEngine(sail_session()), []
     for case in cases:
         known = {name: without_nan(table) for name, table in case.tables.items()}
         one = StoredDay(replace(case, tables=known), folder / case.name, engine, plain)
@@ -98,13 +98,13 @@ def check_sharing(cases: list[Case], folder: Path, engine: Engine) -> set[str]:
     return set().union(*read)
 
 
-def test_what_a_report_keeps_is_what_another_one_would_compute(sail: ConnectEngine, tmp_path: Path):
+def test_what_a_report_keeps_is_what_another_one_would_compute(sail: SailEngine, tmp_path: Path):
     cases = [random_case(seed) for seed in range(62_000, 62_000 + CHUNK)]
     assert check_sharing(cases, tmp_path, sail) >= {"state now", "shuffle now"}
 
 
 def test_what_a_report_keeps_of_changelogs_is_what_another_one_would_compute(
-    sail: ConnectEngine, tmp_path: Path
+    sail: SailEngine, tmp_path: Path
 ):
     seeds = (70_027, 70_028, *range(81_000, 81_000 + CHUNK - 2))
     cases = [

@@ -16,8 +16,8 @@ from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.printer import to_sql
 from forerun.planner.tvr.signed import ColumnIds
-from forerun.planning import sources
-from forerun.tables import find_tables
+from forerun.simulation.planning import sources
+from forerun.simulation.tables import find_tables
 from tests.benchmarks import tpcds
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from forerun.include.days import day_request, prepare
 from forerun.include.reports.spec import SourceSpec
+from forerun.include.runs import day_request, prepare
 from forerun.include.sources.statistics import to_source
 from forerun.include.state.records import Pin
 from forerun.planner.request import ColumnStats, Source

@@ -20,7 +20,7 @@ from forerun.planner.cost.constants import MICRO
 from forerun.planner.memo.relying import Relying
 from forerun.planner.memo.tree import original
 from forerun.planner.request import PlanRequest, Settings, Source, TimePoint
-from forerun.planning import parse_foreign_key, with_foreign_keys
+from forerun.simulation.planning import parse_foreign_key, with_foreign_keys
 from tests.datadriven import Block, run_file
 from tests.planner.chosen_rules import chosen_expressions
 from tests.planner.sql.tpch import SOURCES

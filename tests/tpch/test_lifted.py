@@ -12,7 +12,7 @@ from forerun.planner.request import Days, PlanRequest, TimePoint
 from tests.oracles.bags import compare_bags, with_equal_scales
 from tests.oracles.values import Row
 from tests.planner.sql.tpch import COLUMNS, SOURCES, TEXTS, rows
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 
 DAYS, ORDERS_A_DAY = 3, 50
@@ -37,7 +37,7 @@ def day_of(row: Row) -> int:
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.stem)
 def test_the_days_of_a_query(text) -> None:
-    sql, tables, engine = text.read_text(), rows(), SailEngine(sail_session())
+    sql, tables, engine = text.read_text(), rows(), PlainSailEngine(sail_session())
     request = PlanRequest(
         report=text.stem,
         sql=sql,

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import PreparedRun, open_generation, prepare_run
 from forerun.include.reports.spec import ClockTime, ReportSpec, RunPolicy, RunTime, SourceSpec
+from forerun.include.runs.prepare import PreparedRun, open_generation, prepare_run
 from forerun.include.state import Store, expire, open_store
 from forerun.include.state.commits import commit_run, describe_partition
 from forerun.include.state.layout import RESULT_FAMILY

@@ -10,9 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
-from forerun.include.days.fitted_prices import store_prices
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import open_generation
 from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.spec import (
@@ -23,6 +21,8 @@ from forerun.include.reports.spec import (
     RunTime,
     SourceSpec,
 )
+from forerun.include.runs.fitted_prices import store_prices
+from forerun.include.runs.prepare import open_generation
 from forerun.include.sources.pins import pin_source
 from forerun.include.state.layout import Generation, history_key, pointer_key
 from forerun.include.state.ledger_entry import LedgerEntry

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forerun.include.days.leases import BudgetSpentError, Leases
-from forerun.include.days.safe_start import read_run_seconds
-from forerun.include.days.wall_forecast import START_S
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.hours import Hours
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import decode, encode
 from forerun.include.state.slots import Lease, Slots, Spent
+from forerun.include.times.leases import BudgetSpentError, Leases
+from forerun.include.times.safe_start import read_run_seconds
+from forerun.include.times.wall_forecast import START_S
 from forerun.planner.contract.seal import seal
 from tests.include.days.clocked_store import ClockedStore
 from tests.include.days.day_cases import DayCase

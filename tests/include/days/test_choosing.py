@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.days.choosing import Decision, NothingToChooseError, _Choosing, choose_day
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import prepare_run
 from forerun.include.days.run_times import own_times, read_times, store_times
 from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.prepare import prepare_run
 from forerun.include.state.records import encode
+from forerun.include.times.choosing import Decision, NothingToChooseError, _Choosing, choose_day
 from forerun.planner.contract.codec import to_json
 from forerun.planner.contract.seal import seal
 from tests.include.days.past_days import (

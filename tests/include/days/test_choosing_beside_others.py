@@ -9,20 +9,20 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from forerun.include.days.choosing import Decision, choose_day
-from forerun.include.days.cluster_reports import put_wanted, reports_of
 from forerun.include.days.handle import Day
-from forerun.include.days.leases import Leases, declare, say_stop
-from forerun.include.days.others import Choice, read_others
-from forerun.include.days.prepare import open_generation
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.prepare import open_generation
 from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
 from forerun.include.state.layout import ClusterKeys
 from forerun.include.state.records import encode
 from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop
+from forerun.include.times.choosing import Decision, choose_day
+from forerun.include.times.cluster_reports import put_wanted, reports_of
+from forerun.include.times.leases import Leases, declare, say_stop
+from forerun.include.times.others import Choice, read_others
 from forerun.planner.contract.seal import seal
 from forerun.planner.schedule.step_curve import constant
 from tests.include.days.past_days import (
@@ -109,12 +109,12 @@ def test_with_a_stale_view_nobody_moves_who_need_not(past, monkeypatch):
     """Two decide at once and see nothing of one another; then each knows what the other has
     said before, not what it says now: only the second in the order moves, and once."""
     days = [opened(past), another(past, "a")]
-    monkeypatch.setattr("forerun.include.days.others.reports_of", lambda *_: ())
+    monkeypatch.setattr("forerun.include.times.others.reports_of", lambda *_: ())
     first = [choose(day).starts for day in days]
     assert first[0] == first[1]
     for _ in range(2):
         said = reports_of(past.store, "night", MONDAY)
-        monkeypatch.setattr("forerun.include.days.others.reports_of", lambda *_, said=said: said)
+        monkeypatch.setattr("forerun.include.times.others.reports_of", lambda *_, said=said: said)
         again = [choose(day).starts for day in days]
         assert again[1] == first[1]
         assert again[0] != first[0]

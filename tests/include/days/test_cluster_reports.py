@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from forerun.include.days.cluster_reports import (
+from forerun.include.days.ledger import read_history
+from forerun.include.reports.run_policy import Retries
+from forerun.include.state.cluster_report import WantedRun
+from forerun.include.state.layout import ClusterKeys, Generation, history_key
+from forerun.include.state.records import encode
+from forerun.include.times.cluster_reports import (
     leave_clusters,
     no_wanted,
     own_wanted,
     put_wanted,
     reports_of,
 )
-from forerun.include.days.ledger import read_history
-from forerun.include.reports.run_policy import Retries
-from forerun.include.state.cluster_report import WantedRun
-from forerun.include.state.layout import ClusterKeys, Generation, history_key
-from forerun.include.state.records import encode
 from tests.include.days.past_days import MONDAY, PastDays, ago, at, past_days
 
 ONCE = Retries(count=0, pauses_s=0.0)

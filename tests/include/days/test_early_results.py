@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.days.prepare import (
+from forerun.include.days.publishing import published_folder
+from forerun.include.runs.prepare import (
     NotPublishedError,
     OvertakenError,
     publish_result,
     read_findings,
     read_pointer,
 )
-from forerun.include.days.publishing import published_folder
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.records import CheckRecord
 from tests.include.days.day_cases import DAY, NOW, DayCase, later

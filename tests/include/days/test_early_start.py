@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.days.early_start import EarlyStart, start_early
 from forerun.include.days.manifests import manifest_of
-from forerun.include.days.prepare import ask_for_run
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import AfterRows, AssetEvent, Every, PriceAtMost, WhenComplete
+from forerun.include.runs.prepare import ask_for_run
 from forerun.include.sources.footers import SourceFileError
 from forerun.include.sources.parquet_format import ParquetFormat
+from forerun.include.times.early_start import EarlyStart, start_early
 from tests.include.days.past_days import (
     MONDAY,
     NIGHT_IS_DEAR,

@@ -9,13 +9,13 @@ from datetime import timedelta
 import pytest
 
 from forerun.include.days import handle, publishing
-from forerun.include.days.prepare import (
+from forerun.include.days.publishing import published_folder
+from forerun.include.runs.prepare import (
     NotPublishedError,
     latest_generation,
     publish_result,
     read_pointer,
 )
-from forerun.include.days.publishing import published_folder
 from forerun.include.state import commits, expire
 from forerun.include.state.expire import Retention
 from forerun.include.state.fence import GenerationClosedError, close_through, closed_through

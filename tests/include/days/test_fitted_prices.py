@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from forerun.cli import app
-from forerun.include.days import fitted_prices
-from forerun.include.days.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
+from forerun.cli.app import app
 from forerun.include.days.ledger import record_history
 from forerun.include.engines import ENGINES
+from forerun.include.runs import fitted_prices
+from forerun.include.runs.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
 from forerun.include.state.commits import read_chain
 from forerun.include.state.layout import PRICES_KEY
 from forerun.include.state.ledger_entry import StageEntry

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from forerun.include.days.leases import Leases
 from forerun.include.state.slots import SlotRequest
+from forerun.include.times.leases import Leases
 from tests.include.days.clocked_store import ClockedStore
 from tests.include.days.test_leases import LEASE_S, TWO, wants
 

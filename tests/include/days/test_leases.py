@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.days.leases import Leases, declare, read_cluster, read_stop, say_stop
 from forerun.include.reports.cluster import Blackout, Cluster, under_cluster
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.hours import Hours
@@ -15,6 +14,7 @@ from forerun.include.reports.run_policy import RunPolicy
 from forerun.include.state.records import decode, encode
 from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop, why_not
 from forerun.include.state.store import StoreError
+from forerun.include.times.leases import Leases, declare, read_cluster, read_stop, say_stop
 from forerun.planner.contract.seal import seal
 from forerun.planner.errors import ContractError, ForerunError
 from tests.airflow.reports import sales_report

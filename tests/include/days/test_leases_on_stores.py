@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from forerun.include.days.leases import Leases, declare
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.hours import Hours
 from forerun.include.state.opening import open_store
 from forerun.include.state.slots import SlotRequest
+from forerun.include.times.leases import Leases, declare
 
 CEILING, REPORTS = 2, 5
 NIGHT = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=CEILING),))

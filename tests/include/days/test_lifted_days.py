@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from forerun.include.days.backfill import begin_days, find_backfill
-from forerun.include.days.lifted_days import lift_days
-from forerun.include.days.prepare import AskedRun, ask_for_run, open_generation
-from forerun.include.days.stored_plan import StoredPlan
+from forerun.include.past.backfill import begin_days, find_backfill
+from forerun.include.past.lifted_days import lift_days
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.runs.prepare import AskedRun, ask_for_run, open_generation
+from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.opening import open_store
 from forerun.planner.api import plan
 from forerun.planner.contract.lifted_v1 import decode_lifted

@@ -16,13 +16,13 @@ import pytest
 
 from forerun.include.days import partition_sink
 from forerun.include.days.partition_sink import Stamp, publish_partition, read_stamp
-from forerun.include.days.prepare import (
+from forerun.include.reports.spec import PartitionFolder
+from forerun.include.runs.prepare import (
     NotPublishedError,
     latest_generation,
     publish_result,
     read_pointer,
 )
-from forerun.include.reports.spec import PartitionFolder
 from forerun.include.sources.files import locate
 from forerun.include.state.commits import ArtifactError, describe_partition, read_commit
 from forerun.include.state.fence import close_through

@@ -6,13 +6,13 @@ import datetime as dt
 
 import pytest
 
-from forerun.include.days.past_arrivals import (
+from forerun.include.state.layout import pins_folder, pointer_key, source_id
+from forerun.include.times.past_arrivals import (
     by_instants,
     past_day,
     published_days,
     read_arrivals,
 )
-from forerun.include.state.layout import pins_folder, pointer_key, source_id
 from forerun.planner.schedule.arrivals import arrival_curve
 from tests.include.days.past_days import MONDAY, PastDays, ago, report_of
 

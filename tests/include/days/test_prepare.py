@@ -9,13 +9,13 @@ import pytest
 
 from forerun.include.days.generations import NameTakenError
 from forerun.include.days.ledger import read_history
-from forerun.include.days.prepare import (
+from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.prepare import (
     DayClosedError,
     latest_generation,
     open_generation,
     prepare_run,
 )
-from forerun.include.reports.run_policy import Retries
 from forerun.include.sources.delivery import SourceChangedError
 from forerun.include.sources.files import SourcePathError
 from forerun.include.state.commits import read_chain

@@ -10,14 +10,14 @@ import pytest
 
 from forerun.include.days import publishing
 from forerun.include.days.ledger import read_history
-from forerun.include.days.prepare import (
+from forerun.include.days.publishing import published_folder
+from forerun.include.runs.prepare import (
     NotPublishedError,
     latest_generation,
     publish_result,
     read_findings,
     read_pointer,
 )
-from forerun.include.days.publishing import published_folder
 from forerun.include.state.commits import ArtifactError, read_commit
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.file_store import FileStore

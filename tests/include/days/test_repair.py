@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from forerun.include.days.prepare import NotPublishedError, publish_result, read_pointer
-from forerun.include.days.repair import (
+from forerun.include.days.results import NoResultError
+from forerun.include.past.repair import (
     NotRepairableError,
     Repair,
     SourcesMovedError,
     begin_repair,
     find_repair,
 )
-from forerun.include.days.results import NoResultError
+from forerun.include.runs.prepare import NotPublishedError, publish_result, read_pointer
 from forerun.include.state.fence import close_through
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from forerun.cli import run
-from forerun.include.days.prepare import prepare_run, publish_result
+from forerun.cli.app import run
 from forerun.include.days.results import NoResultError, NotCompleteError, read_result
+from forerun.include.runs.prepare import prepare_run, publish_result
 from forerun.include.state.pointers import Pointer
 from tests.include.days.day_cases import DAY, EARLY, NOW, DayCase
 

@@ -8,7 +8,10 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from forerun.include.days.ledger import record_history
-from forerun.include.days.safe_start import (
+from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import RunPolicy, RunTime
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.times.safe_start import (
     AROUND_S,
     needed_for,
     newest_plan,
@@ -16,10 +19,7 @@ from forerun.include.days.safe_start import (
     remaining_cost,
     safe_start,
 )
-from forerun.include.days.wall_forecast import SAFETY, START_S, WallForecast
-from forerun.include.reports.run_policy import Retries
-from forerun.include.reports.spec import RunPolicy, RunTime
-from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.times.wall_forecast import SAFETY, START_S, WallForecast
 from forerun.planner.contract import decode_plan
 from forerun.planner.contract.seal import seal, unseal
 from tests.airflow.reports import sales_report

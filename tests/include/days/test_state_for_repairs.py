@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.days.state_for_repairs import with_state_left
 from forerun.include.reports.spec import RunPolicy, RunTime, SpecError
+from forerun.include.runs.state_for_repairs import with_state_left
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
 from forerun.planner.contract import ArtifactOutput, ResultOutput

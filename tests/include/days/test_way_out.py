@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from forerun.include.days.way_out import read_way_out, way_out
 from forerun.include.state.layout import Generation, history_key
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.records import encode
+from forerun.include.times.way_out import read_way_out, way_out
 from tests.include.oncall.dag_days import at, dag_day
 
 

@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import PreparedRun, open_generation, prepare_run, publish_result
 from forerun.include.oncall.day_records import DayRecords, read_day_records
 from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.prepare import PreparedRun, open_generation, prepare_run, publish_result
 from forerun.include.state.pointers import Pointer
 from forerun.include.state.records import CheckRecord, OpenedBy, RunCommit, RunMetrics
 from tests.include.days.day_cases import DAY, EARLY, DayCase

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.days.safe_start import AROUND_S
 from forerun.include.oncall.alerts import alert_of, watch
 from forerun.include.state.records import CheckRecord
+from forerun.include.times.safe_start import AROUND_S
 from tests.include.oncall.dag_days import DATE, at, dag_day
 
 LATE = ("orders: no _SUCCESS",)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from forerun.include.days.prepare import open_generation
 from forerun.include.days.run_times import store_times
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.reports.run_policy import Retries
+from forerun.include.runs.prepare import open_generation
 from forerun.include.state.records import OpenedBy
 from tests.include.days.past_days import MONDAY, PastDays, at, chosen_report, schedule
 

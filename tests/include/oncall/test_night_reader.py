@@ -7,7 +7,6 @@ import threading
 
 import pytest
 
-from forerun.include.days.prepare import open_generation
 from forerun.include.oncall import kept_value, night_reader
 from forerun.include.oncall.catalogue import (
     KnownReport,
@@ -18,6 +17,7 @@ from forerun.include.oncall.catalogue import (
 )
 from forerun.include.oncall.night import grouped
 from forerun.include.oncall.night_reader import NightReader
+from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import KeyNameError
 from forerun.include.state.records import CheckRecord
 from forerun.include.state.store import StoreDownError

@@ -6,14 +6,14 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from forerun.include.days.leases import Leases, declare
-from forerun.include.days.prepare import open_generation
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.oncall.waiting_runs import waiting_runs
 from forerun.include.reports.run_policy import Retries, RunPolicy, RunTime
 from forerun.include.reports.spec import AfterRows
+from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import ClusterKeys
 from forerun.include.state.records import OpenedBy
+from forerun.include.times.leases import Leases, declare
 from tests.include.days.past_days import MONDAY, PastDays, at, report_of
 from tests.include.days.test_leases import TWO, wants
 

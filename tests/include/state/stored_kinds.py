@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from forerun.include.days.fitted_prices import FittedPrices
+from forerun.include.runs.fitted_prices import FittedPrices
 from forerun.include.state import (
     cluster_report,
     given_up,

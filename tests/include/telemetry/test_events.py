@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from forerun.include.days.prepare import publish_result
+from forerun.include.runs.prepare import publish_result
 from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.records import RunCommit, RunMetrics
 from forerun.include.telemetry.events import EVENTS, line

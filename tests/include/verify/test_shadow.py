@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.airflow.pages.render import Where, render
-from forerun.cli import run
+from forerun.cli.app import run
 from forerun.include.days.handle import Day
-from forerun.include.days.prepare import open_generation
 from forerun.include.days.publishing import publish_result
 from forerun.include.days.results import read_pointer
 from forerun.include.days.shadow_days import keep_shadow_day, shadow_standing
@@ -27,6 +26,7 @@ from forerun.include.reports.spec import (
     decode_report,
     encode_report,
 )
+from forerun.include.runs.prepare import open_generation
 from forerun.include.state.layout import shadow_key
 from forerun.include.state.records import OpenedBy, RunMetrics
 from forerun.include.state.shadow_day import ShadowDay

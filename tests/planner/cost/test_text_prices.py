@@ -17,7 +17,7 @@ from forerun.planner.cost.constants import (
 from forerun.planner.cost.operators import Size, exchange, more_blocks
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
-from forerun.spark_jobs.classic import few_partitions
+from forerun.spark_jobs.engines.spark import few_partitions
 
 MORE = TEXT_PARTITIONS - STAGE_PARTITIONS
 

@@ -35,7 +35,7 @@ from tests.oracles.bags import compare_bags
 from tests.oracles.values import Row
 from tests.planner.starts import CHEAP_RUNS
 from tests.properties.cases import Case, QueryCase, TableCase
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.execute import Day, run_stages
 from tests.properties.sessions import sail_session
 
@@ -267,7 +267,7 @@ def test_a_replanned_day_gives_the_batch_result(
     rows: what read its files again would be found out. (To read all returns again is as cheap as
     to read those that are kept.)"""
     rng = random.Random(7)
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     first, second = rows_of(rng, range(60)), rows_of(rng, range(60, 660))
     held = Day()
     assert run_stages(planned.plan, case(as_tables(first), 1), engine, held) is None

@@ -9,7 +9,7 @@ import pytest
 
 from tests.datadriven import read_blocks
 from tests.planner.sql import tables, tpch
-from tests.properties.engines import SailEngine, SparkEngine
+from tests.properties.engines import PlainSailEngine, PlainSparkEngine
 
 CONSTRUCTS = [
     pytest.param(block, id=f"{path.stem}:{block.line}")
@@ -18,7 +18,7 @@ CONSTRUCTS = [
 ]
 
 
-_Engine = TypeVar("_Engine", SailEngine, SparkEngine)
+_Engine = TypeVar("_Engine", PlainSailEngine, PlainSparkEngine)
 
 
 def bound(engine: _Engine) -> _Engine:

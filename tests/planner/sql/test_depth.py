@@ -27,7 +27,7 @@ from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.printer import to_sql
 from forerun.planner.sql.scalar_sql import MOST_FLAT
 from forerun.planner.sql.text import QueryText
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 
 pytestmark = pytest.mark.search
@@ -259,4 +259,4 @@ def test_what_is_printed_is_read_by_an_engine(sql: str, rows: list[tuple[int]] |
         "deep"
     )
     text = to_sql(read_query(sql, [source("deep")]).relation)
-    assert [tuple(row) for row in SailEngine(session).query(text)] == (rows or [(1000,)])
+    assert [tuple(row) for row in PlainSailEngine(session).query(text)] == (rows or [(1000,)])

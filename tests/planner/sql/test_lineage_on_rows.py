@@ -10,17 +10,17 @@ import pytest
 from forerun.planner.props.lineage import lineage
 from forerun.planner.sql.frontend import read_query
 from tests.planner.sql import tpch
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 
 NAMES = tuple(path.stem for path in tpch.TEXTS)
 ROWS = tpch.rows()
 
 
-def moved(kept: frozenset[tuple[str, str]]) -> SailEngine:
+def moved(kept: frozenset[tuple[str, str]]) -> PlainSailEngine:
     """The tables, with the values of each column that is not kept moved down by its own number of
     rows."""
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     for name, columns in tpch.COLUMNS.items():
         rows = list(zip(*ROWS[name], strict=True))
         for place, (column, _) in enumerate(columns):
@@ -32,7 +32,7 @@ def moved(kept: frozenset[tuple[str, str]]) -> SailEngine:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_no_origin_may_hold_anything(name: str, sail: SailEngine) -> None:
+def test_what_is_no_origin_may_hold_anything(name: str, sail: PlainSailEngine) -> None:
     text = next(path.read_text() for path in tpch.TEXTS if path.stem == name)
     query = read_query(text, tpch.SOURCES)
     found = lineage(query.relation)

@@ -23,7 +23,7 @@ from tests.oracles.interpreter import evaluate
 from tests.oracles.values import Row
 from tests.planner.sql import tables
 from tests.planner.sql.test_round_trip import plain
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 
 pytestmark = pytest.mark.search
@@ -62,7 +62,7 @@ def mutants() -> Iterator[str]:
         yield "".join(words)
 
 
-def _attempt(engine: SailEngine, sql: str) -> list[Row] | None:
+def _attempt(engine: PlainSailEngine, sql: str) -> list[Row] | None:
     try:
         return plain(engine.query(sql))
     except Exception:  # noqa: BLE001  any refusal of the engine
@@ -77,7 +77,7 @@ def _interpreted(query: Query) -> list[Row] | None:
 
 
 def test_mutants() -> None:
-    engine = SailEngine(sail_session())
+    engine = PlainSailEngine(sail_session())
     tables.bind_all(engine)
     seen: Counter[str] = Counter()
     for sql in mutants():

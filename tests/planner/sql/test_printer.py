@@ -43,7 +43,7 @@ from forerun.planner.sql.printer import to_sql
 from forerun.planner.sql.scalar_sql import literal_sql, string_literal
 from tests.datadriven import Block, run_file
 from tests.planner.sql import tables, tpch
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
 
 K, V, W = (Column(ColumnId(i), n, INT) for i, n in ((1, "k"), (2, "v"), (3, "w")))
@@ -66,7 +66,7 @@ def test_text(accept: bool) -> None:
 @example("\x0007\\101")
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=12))
 def test_strings_are_read_back_as_they_are(text: str) -> None:
-    (row,) = SailEngine(sail_session()).query(f"SELECT {string_literal(text)} AS x")
+    (row,) = PlainSailEngine(sail_session()).query(f"SELECT {string_literal(text)} AS x")
     assert row == (text,)
 
 
@@ -92,7 +92,7 @@ def test_strings_are_read_back_as_they_are(text: str) -> None:
     ],
 )
 def test_constants_keep_value_and_type(
-    literal: Literal, type_: str, value: object, sail: SailEngine
+    literal: Literal, type_: str, value: object, sail: PlainSailEngine
 ) -> None:
     sql = f"SELECT {literal_sql(literal).text} AS x"
     assert sail.query(sql) == [(value,)]
@@ -153,7 +153,7 @@ def test_a_hint_names_the_right_side() -> None:
     assert text.startswith("SELECT /*+ BROADCAST(`r`) */")
 
 
-def test_repeat_multiplies_rows(sail: SailEngine) -> None:
+def test_repeat_multiplies_rows(sail: PlainSailEngine) -> None:
     rows = tuple(
         (Literal(a, INT), Literal(n, INT)) for a, n in (("1", "2"), ("2", "0"), ("3", "1"))
     )
@@ -161,18 +161,18 @@ def test_repeat_multiplies_rows(sail: SailEngine) -> None:
     assert sorted(sail.query(to_sql(repeated))) == [(1,), (1,), (3,)]
 
 
-def test_no_rows_and_one_row_without_columns(sail: SailEngine) -> None:
+def test_no_rows_and_one_row_without_columns(sail: PlainSailEngine) -> None:
     assert sail.query(to_sql(Values((K, V), ()))) == []
     one = Project(Values((), ((),)), ((K, Literal("1", INT)),))
     assert sail.query(to_sql(one)) == [(1,)]
 
 
-def test_a_constant_group_key_is_not_the_number_of_a_column(sail: SailEngine) -> None:
+def test_a_constant_group_key_is_not_the_number_of_a_column(sail: PlainSailEngine) -> None:
     query = read_query("select 2 as two, count(*) as n from r group by 2 + 0", tables.SOURCES)
     assert sail.query(to_sql(query.relation)) == [(2, 7)]
 
 
-def test_the_order_survives_a_hidden_sort_key(sail: SailEngine) -> None:
+def test_the_order_survives_a_hidden_sort_key(sail: PlainSailEngine) -> None:
     sql = "select w from r where v is not null order by v desc, k limit 4"
     query = read_query(sql, tables.SOURCES)
     assert sail.query(to_sql(query.relation, names=query.names)) == sail.query(sql)

@@ -21,7 +21,7 @@ from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, Row
 from tests.planner.sql import tables, tpch
 from tests.planner.sql.constructs import CONSTRUCTS
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 
 
 def plain(rows: list[Row]) -> list[Row]:
@@ -33,7 +33,7 @@ def plain(rows: list[Row]) -> list[Row]:
 
 
 @pytest.mark.parametrize("block", CONSTRUCTS)
-def test_construct(block: Block, sail: SailEngine) -> None:
+def test_construct(block: Block, sail: PlainSailEngine) -> None:
     if "printed" in block.options:
         pytest.skip("Sail itself gives a wrong answer; the case runs on Spark")
     query = read_query(block.input, tables.SOURCES)
@@ -45,18 +45,18 @@ def test_construct(block: Block, sail: SailEngine) -> None:
 
 
 @pytest.mark.parametrize("path", tpch.TEXTS, ids=lambda p: p.stem)
-def test_tpch(path: Path, sail: SailEngine) -> None:
+def test_tpch(path: Path, sail: PlainSailEngine) -> None:
     query = read_query(path.read_text(), tpch.SOURCES)
     printed = sail.query(to_sql(query.relation, names=query.names))
     compare_bags(*with_equal_scales(sail.query(path.read_text()), printed))
 
 
-def test_the_generated_rows_give_most_tpch_queries_a_result(sail: SailEngine) -> None:
+def test_the_generated_rows_give_most_tpch_queries_a_result(sail: PlainSailEngine) -> None:
     empty = [path.stem for path in tpch.TEXTS if not sail.query(path.read_text())]
     assert len(empty) <= 3, empty
 
 
-def test_a_wrong_reading_would_be_noticed(sail: SailEngine) -> None:
+def test_a_wrong_reading_would_be_noticed(sail: PlainSailEngine) -> None:
     """The comparison itself can fail: the anti join of NOT EXISTS is not the one of NOT IN."""
     written = "select a from t where a not in (select k from s)"
     other = read_query(
@@ -79,7 +79,7 @@ def test_interpreter_sees_the_same_tables() -> None:
         "select a, (select distinct v from s where k < 3) as v from t",
     ],
 )
-def test_two_rows_for_a_scalar_subquery_fail(sql: str, sail: SailEngine) -> None:
+def test_two_rows_for_a_scalar_subquery_fail(sql: str, sail: PlainSailEngine) -> None:
     query = read_query(sql, tables.SOURCES)
     for text in (sql, to_sql(query.relation)):
         with pytest.raises(Exception, match=r"(?i)more than one row"):

@@ -17,7 +17,7 @@ from tests.oracles.values import NotInterpretedError
 from tests.planner.rules.normalize.trees import check_rewrite
 from tests.planner.sql import tables, tpch
 from tests.planner.sql.constructs import CONSTRUCTS
-from tests.properties.engines import SailEngine
+from tests.properties.engines import PlainSailEngine
 
 
 @pytest.mark.parametrize("block", CONSTRUCTS)
@@ -37,7 +37,7 @@ def test_every_construct_keeps_its_answer(block: Block) -> None:
 
 
 @pytest.mark.parametrize("path", tpch.TEXTS, ids=lambda p: p.stem)
-def test_tpch_on_an_engine(path: Path, sail: SailEngine) -> None:
+def test_tpch_on_an_engine(path: Path, sail: PlainSailEngine) -> None:
     query = read_query(path.read_text(), tpch.SOURCES)
     normal = normalize(query.relation, tpch.SOURCES, ColumnIds(query.last_id))
     answer = sail.query(to_sql(normal, names=query.names))

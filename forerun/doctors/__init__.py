@@ -1,0 +1,1 @@
+"""What a machine, an Airflow or a cluster lacks to run reports."""

@@ -1,0 +1,1 @@
+"""A night of reports: its file, its plan under one ceiling, its picture."""

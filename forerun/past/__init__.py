@@ -1,0 +1,1 @@
+"""Repairs and backfills from the command line."""

@@ -1,0 +1,1 @@
+"""A day simulated on a folder of tables, beside its plain query."""

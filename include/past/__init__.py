@@ -1,0 +1,1 @@
+"""Days that are over: what changed under them, repairs of them, backfills."""

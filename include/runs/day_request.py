@@ -1,0 +1,118 @@
+"""What a planning request is made of: sources as they are pinned, time points, settings, and what
+committed runs hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from forerun.include.days.handle import Day
+from forerun.include.days.manifests import pins_of
+from forerun.include.machine.settings import allowed_functions
+from forerun.include.reports.clock import parse_time
+from forerun.include.reports.run_policy import RunPolicy
+from forerun.include.reports.spec import ReportSpec
+from forerun.include.runs.fitted_prices import prices_in
+from forerun.include.sources.delivery import read_pin
+from forerun.include.sources.samples import Drawable, with_samples
+from forerun.include.sources.statistics import forecast, time_points, to_source, with_overlaps
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.records import Pin, RunCommit
+from forerun.include.state.store import StoreReader
+from forerun.planner.contract import decode_plan
+from forerun.planner.errors import RequestError
+from forerun.planner.request import Committed, Problem, Settings, Source, TimePoint, ivm
+from forerun.planner.sampling import filtered_sources
+
+
+def sources_at(day: Day, pins: Mapping[str, Pin], point: TimePoint) -> tuple[Source, ...]:
+    """The sources as they are pinned at a time point, with samples."""
+    spec = day.spec
+    found = with_overlaps(
+        tuple(to_source(s, pins[s.name], point.fraction(s.name)) for s in spec.sources),
+        {s.name: pins[s.name].files for s in spec.sources},
+    )
+    if all(source.sample == 0 for source in spec.sources):
+        return found
+    filtered = filtered_sources(
+        sql_of(spec), found, allowed_functions=allowed_functions(), parameters=day.parameters
+    )
+    drawable = {
+        s.name: Drawable(pins[s.name].files, s.sample, s.change == "changelog", s.format)
+        for s in spec.sources
+    }
+    return with_samples(found, drawable, filtered)
+
+
+def first_sources(
+    day: Day,
+    chain: Sequence[RunCommit],
+    times: Sequence[TimePoint],
+    pins: Mapping[str, Pin],
+) -> tuple[Source, ...]:
+    """The sources as the first committed run pinned them; none before there is one. A source that
+    the report has only since then counts as it is now."""
+    if not chain:
+        return ()
+    first = chain[0].run
+    read = pins_of(day.store, day.at, first)
+    then = {name: read_pin(day.store, key) for name, key in read.items()}
+    return sources_at(day, {**pins, **then}, times[first - 1])
+
+
+def forecast_points(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint, ...]:
+    spec = day.spec
+    midnight = parse_time("00:00", "the start of the day").on(day.date, spec.zone)
+    growing = [source.name for source in spec.sources if source.arrival == "growing"]
+    fractions = forecast(day.points, midnight, growing, history)
+    return time_points(spec.weights, fractions)
+
+
+def committed_run(store: StoreReader, commit: RunCommit) -> Committed:
+    """The families of which a committed run holds a partition, as its plan describes them, and what
+    the partitions take."""
+    held = {artifact.family for artifact in commit.artifacts}
+    planned = decode_plan(store.get(commit.plan))
+    return Committed(
+        index=commit.run,
+        families=tuple(f for f in planned.families if f.id in held),
+        bytes=sum(artifact.bytes for artifact in commit.artifacts),
+    )
+
+
+def settings_of(day: Day, settings: Settings) -> Settings:
+    """The settings with what the report (its budget), its store (prices) and the deployment
+    (functions) say."""
+    prices = prices_in(day.store, settings.prices)
+    settings = replace(settings, allowed_functions=allowed_functions(), prices=prices)
+    budget = day.spec.state_bytes
+    return settings if budget is None else replace(settings, state_budget=budget)
+
+
+def problem_of(policy: RunPolicy) -> Problem:
+    """Return in which runs the report wants results, and what its plans are compared by."""
+    if policy.problem == "ivm":
+        return ivm(len(policy.runs))
+    return Problem(results_at=policy.early_results)
+
+
+def bytes_at_hand(pins: dict[str, Pin], chain: Sequence[RunCommit]) -> int:
+    """All that a run could read."""
+    kept = sum(artifact.bytes for commit in chain for artifact in commit.artifacts)
+    return kept + sum(pin.bytes for pin in pins.values())
+
+
+def sql_of(spec: ReportSpec) -> str:
+    """The SQL of a report. Raises :class:`forerun.planner.errors.RequestError` for a file that
+    cannot be read."""
+    if spec.sql:
+        return spec.sql
+    try:
+        return Path(spec.sql_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(
+            f"the SQL of report {spec.name} cannot be read: {error}",
+            hint=f"Correct sql_file, which is {spec.sql_file}.",
+        ) from None

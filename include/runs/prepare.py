@@ -1,0 +1,339 @@
+"""A day outside of Spark: open a generation, plan each run, publish. What Airflow and the CLI call.
+
+Every function may be repeated after a kill at any moment: what was decided is put if absent and
+read back, so a retried task goes on with the first decision.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Required, TypedDict, Unpack
+
+from forerun.include.days.generations import claim_name, generations, latest_generation
+from forerun.include.days.handle import Day
+from forerun.include.days.ledger import read_history, record_history
+from forerun.include.days.manifests import DayClosedError, day_closed, manifest_of
+from forerun.include.days.publishing import (
+    FailedCheck,
+    NotPublishedError,
+    OvertakenError,
+    publish_result,
+    read_findings,
+)
+from forerun.include.days.results import read_pointer
+from forerun.include.days.run_times import read_times
+from forerun.include.reports.spec import ReportSpec, encode_report
+from forerun.include.runs.borrowed_views import find_borrowed_views
+from forerun.include.runs.day_request import (
+    bytes_at_hand,
+    committed_run,
+    first_sources,
+    forecast_points,
+    problem_of,
+    settings_of,
+    sources_at,
+    sql_of,
+)
+from forerun.include.runs.losing_days import why_batch, why_measured
+from forerun.include.runs.observed import observed
+from forerun.include.runs.state_for_repairs import with_state_left
+from forerun.include.state.backoff import Backoff
+from forerun.include.state.fence import closed_through
+from forerun.include.state.given_up import read_given_up
+from forerun.include.state.layout import Generation, day_folder, spec_key
+from forerun.include.state.ledger_entry import LedgerEntry
+from forerun.include.state.opening import open_store
+from forerun.include.state.probe import probe
+from forerun.include.state.records import (
+    GenerationRecord,
+    OpenedBy,
+    Pin,
+    RunCommit,
+    encode,
+)
+from forerun.include.state.scratch_store import ScratchStore
+from forerun.include.state.store import Store
+from forerun.planner.api import PlanResult, plan
+from forerun.planner.contract import Plan, encode_plan
+from forerun.planner.cost.constants import MICRO
+from forerun.planner.errors import RequestError
+from forerun.planner.request import (
+    Method,
+    PlanRequest,
+    Settings,
+    TimePoint,
+)
+
+__all__ = [
+    "DayClosedError",
+    "FailedCheck",
+    "NotPublishedError",
+    "OvertakenError",
+    "PreparedRun",
+    "imagine_generation",
+    "latest_generation",
+    "open_generation",
+    "prepare_run",
+    "publish_result",
+    "read_findings",
+    "read_pointer",
+]
+
+TINY_BYTES = 16 << 20
+"""Below this the JVM's first compiler alone is cheaper: about 7 CPU seconds of data work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedRun:
+    """A run that is planned. ``skip_reason`` is empty if there is something to submit.
+
+    ``tiny``: it reads so little that the fixed cost of its JVM decides. ``result`` is what explain
+    shows, None if the run is committed already and was not planned again. ``planning_s``: seconds
+    that the planner took, without pinning, statistics and storing.
+    """
+
+    at: Generation
+    run: int
+    plan_key: str
+    plan_uri: str
+    skip_reason: str = ""
+    tiny: bool = False
+    result: PlanResult | None = None
+    planning_s: float = 0.0
+
+
+def open_generation(
+    store_uri: str,
+    spec: ReportSpec,
+    day: date,
+    *,
+    trigger: str,
+    now: datetime,
+    opened_by: OpenedBy | None = None,
+    repairs: str = "",
+) -> Day:
+    """Open a generation of a day, or find the one that ``trigger`` has opened.
+
+    ``trigger`` is equal for all tasks and retries of one attempt at the day and new after a clear.
+    ``opened_by`` says which DAG run opens it, None for somebody who makes no claim to the report's
+    name. ``repairs``: the generation that a repair goes on from. At the first use of a store this
+    proves that its conditional puts hold.
+
+    Raises :class:`forerun.include.days.generations.NameTakenError` if another DAG has the report's
+    name.
+    """
+    store = open_store(store_uri)
+    probe(store)
+    if opened_by:
+        claim_name(store, spec.name, opened_by.dag_id, now)
+        store.put_if_absent(spec_key(spec.name, spec.digest), encode_report(spec))
+    return _open(store, spec, day, trigger=trigger, now=now, opened_by=opened_by, repairs=repairs)
+
+
+def imagine_generation(store_uri: str, spec: ReportSpec, day: date, *, now: datetime) -> Day:
+    """The generation that a day would open now, for a dry run (:meth:`Day.imagined`)."""
+    store = ScratchStore(open_store(store_uri))
+    return _open(store, spec, day, trigger="dry-run", now=now)
+
+
+def _open(
+    store: Store,
+    spec: ReportSpec,
+    day: date,
+    *,
+    trigger: str,
+    now: datetime,
+    opened_by: OpenedBy | None = None,
+    repairs: str = "",
+) -> Day:
+    backoff = Backoff(day_folder(spec.name, day.isoformat()))
+    while True:
+        known = generations(store, spec.name, day)
+        for at, record in known:
+            if record.trigger == trigger:
+                return Day(store, spec, at)
+        pointer = read_pointer(store, spec.name, day)
+        newest = known[0][1].number if known else 0
+        # Also above what is published or closed: its state may have been cleaned up.
+        closed = closed_through(store, spec.name, day.isoformat())
+        number = max(newest, closed, pointer.generation if pointer else 0) + 1
+        record = GenerationRecord(
+            number=number,
+            trigger=trigger,
+            started_at=now.astimezone(UTC).isoformat(),
+            spec=spec.digest,
+            opened_by=opened_by,
+            repairs=repairs,
+        )
+        opened = Day(store, spec, Generation(spec.name, day.isoformat(), str(number)))
+        if store.put_if_absent(opened.at.record, encode(record)) and not opened.is_closed():
+            return opened
+        backoff.wait()
+
+
+class Asking(TypedDict, total=False):
+    """How a run is to be planned. ``method`` is ``auto`` by default. ``points`` replaces the
+    forecast of what arrives when, and ``holds`` says what is there now, if not what the forecast
+    has for this run; with ``share`` false nothing that other reports keep is read; ``incomplete``
+    says which sources were known not to be complete, and what is missing."""
+
+    now: Required[datetime]
+    method: Method
+    points: Sequence[TimePoint] | None
+    settings: Settings | None
+    share: bool
+    incomplete: Sequence[tuple[str, str]]
+    holds: TimePoint
+
+
+def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
+    """Pin the sources, plan run ``run`` with what is committed, store manifest and plan.
+
+    A retry gets the first manifest, hence the same pins and base. Raises :class:`DayClosedError`
+    after a later run was committed, and what pinning and planning raise; and
+    :class:`forerun.include.state.fence.GenerationClosedError` for a generation that clean-up has
+    closed.
+    """
+    asked = ask_for_run(day, run, **asking)
+    return asked if isinstance(asked, PreparedRun) else planned(asked)
+
+
+def planned(asked: AskedRun) -> PreparedRun:
+    """Plan a run that is pinned, and store the plan."""
+    started = time.perf_counter()
+    result = plan(asked.request)
+    return store_plan(asked, result, planning_s=time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedRun:
+    """A run that is pinned and still to be planned: its pins by source, and its planning request.
+    ``tiny`` is that of :class:`PreparedRun`."""
+
+    day: Day
+    pins: Mapping[str, Pin]
+    request: PlanRequest
+    tiny: bool
+
+
+def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | PreparedRun:
+    """Do all of :func:`prepare_run` that comes before planning; a run that is committed already is
+    prepared."""
+    store, spec, at = day.store, day.spec, day.at
+    if not 1 <= run <= spec.runs:
+        hint = f"Its runs are 1 to {spec.runs}."
+        raise RequestError(f"report {spec.name} has no run {run}", hint=hint)
+    day.refuse_closed()
+    done = _committed_before(day, run)
+    if done is not None:
+        return PreparedRun(
+            at=at,
+            run=run,
+            plan_key=done.plan,
+            plan_uri=f"{store.root}/{done.plan}",
+            skip_reason=f"run {run} is committed already, by attempt {done.attempt}",
+        )
+    given_up = read_given_up(store, at, run)
+    if given_up is not None:
+        return PreparedRun(
+            at=at,
+            run=run,
+            plan_key=given_up.done.plan,
+            plan_uri=f"{store.root}/{given_up.done.plan}",
+            skip_reason=given_up.why,
+        )
+    incomplete = asking.get("incomplete", ())
+    manifest, pins = manifest_of(day, run, asking["now"], incomplete=incomplete)
+    chain = day.chain(tip=manifest.base)
+    record_history(day, chain)
+    history = read_history(store, spec.name)
+    points, chosen = asking.get("points"), read_times(day)
+    times = tuple(points or chosen.points or forecast_points(day, history))
+    holds = asking.get("holds") or times[run - 1]
+    method, forced = asking.get("method", "auto"), chosen.forced and not points
+    request = PlanRequest(
+        report=spec.name,
+        sql=sql_of(spec),
+        sources=sources_at(day, pins, holds),
+        first_sources=first_sources(day, chain, times, pins),
+        points=times,
+        current=run,
+        committed=tuple(committed_run(store, commit) for commit in chain),
+        observed=observed(history),
+        borrowed=find_borrowed_views(store, manifest)
+        if asking.get("share", True) and manifest.share
+        else (),
+        method="progressive" if forced and method == "auto" else method,
+        may_open=None if points else chosen.may_open,
+        settings=settings_of(day, asking.get("settings") or Settings()),
+        problem=problem_of(spec.policy),
+        parameters=day.parameters,
+        repairable=spec.policy.is_repairable,
+    )
+    request = replace(request, batch_because=_why_batch(day, request, history, pins, holds))
+    tiny = bytes_at_hand(pins, chain) < TINY_BYTES
+    return AskedRun(day=day, pins=pins, request=request, tiny=tiny)
+
+
+def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> PreparedRun:
+    """Store a plan under a key of its own: two planners of one run do not meet."""
+    chosen = with_state_left(asked.request, result, asked.day.spec.policy.expected_repairs)
+    return replace(stored(asked, chosen), result=result, planning_s=planning_s)
+
+
+def stored(asked: AskedRun, chosen: Plan) -> PreparedRun:
+    """Store a plan that was made for a run."""
+    day, run = asked.day, asked.request.current
+    day.refuse_closed()  # a chain that clean-up was taking apart would have looked shorter
+    key = day.at.plan(run, uuid.uuid4().hex[:12])
+    day.store.put(key, encode_plan(chosen))
+    idle = not chosen.run.opened or not chosen.run.stages
+    return PreparedRun(
+        at=day.at,
+        run=run,
+        plan_key=key,
+        plan_uri=f"{day.store.root}/{key}",
+        skip_reason="the plan gives this run nothing to do" if idle else "",
+        tiny=asked.tiny,
+    )
+
+
+def _committed_before(day: Day, run: int) -> RunCommit | None:
+    """The commit of ``run``, if it has one. Raises if a later run is committed and this is not."""
+    done = day.commit(run)
+    chain = day.chain()
+    if done is None and chain and chain[-1].run > run:
+        raise day_closed(day.at, run, chain[-1].run)
+    return done
+
+
+def _why_batch(
+    day: Day,
+    request: PlanRequest,
+    history: Sequence[LedgerEntry],
+    pins: Mapping[str, Pin],
+    holds: TimePoint,
+) -> str:
+    """What the ledger has against early work, where it is for the cost to decide: not once the day
+    has begun it, nor where it was asked for by name. Early results are wanted whatever they cost,
+    and batch computes each of them anew, which is nothing that a final run tells of."""
+    policy, settings = day.spec.policy, request.settings
+    if request.method != "auto" or settings.temporal == "early":
+        return ""
+    if request.committed or policy.early_results:
+        return ""
+    shares = {s.name: holds.fraction(s.name) if s.changing else 1.0 for s in request.sources}
+    lost = why_batch(
+        day.date,
+        history,
+        {name: pins[name].rows / share for name, share in shares.items() if share},
+        runs=day.spec.runs,
+        losses=policy.batch_after_losses,
+        opening_s=(settings.prices.run_start + settings.prices.stage_start) / MICRO,
+    )
+    after = policy.measure_batch_after
+    return lost or why_measured(day.date, history, runs=day.spec.runs, after=after)

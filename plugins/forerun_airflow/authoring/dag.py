@@ -1,0 +1,362 @@
+"""From a report spec to tasks. Reads nothing but the report's SQL file, and checks the SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import (
+    DAG,
+    BaseOperator,
+    CronTriggerTimetable,
+    Param,
+    TaskGroup,
+    TriggerRule,
+    chain,
+)
+
+from forerun.airflow.assets import awaited_assets, report_asset, warning_asset
+from forerun.airflow.authoring.form import report_params
+from forerun.airflow.authoring.options import Options, check_timeout, refuse_broken, sort_options
+from forerun.airflow.authoring.sql_check import check_sql
+from forerun.airflow.day import OPEN_DAY, final_task_of
+from forerun.airflow.watching.alerting import EarlyRunTicket, check_notify
+from forerun.airflow.watching.watch import WatchDay
+from forerun.airflow.work.comparing import CompareShadow
+from forerun.airflow.work.publish import CheckResult, PublishReport
+from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.tasks import OpenDay, PlanRun
+from forerun.airflow.work.wait import WaitForRun
+from forerun.include.reports.cluster import Cluster, under_cluster
+from forerun.include.reports.spec import ReportSpec, RunTime, SpecError
+from forerun.include.reports.start_when import start_text
+
+REPORTS = Path(__file__).absolute().parents[2] / "include" / "sql"
+
+BeforeRun = Callable[[int], BaseOperator]
+
+
+def read_sql(spec: ReportSpec) -> ReportSpec:
+    """The spec with its SQL text, which has been checked. A relative ``sql_file`` lies in
+    ``include/sql``.
+
+    Raises :class:`forerun.include.reports.spec.SpecError` when the file cannot be read or is empty,
+    and when the SQL is no query over the declared sources.
+    """
+    if spec.sql_file:
+        spec = _with_text(spec)
+    check_sql(spec)
+    return spec
+
+
+def _with_text(spec: ReportSpec) -> ReportSpec:
+    path = REPORTS / spec.sql_file
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(
+            f"report {spec.name}: its SQL file cannot be read: {error}",
+            hint=f"sql_file is an absolute path, or relative to {REPORTS.name}/.",
+        ) from None
+    return spec.with_sql(text)
+
+
+def add_report_tasks(  # noqa: PLR0913 - the options of an author
+    spec: ReportSpec,
+    *,
+    conn_id: str = "spark_default",
+    spark_conf: dict[str, str] | None = None,
+    engine: str = "spark",
+    before_run: BeforeRun | None = None,
+    poll: float = 30.0,
+    notify: str = "",
+    watch: bool = True,
+    cluster: Cluster | None = None,
+    backfill_pool: str = "",
+) -> None:
+    """Add the tasks of a report to the DAG or task group that is open.
+
+    They are ``open_day``, per run ``wait``, ``plan`` and ``run``, then ``check`` and ``publish``,
+    which an early run that gives a result has, too; beside them ``watch``, which warns. ``publish``
+    is the only leaf that is no teardown, so it alone decides about the DAG run.
+
+    ``conn_id`` names the Spark connection, ``spark_conf`` adds to the configuration of every run
+    (:mod:`forerun.include.reports.spark_conf` says what it takes), ``engine`` is one of
+    :data:`forerun.include.engines.ENGINES`: ``sail`` is for tests; of ``connect``, a Spark Connect
+    server that is there already, ``conn_id`` names a connection of type ``spark_connect``.
+    ``before_run`` makes a task that comes before the wait of run i (the demo lets data arrive
+    there), ``poll`` is the number of seconds between looks for complete sources, ``notify`` the
+    dotted path of a function that is called with an :class:`forerun.include.oncall.alerts.Alert`
+    where somebody has to know; with ``watch`` false nobody watches the deadline. ``cluster`` is
+    what runs have to share: each waits for cores of it.
+    ``backfill_pool`` is the pool that runs take in place of ``pool`` when a day is backfilled; for
+    that Airflow needs the policy in :mod:`forerun_policy`.
+    """
+    spec = under_cluster(spec, cluster)
+    known: dict[str, Any] = {"spec": spec, "cluster": cluster, "engine": engine}
+    opened = OpenDay(task_id=OPEN_DAY, **known, trigger_rule=TriggerRule.ALL_SUCCESS)
+    refuse_defaults(opened)
+    waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll, cluster=cluster)
+    submitting = partial(
+        SubmitRun,
+        task_id="run",
+        **known,
+        conn_id=conn_id,
+        spark_conf=spark_conf,
+        poll=poll,
+        backfill_pool=backfill_pool,
+    )
+    before: BaseOperator = opened
+    for run in range(1, spec.runs + 1):
+        with TaskGroup(group_id=f"run_{run}"):
+            steps = _tasks_of_run(spec, run, opened, waiting, submitting, engine)
+            chain(*steps)
+        if run < spec.runs:
+            raise_tickets(steps[:3], [(spec, run, opened.task_id)], notify)
+        chain(before, *([before_run(run)] if before_run else []), steps[0])
+        # Also after an early result: were its tasks leaves, one that fails would fail the DAG run.
+        before = steps[-1]
+    chain(before, *publishing(spec, spec.runs, opened), *comparing(spec, opened, notify))
+    if watch:
+        watching(spec, opened, notify)
+
+
+def watching(spec: ReportSpec, opened: BaseOperator, notify: str) -> None:
+    """Add the task that watches a report's day."""
+    check_notify(notify)
+    watch = WatchDay(
+        task_id="watch",
+        spec=spec,
+        day_task=opened.task_id,
+        notify=notify,
+        execution_timeout=None,
+        outlets=[warning_asset(spec.name)],
+    )
+    opened >> watch.as_teardown()
+
+
+def raise_tickets(
+    tasks: Iterable[BaseOperator], runs: Iterable[tuple[ReportSpec, int, str]], notify: str
+) -> None:
+    """Let tasks of early runs raise a ticket when they fail, beside what the author has named for
+    that. ``runs`` has the reports whose runs they are, each with its run and the task that opens
+    its day."""
+    tickets = [EarlyRunTicket(spec, run, day_task, notify) for spec, run, day_task in runs]
+    for task in tasks:
+        task.on_failure_callback = [*task.on_failure_callback, *tickets]
+
+
+def _tasks_of_run(
+    spec: ReportSpec,
+    run: int,
+    opened: BaseOperator,
+    waiting: Callable[..., WaitForRun],
+    submitting: Callable[..., SubmitRun],
+    engine: str,
+) -> list[BaseOperator]:
+    """The tasks of a run, in order; those of its early result too, if it gives one."""
+    final_task = final_task_of(opened.task_id, spec)
+    known: dict[str, Any] = {"run": run, "day_task": opened.task_id}
+    wait = waiting(
+        **known,
+        final_task=final_task,
+        # An early run that failed, or was skipped, never holds up a later one.
+        trigger_rule=TriggerRule.ALL_DONE,
+        # It lasts as long as the day does, whatever a task that works may take.
+        execution_timeout=None,
+        inlets=list(awaited_assets(spec, run).values()),
+    )
+    plan = PlanRun(
+        task_id="plan",
+        spec=spec,
+        **known,
+        wait_task=wait.task_id,
+        final_task=final_task,
+        engine=engine,
+        trigger_rule=TriggerRule.ALL_SUCCESS,
+    )
+    submit = submitting(**known, plan_task=plan.task_id, trigger_rule=TriggerRule.ALL_SUCCESS)
+    early = publishing(spec, run, opened) if run in spec.policy.early_results else []
+    return [wait, plan, submit, *early]
+
+
+def finishing(
+    spec: ReportSpec,
+    opened: BaseOperator,
+    group: TaskGroup,
+    *,
+    submitting: Mapping[str, Any],
+    poll: float,
+) -> list[BaseOperator]:
+    """The tasks of a report's final run, in order, in the task group of the report."""
+    with group, TaskGroup(group_id=f"run_{spec.runs}"):
+        steps = _tasks_of_run(
+            spec,
+            spec.runs,
+            opened,
+            partial(WaitForRun, task_id="wait", spec=spec, poll=poll),
+            partial(SubmitRun, task_id="run", spec=spec, **submitting),
+            submitting["engine"],
+        )
+    with group:
+        return [*steps, *publishing(spec, spec.runs, opened)]
+
+
+def publishing(
+    spec: ReportSpec,
+    run: int,
+    opened: BaseOperator,
+    # A run that was committed already is skipped, and its result is checked again.
+    trigger_rule: TriggerRule = TriggerRule.NONE_FAILED,
+) -> list[BaseOperator]:
+    """The tasks after a run that gives the result."""
+    check = CheckResult(
+        task_id="check",
+        spec=spec,
+        day_task=opened.task_id,
+        run=run,
+        trigger_rule=trigger_rule,
+    )
+    publish = PublishReport(
+        task_id="publish",
+        spec=spec,
+        day_task=opened.task_id,
+        run=run,
+        outlets=[] if spec.shadow else [report_asset(spec.name, early=run < spec.runs)],
+        trigger_rule=TriggerRule.ALL_SUCCESS,
+    )
+    return [check, publish]
+
+
+def comparing(spec: ReportSpec, opened: BaseOperator, notify: str) -> list[BaseOperator]:
+    """The task that compares a report in shadow, after it is published; none of any other. It
+    decides nothing about the DAG run: readers have what the other job makes."""
+    if spec.shadow is None:
+        return []
+    check_notify(notify)
+    compare = CompareShadow(task_id="compare", spec=spec, day_task=opened.task_id, notify=notify)
+    return [compare.as_teardown()]
+
+
+def refuse_defaults(task: BaseOperator) -> None:
+    """Refuse ``default_args`` of the DAG or the group, also of an author's own, that would break
+    how the tasks work together."""
+    for holder in (task.dag, task.task_group):
+        if holder is not None:
+            refuse_broken(holder.default_args)
+
+
+class ProgressiveTaskGroup(TaskGroup):
+    """The tasks of a report as a group inside a DAG of one's own.
+
+    ``options`` are those of :func:`add_report_tasks`, of Airflow's ``TaskGroup``, and of every
+    operator (such as ``pool`` or ``retries``). The DAG should have the params that
+    :func:`report_params` makes; without them the defaults hold.
+    """
+
+    def __init__(self, spec: ReportSpec, *, group_id: str | None = None, **options: Any) -> None:
+        found = sort_options(options, holder=TaskGroup, own=add_report_tasks)
+        given = found.holder.pop("default_args", None) or {}
+        defaults = {**given, **found.tasks}
+        super().__init__(group_id=group_id or spec.name, default_args=defaults, **found.holder)
+        with self:
+            add_report_tasks(read_sql(spec), **found.forerun)
+
+
+def progressive_dag(
+    spec: ReportSpec,
+    *,
+    start_date: datetime,
+    dag_id: str | None = None,
+    schedule: Any = "daily",
+    mode: str = "auto",
+    report_date: date | None = None,
+    **options: Any,
+) -> DAG:
+    """A DAG that runs ``spec`` every day.
+
+    Its DAG run of a day is created when the day starts (in the report's time zone), so that early
+    runs can happen; it lasts until the report is out, so several days overlap. ``schedule`` is any
+    Airflow schedule, None for by hand only; ``mode`` and ``report_date`` fill in the trigger form
+    (a date there holds for scheduled runs too, but not for those of a backfill).
+
+    ``options`` are those of :func:`add_report_tasks`, of Airflow's ``DAG`` (such as
+    ``max_active_runs``, ``catchup``, ``tags``, ``access_control``, ``on_failure_callback``), and of
+    every operator (such as ``pool``, ``queue``, ``retries``). An option that the DAG and its tasks
+    both take is the DAG's; ``default_args`` gives it to the tasks. Raises
+    :class:`forerun.include.reports.spec.SpecError` for options that would break the report, or that
+    nobody takes.
+    """
+    found = sort_options(options, holder=DAG, own=add_report_tasks)
+    spec = under_cluster(read_sql(spec), found.forerun.get("cluster"))
+    form = report_params(mode, report_date)
+    about = spec.description or f"Progressive report {spec.name}"
+    with DAG(
+        dag_id=dag_id or spec.name,
+        start_date=start_date,
+        **of_the_dag((spec,), found, schedule, form, about),
+    ) as dag:
+        add_report_tasks(spec, **found.forerun)
+    return dag
+
+
+def of_the_dag(
+    specs: Sequence[ReportSpec],
+    found: Options,
+    schedule: Any,
+    params: dict[str, Param],
+    description: str,
+) -> dict[str, Any]:
+    """Return the arguments of the DAG of these reports: what the author gives, with defaults for
+    the rest. ``schedule`` ``daily`` is the start of their day."""
+    given = dict(found.holder)
+    for spec in specs:
+        check_timeout(spec, given.get("dagrun_timeout"))
+    owners = dict.fromkeys(spec.owner for spec in specs)
+    own = dict(given.pop("params", None) or {})
+    if taken := sorted(set(own) & set(params)):
+        raise SpecError(
+            f"the option params has {taken[0]}, which is a field of every report's trigger form",
+            hint="Give it another name; mode and report_date are options of their own.",
+        )
+    tags = given.pop("tags", None) or ()
+    if isinstance(tags, str):
+        raise SpecError(f"the option tags is {tags!r}", hint=f"Write a list: [{tags!r}].")
+    about = given.pop("doc_md", None)
+    defaults = given.pop("default_args", None) or {}
+    return {
+        "catchup": False,
+        "max_active_runs": 3,
+        "schedule": CronTriggerTimetable("0 0 * * *", timezone=specs[0].timezone)
+        if schedule == "daily"
+        else schedule,
+        "description": description,
+        **given,
+        "params": {**params, **own},
+        "default_args": {"owner": ", ".join(owners), **defaults, **found.tasks},
+        "doc_md": "\n\n".join(filter(None, (about, *map(_document, specs)))),
+        "tags": ["forerun", *tags],
+    }
+
+
+def _start_of(run: RunTime) -> str:
+    return f"{start_text(run.when)}, at {run.at} at the latest" if run.when else run.at
+
+
+def _document(spec: ReportSpec) -> str:
+    """The DAG's page. The digest makes an edited report a new version of the DAG."""
+    gives = {*spec.policy.early_results, spec.runs}
+    runs = "\n".join(
+        f"| {i} | {_start_of(run)} | {run.weight:g} | {'yes' if i in gives else ''} |"
+        for i, run in enumerate(spec.policy.runs, start=1)
+    )
+    chosen = "The times are chosen for each day; these are the report's own.\n\n"
+    return (
+        f"{spec.description}\n\nDue at {spec.due_text} ({spec.timezone}).\n\n"
+        f"{chosen if spec.policy.choose else ''}"
+        f"| run | at | weight | publishes |\n|---|---|---|---|\n{runs}\n\n"
+        f"```sql\n{spec.sql.strip()}\n```\n\nspec {spec.digest}"
+    )

@@ -1,0 +1,1 @@
+"""What watches a day and tells of it: deadlines, alerts, logs, lineage."""

@@ -1,0 +1,1 @@
+"""The tasks of a report: open, wait, plan, submit, publish."""

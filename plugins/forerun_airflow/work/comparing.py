@@ -1,0 +1,56 @@
+"""After a report in shadow is published: is it what the job of today has made?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from forerun.airflow.day import explained, opened_for, utc_now
+from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.watching.alerting import raise_ticket
+from forerun.airflow.watching.telling import tell_compared
+from forerun.include.reports.spec import ReportSpec
+
+
+class CompareShadow(RepeatableOperator):
+    """Compares the day, and earlier ones that could not be compared, with the rows of the other
+    job, and keeps what came of it. A day that differs raises a ticket and fails nothing: readers
+    have the other job's rows. So does the day with which enough days are equal. Returns the verdict
+    by day."""
+
+    ui_color = "#f3eef7"
+
+    def __init__(self, *, spec: ReportSpec, day_task: str, notify: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+        self.day_task = day_task
+        self.run = spec.runs
+        self.notify = notify
+
+    def execute(self, context: Any) -> dict[str, str]:
+        from forerun.include.days.shadow_days import shadow_standing
+        from forerun.include.verify.shadow import compare_days
+
+        opened, shadow = opened_for(self, context), self.spec.shadow
+        if opened.dry_run or shadow is None:
+            raise AirflowSkipException("there is nothing to compare")
+        with explained():
+            day = opened.of(self.spec)
+            before = shadow_standing(day.store, self.spec.name, shadow)
+            found = compare_days(day, shadow, utc_now())
+            standing = shadow_standing(day.store, self.spec.name, shadow)
+        if not any(record.day == opened.day for record in found):
+            raise AirflowSkipException("the day is not published")
+        for record in found:
+            self.log.info("%s: %s%s", record.day, record.verdict, record.why and f": {record.why}")
+            for text in record.differences:
+                self.log.warning("%s: %s", record.day, text)
+            tell_compared(day, record, standing)
+            if record.verdict == "different":
+                what = f"in shadow, the rows of {record.day} are not those of the other job"
+                raise_ticket(self.spec, record.day, self.notify, what)
+        self.log.info("shadow: %s", standing.text)
+        if standing.enough and not before.enough:
+            raise_ticket(self.spec, opened.day, self.notify, f"in shadow, {standing.text}")
+        return {record.day: record.verdict for record in found}

@@ -1,0 +1,117 @@
+"""After a run that gives the result: the expectations decide, then the pointer moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from forerun.airflow.day import OpenedDay, explained, opened_for, utc_now
+from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.watching.telling import tell_published, telling_of_publication
+from forerun.airflow.work.backfilling import publish_each
+from forerun.airflow.work.repairing import compare_repair, refuse_unread
+from forerun.include.reports.spec import ReportSpec
+
+
+class CheckResult(RepeatableOperator):
+    """Reads the outcome of all expectations of the day up to run ``run``. A critical one that does
+    not hold fails the task for good, with the expectation, what was observed and sample rows;
+    nothing is published then. A warning is logged. Returns the warnings.
+
+    After an early run these are the expectations on deliveries: those of the result are meant for
+    the whole day."""
+
+    ui_color = "#f3eef7"
+
+    def __init__(self, *, spec: ReportSpec, day_task: str, run: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+        self.day_task = day_task
+        self.run = run
+
+    def execute(self, context: Any) -> list[str]:
+        from forerun.include.runs.prepare import read_findings
+
+        opened = opened_for(self, context)
+        if opened.dry_run:
+            raise AirflowSkipException("a dry run has no result")
+        with explained():
+            self._skip_without_result(opened)
+            days = [one.of(self.spec) for one in opened.each()]
+            if opened.days:  # what publishes them names those that have no result
+                days = [day for day in days if day.commit(self.run) is not None]
+            findings = [finding for day in days for finding in read_findings(day, self.run)]
+            if opened.repair:
+                compare_repair(days[0], self.run)
+        warnings = [finding.text for finding in findings if finding.severity == "warning"]
+        for text in warnings:
+            self.log.warning("expectation does not hold (warning): %s", text)
+        critical = [finding.text for finding in findings if finding.severity == "critical"]
+        if opened.days:  # each is published by itself, and that refuses what is broken
+            for text in critical:
+                self.log.error("critical expectation does not hold: %s", text)
+        elif critical:
+            raise AirflowFailException(
+                f"{len(critical)} critical expectation(s) do not hold; nothing is published\n"
+                + "\n".join(critical)
+            )
+        return warnings
+
+    def _skip_without_result(self, opened: OpenedDay) -> None:
+        """An early run may have been skipped; the final one must be there."""
+        if self.run < self.spec.runs and opened.of(self.spec).commit(self.run) is None:
+            raise AirflowSkipException(f"run {self.run} was skipped: there is no early result")
+
+
+class PublishReport(RepeatableOperator):
+    """Moves the report's pointer to the result of run ``run``, at once and for good.
+
+    The asset event carries the day, the version, its rows, and what was not complete. An early
+    result says instead how much had arrived; it is skipped where readers have a later one.
+    """
+
+    ui_color = "#f3eef7"
+
+    def __init__(self, *, spec: ReportSpec, day_task: str, run: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.spec = spec
+        self.day_task = day_task
+        self.run = run
+
+    def execute(self, context: Any) -> dict[str, object]:
+        opened = opened_for(self, context)
+        record = publish_each(opened, self._publish) if opened.days else self._publish(opened)
+        for asset in self.outlets:
+            context["outlet_events"][asset].extra = record
+        return record
+
+    def _publish(self, opened: OpenedDay) -> dict[str, object]:
+        from forerun.include.runs.prepare import OvertakenError, publish_result
+
+        with explained():
+            day = opened.of(self.spec)
+            if opened.repair:
+                refuse_unread(day)
+            with telling_of_publication(day, self.run):
+                try:
+                    pointer = publish_result(day, now=utc_now(), run=self.run)
+                except OvertakenError as error:
+                    raise AirflowSkipException(error.message) from None
+        for source, what in pointer.incomplete:
+            self.log.warning("published although not complete: %s: %s", source, what)
+        record: dict[str, object] = {
+            "day": opened.day,
+            "version": pointer.version,
+            "folder": pointer.folder,
+            "rows": pointer.rows,
+        }
+        if pointer.early:
+            so_far = {"as_of": pointer.as_of, "fraction": pointer.fraction}
+            record |= {"early": True, "run": pointer.run, **so_far}
+            record["arrived"] = dict(pointer.arrived)
+        else:
+            record["incomplete"] = [list(pair) for pair in pointer.incomplete]
+        self.log.info("published %s rows at %s", pointer.rows, pointer.folder)
+        tell_published(day, pointer)
+        return record

@@ -1,0 +1,227 @@
+"""The small engine: a Spark Connect session, by default of a Sail server inside this process.
+
+Families are plain views over the committed files with a literal run column: there are no buckets,
+so nothing is said about shuffles. CPU time is that of this process, which is also the server.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote
+
+from forerun.include.machine.eventlog import ApplicationUse, StageUse
+from forerun.include.machine.settings import s3_settings
+from forerun.include.sources.formats import format_of
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract.plan_v1 import RUN_COLUMN
+from forerun.spark_jobs.engine import (
+    DayFiles,
+    EngineError,
+    Frame,
+    Partition,
+    Session,
+    days_one_by_one,
+    no_rows,
+    quoted,
+    schema_of,
+    with_run,
+)
+
+_MODE = "SPARK_CONNECT_MODE_ENABLED"
+_ALL_ROWS = 2**31 - 1
+_OTHER_TYPES = {("bigint", "INT"), ("timestamp_ntz", "TIMESTAMP")}
+"""What Sail gives where Spark gives another type: numbers of days (``datediff``), and what is cut
+to a unit (``date_trunc``). The values are the same; sessions are in UTC."""
+_BELIEVED = (
+    "SAIL_EXECUTION__COLLECT_STATISTICS",
+    "SAIL_PARQUET__PRUNING",
+    "SAIL_PARQUET__ENABLE_PAGE_INDEX",
+)
+_IDLE = "SAIL_SPARK__SESSION_TIMEOUT_SECS"
+_IDLE_S = 7 * 24 * 3600
+"""How long a session may ask for nothing and is still there. By default it is gone after a quarter
+of an hour, for which whoever plans many runs may well not ask anything."""
+_STACK = "SAIL_RUNTIME__STACK_SIZE"
+_STACK_BYTES = 512 << 20
+"""What a thread of the server may take to call itself: up to 25 KB for each part of a chain of AND,
+OR, UNION ALL or joins. The default of 8 MB is full, and the process ends, at 300 to 500 parts. The
+system gives a thread its memory only as far as the thread uses it."""
+_SAFE = "/:@!$&'()+,;=~-._"
+
+
+class SailEngine:
+    """Implements :class:`forerun.spark_jobs.engine.Engine` on a Spark Connect session."""
+
+    name = "sail"
+    reports_scans = False
+    reports_cpu = True
+    has_buckets = False
+
+    def __init__(self, session: Session, server: object | None = None) -> None:
+        self.session = session
+        self._server = server
+        self._partitions: dict[str, list[Partition]] = {}
+        self._cpu: dict[str, float] = {}
+
+    def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
+        for key, value in pairs:
+            self.session.conf.set(key, value)
+
+    def read(
+        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
+    ) -> Frame:
+        if not files:
+            return no_rows(self.session, columns)
+        written = format_of(form)
+        reader = self.session.read.schema(schema_of(self.session, columns))
+        reader = reader.format(written.engine_format).options(**written.engine_options)
+        return reader.load([_encoded(file) for file in files])
+
+    def bind_view(self, name: str, frame: Frame) -> None:
+        frame.createOrReplaceTempView(name)
+
+    def bind_days(
+        self, view: str, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
+    ) -> None:
+        self.bind_view(view, days_one_by_one(self, days, columns, form))
+
+    def open_family(self, family: Family, folder: str) -> None:  # noqa: ARG002 - no table here
+        self._partitions[family.id] = []
+        self._bind(family)
+
+    def add_partition(self, family: Family, partition: Partition) -> None:
+        self._partitions[family.id].append(partition)
+        self._bind(family)
+
+    def _bind(self, family: Family) -> None:
+        from pyspark.sql.connect.functions import lit
+
+        bound: Frame | None = None
+        for partition in self._partitions[family.id]:
+            if partition.files:
+                rows = self.read(partition.files, family.columns)
+                rows = rows.withColumn(RUN_COLUMN, lit(partition.run).cast("int"))
+                bound = rows if bound is None else bound.unionByName(rows)
+        if bound is None:
+            bound = no_rows(self.session, with_run(family.columns))
+        self.bind_view(family.id, bound)
+
+    def partitions_for(self, size: int) -> int:  # noqa: ARG002 - it decides that by itself
+        return 0
+
+    @contextmanager
+    def shuffling_into(self, partitions: int) -> Iterator[None]:  # noqa: ARG002 - no buckets here
+        yield
+
+    @contextmanager
+    def running(self, sql: str) -> Iterator[None]:  # noqa: ARG002 - the server has the stacks for any
+        yield
+
+    @contextmanager
+    def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:  # noqa: ARG002
+        self.bind_view(view, frame)  # Sail plans without sizes, so there is nothing to count for
+        yield
+
+    def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:
+        from pyspark.sql.connect.functions import col
+
+        for field, column in zip(frame.schema.fields, columns, strict=False):
+            if (field.dataType.simpleString(), column.type) in _OTHER_TYPES:
+                name = quoted(field.name)
+                frame = frame.withColumn(field.name, col(name).cast(column.type))
+        return frame
+
+    def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:
+        from pyspark.sql.connect.functions import col
+
+        # Beside a count of distinct values Sail adds decimals up in a wider type than it says, and
+        # a file of that type is not one of the family.
+        exact = {c.name: c.type for c in family.columns if c.type.startswith("DECIMAL")}
+        for name, kind in exact.items():
+            frame = frame.withColumn(name, col(f"`{name}`").cast(kind))
+        frame.write.mode("overwrite").parquet(_encoded(folder))
+        return None  # Sail answers a write with nothing, and refuses to observe one
+
+    def write_result(self, frame: Frame, folder: str, *, ordered: bool, by: str = "") -> int | None:
+        # Sail spreads rows over files before it writes, also after ORDER BY and coalesce(1): only a
+        # limit at the top keeps them together and in order.
+        rows = frame.limit(_ALL_ROWS) if ordered else frame
+        columns = filter(None, (by,))
+        rows.write.mode("overwrite").partitionBy(*columns).parquet(_encoded(folder))
+        return None
+
+    @contextmanager
+    def working_on(self, stage: str) -> Iterator[None]:
+        before = time.process_time()
+        # This is what pyspark.sql.functions asks to know which kind of column to build; opening
+        # the session would set it for good, and break a classic session of the same process.
+        mode = os.environ.get(_MODE)
+        os.environ[_MODE] = "1"
+        try:
+            yield
+        finally:
+            if mode is None:
+                os.environ.pop(_MODE, None)
+            self._cpu[stage] = self._cpu.get(stage, 0.0) + time.process_time() - before
+
+    def used(self) -> ApplicationUse:
+        return ApplicationUse(
+            tuple(StageUse(name, cpu, 0, 0, 0, 0, ()) for name, cpu in sorted(self._cpu.items()))
+        )
+
+    def stop(self) -> None:
+        self.session.stop()
+        if self._server is not None:
+            self._server.stop()  # type: ignore[attr-defined]
+
+
+def start_sail(*, master: str | None = None, name: str = "") -> SailEngine:  # noqa: ARG001
+    """Start a Sail server on a free port of this machine and open a session on it.
+
+    A server inside this process has neither a Spark ``master`` nor a ``name`` to be listed by.
+    Raises :class:`EngineError` if pysail is not installed.
+    """
+    server = start_server()
+    from pyspark.sql.connect.session import SparkSession
+
+    address = server.listening_address
+    session = SparkSession.builder.remote(f"sc://{address[0]}:{address[1]}").create()
+    session.client.disable_reattachable_execute()  # Sail may lose what it is asked to go on with
+    return SailEngine(session, server)
+
+
+def start_server() -> Any:
+    """Start a Sail server in this process, with the settings that results rest on."""
+    # Else every query is a line on stderr, between the lines that people read.
+    os.environ.setdefault("RUST_LOG", "error")
+    try:
+        from pysail.spark import SparkConnectServer
+    except ImportError:
+        raise EngineError(
+            "the small engine is not installed", hint="Install pysail, or use --engine spark."
+        ) from None
+
+    # Sail takes the counts and bounds of footers for facts: it leaves out filters by them when it
+    # plans, and rows when it reads. A source's footers are a declaration, and the parts of a day
+    # would believe it otherwise than the plain query does.
+    for believed in _BELIEVED:
+        os.environ[believed] = "false"
+    os.environ.setdefault(_STACK, str(_STACK_BYTES))
+    os.environ.setdefault(_IDLE, str(_IDLE_S))
+    if s3_settings().endpoint.startswith("http://"):
+        # An S3 server of one's own without TLS: boto3 and S3A take it, Sail wants to be told.
+        os.environ.setdefault("AWS_ALLOW_HTTP", "true")
+    server = SparkConnectServer("127.0.0.1", 0)
+    server.start(background=True)
+    return server
+
+
+def _encoded(uri: str) -> str:
+    """A URI as Sail reads it: percent-encoded. A bare ``[`` would be a pattern that matches no
+    file, and silently gives no rows."""
+    scheme, mark, rest = uri.partition("://")
+    return f"{scheme}{mark}{quote(rest, safe=_SAFE)}"

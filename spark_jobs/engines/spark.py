@@ -1,0 +1,367 @@
+"""Spark itself: bucketed tables in an in-memory catalog, and figures from the event log.
+
+The application is the deployment's: spark-submit and ``spark-defaults.conf`` decide on its master,
+its event log, its memory and everything else but the few settings that results depend on.
+
+A family is one external table, ``PARTITIONED BY (__run) CLUSTERED BY (key) INTO n BUCKETS``, with
+one partition per committed run at a location of its own. Reads, joins and aggregates on its key
+then need no shuffle of what is saved. Nothing is ever kept in a metastore.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from forerun.include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
+from forerun.include.machine.settings import forbidden_functions
+from forerun.include.sources.formats import format_of
+from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
+from forerun.spark_jobs.engine import (
+    SESSION_REQUIRED,
+    DayFiles,
+    EngineError,
+    Frame,
+    Partition,
+    Session,
+    days_one_by_one,
+    ddl,
+    no_rows,
+    quoted,
+    schema_of,
+)
+from forerun.spark_jobs.event_recorder import EventRecorder
+from forerun.spark_jobs.paths import literal
+
+_GROUP = "spark.jobGroup.id"
+_SHUFFLES = "spark.sql.shuffle.partitions"
+_UNTOLD = 200
+"""What Spark shuffles into where nobody has said anything."""
+_SHUFFLED_BYTES = 64 << 20
+"""Of files for each partition. Unpacked, with all columns, they are some 200 MB, which a task can
+sort in Spark's default heap."""
+_LEAST_PARTITIONS = 8
+_WHOLE_STAGE = "spark.sql.codegen.wholeStage"
+_CONDITION = re.compile(r"\b(?:AND|OR)\b", re.IGNORECASE)
+_MOST_COMPILED = 1000
+"""So many conditions of a text are still compiled as one method. What the compiler needs grows with
+the square of their number: 5,000 fill a heap of 1 GB, or a stack, and end in nothing."""
+_BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+_SENT = 128 * 2**20
+"""Rows that were counted are sent to all workers if their hash table has at most these bytes: an
+eighth of the heap that a driver has by default. Spark's own threshold, of 10 MB, is one for sizes
+that it guesses."""
+_HASHED_ROW, _HASHED_VALUE = 32, 16
+"""Bytes in a hash table, about: of a row, and of each of its values."""
+# What results and bucketed families rest on, against whatever the deployment says.
+_REQUIRED = (
+    ("spark.sql.catalogImplementation", "in-memory"),
+    ("spark.sql.sources.bucketing.enabled", "true"),
+    # Families with other bucket counts still join without a shuffle: buckets are read together.
+    ("spark.sql.bucketing.coalesceBucketsInJoin.enabled", "true"),
+    # A join on (key, more) may rely on rows that are distributed by key alone.
+    ("spark.sql.requireAllClusterKeysForCoPartition", "false"),
+    # A task that writes a family has one bucket, so its rows need not be sorted by bucket first.
+    ("spark.sql.maxConcurrentOutputFileWriters", "1"),
+    ("spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs", "false"),
+    *SESSION_REQUIRED,
+)
+# What a run of some minutes does with, and without, unless the deployment says otherwise.
+_DEFAULTS = (
+    # Spark resolves a level of nested subqueries in each round; reports may have 150.
+    ("spark.sql.analyzer.maxIterations", "1000"),
+    ("spark.ui.enabled", "false"),
+    ("spark.ui.showConsoleProgress", "false"),
+)
+# What spark-submit calls an application that nobody has given a name.
+_NAMELESS = ("", "pyspark-shell", "run.py")
+
+
+class SparkEngine:
+    """Implements :class:`forerun.spark_jobs.engine.Engine` on a Spark session with a JVM."""
+
+    name = "spark"
+    has_buckets = True
+    reports_scans = True
+    reports_cpu = True
+
+    def __init__(self, session: Session, scratch: Path) -> None:
+        """``scratch`` is a folder of the driver's disk; it is removed when the engine stops."""
+        self.session = session
+        self._scratch = scratch
+        self._written = 0
+        events = scratch / "events"
+        events.mkdir()
+        self._recorder = EventRecorder(session.sparkContext, events)
+
+    def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
+        for key, value in pairs:
+            self.session.conf.set(key, value)
+
+    def read(
+        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
+    ) -> Frame:
+        if not files:
+            return no_rows(self.session, columns)
+        written = format_of(form)
+        reader = self.session.read.schema(schema_of(self.session, columns))
+        reader = reader.format(written.engine_format).options(**written.engine_options)
+        return reader.load([literal(file) for file in files])
+
+    def bind_view(self, name: str, frame: Frame) -> None:
+        frame.createOrReplaceTempView(quoted(name))
+
+    def bind_days(
+        self, view: str, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
+    ) -> None:
+        """One table with a partition for each day, at the day's own folder: one scan, in which the
+        day costs nothing. Where a folder holds more than the files of its day, a scan for each."""
+        if not all(day.folder for day in days if day.files):
+            self.bind_view(view, days_one_by_one(self, days, columns, form))
+            return
+        table, written = quoted(f"forerun_days_{view}"), format_of(form)
+        options = ", ".join(f"{_text(k)} {_text(v)}" for k, v in written.engine_options.items())
+        place = self._scratch / "days" / view  # nothing is ever in it
+        place.mkdir(parents=True, exist_ok=True)
+        self.session.sql(f"DROP TABLE IF EXISTS {table}")
+        self.session.sql(
+            f"CREATE TABLE {table} ({ddl(columns)}, {quoted(DAY_COLUMN)} INT) "
+            f"USING {written.engine_format} {f'OPTIONS ({options}) ' if options else ''}"
+            f"PARTITIONED BY ({quoted(DAY_COLUMN)}) LOCATION {_text(place.as_uri())}"
+        )
+        parts = " ".join(
+            f"PARTITION ({quoted(DAY_COLUMN)}={day.number}) LOCATION {_text(day.folder)}"
+            for day in days
+            if day.files
+        )
+        if parts:
+            self.session.sql(f"ALTER TABLE {table} ADD {parts}")
+        self.bind_view(view, self.session.table(table))
+
+    def open_family(self, family: Family, folder: str) -> None:
+        columns = f"{ddl(family.columns)}, {quoted(RUN_COLUMN)} INT"
+        buckets = ""
+        if family.buckets:
+            key = ", ".join(map(quoted, family.key))
+            buckets = f" CLUSTERED BY ({key}) INTO {family.buckets} BUCKETS"
+        self.session.sql(f"DROP TABLE IF EXISTS {quoted(family.id)}")
+        self.session.sql(
+            f"CREATE TABLE {quoted(family.id)} ({columns}) USING parquet "
+            f"PARTITIONED BY ({quoted(RUN_COLUMN)}){buckets} LOCATION {_text(folder)}"
+        )
+
+    def add_partition(self, family: Family, partition: Partition) -> None:
+        if partition.files:  # no rows, no folder: nothing to point at
+            self.session.sql(
+                f"ALTER TABLE {quoted(family.id)} ADD PARTITION "
+                f"({quoted(RUN_COLUMN)}={partition.run}) LOCATION {_text(partition.folder)}"
+            )
+
+    @contextmanager
+    def shuffling_into(self, partitions: int) -> Iterator[None]:
+        with self._set(_SHUFFLES, str(partitions)) if partitions else nullcontext():
+            yield
+
+    def partitions_for(self, size: int) -> int:
+        """Spark's own 200 are joined to larger ones after a shuffle, but written apart by every
+        task before it. A number that the deployment has chosen stays."""
+        context, partitions = self.session.sparkContext, int(self.session.conf.get(_SHUFFLES))
+        if partitions != _UNTOLD or context.getConf().contains(_SHUFFLES):
+            return 0
+        return few_partitions(size, int(context.defaultParallelism))
+
+    @contextmanager
+    def running(self, sql: str) -> Iterator[None]:
+        is_long = len(_CONDITION.findall(sql)) > _MOST_COMPILED
+        with self._set(_WHOLE_STAGE, "false") if is_long else nullcontext():
+            yield
+
+    @contextmanager
+    def _set(self, name: str, value: str) -> Iterator[None]:
+        before = self.session.conf.get(name)
+        self.session.conf.set(name, value)
+        try:
+            yield
+        finally:
+            self.session.conf.set(name, before)
+
+    @contextmanager
+    def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:
+        with nullcontext(rows) if rows else _held(frame) as count:
+            # Rows that are held are as many bytes as Spark says, packed; unpacked they may be more.
+            packed = 0 if rows else _held_bytes(frame)
+            room = max(packed, count * (_HASHED_ROW + _HASHED_VALUE * len(frame.columns)))
+            wanted = self.session.conf.get(_BROADCAST) != "-1"
+            self.bind_view(view, frame.hint("broadcast") if wanted and room <= _SENT else frame)
+            try:
+                yield
+            finally:
+                self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
+
+    def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:  # noqa: ARG002
+        return frame  # the declared types are this engine's own
+
+    def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:
+        encoding = _encoding(family.columns)
+        if not family.buckets:
+            with self._counted() as rows_written:
+                frame.write.mode("overwrite").options(**encoding).parquet(folder)
+            return rows_written()
+        # Only saveAsTable writes buckets. The table's name is dropped, its files stay.
+        # Not sorted within a bucket: with a file per run Spark could not use the order.
+        self._written += 1
+        table = quoted(f"forerun_write_{self._written}")
+        rows = frame.repartition(family.buckets, *(frame[quoted(k)] for k in family.key))
+        writer = rows.write.format("parquet").mode("overwrite").options(**encoding)
+        writer = writer.option("path", folder).bucketBy(family.buckets, *family.key)
+        with self._counted() as rows_written:
+            writer.saveAsTable(table)
+        self.session.sql(f"DROP TABLE {table}")
+        return rows_written()
+
+    def write_result(
+        self,
+        frame: Frame,
+        folder: str,
+        *,
+        ordered: bool,  # noqa: ARG002
+        by: str = "",
+    ) -> int | None:
+        # Spark numbers the files of a sorted frame in order, so nothing is to do for `ordered`.
+        with self._counted() as rows_written:
+            frame.write.mode("overwrite").partitionBy(*filter(None, (by,))).parquet(folder)
+        return rows_written()
+
+    @contextmanager
+    def _counted(self) -> Iterator[Callable[[], int]]:
+        """Gives a function that says, after one write was done within, how many rows it committed:
+        what Spark's driver added up of the reports of the tasks that won."""
+        before = len(self.used().rows_by_write)
+
+        def rows_written() -> int:
+            writes = self.used().rows_by_write[before:]
+            if len(writes) != 1:
+                raise EngineError(
+                    f"Spark reports {len(writes)} writes where one was made",
+                    hint="Its events got lost or have changed: see the driver's log for dropped "
+                    "events, and docs/operations.md for the versions of Spark that are supported.",
+                )
+            return writes[0]
+
+        yield rows_written
+
+    @contextmanager
+    def working_on(self, stage: str) -> Iterator[None]:
+        context = self.session.sparkContext
+        for name in (STAGE_PROPERTY, _GROUP):
+            context.setLocalProperty(name, stage)
+        try:
+            yield
+        finally:
+            for name in (STAGE_PROPERTY, _GROUP):
+                context.setLocalProperty(name, None)
+
+    def used(self) -> ApplicationUse:
+        return self._recorder.used()
+
+    def stop(self) -> None:
+        try:
+            try:
+                self._recorder.stop()
+            finally:
+                self.session.stop()
+        finally:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def few_partitions(size: int, cores: int) -> int:
+    """Return a power of two, as buckets are, by which each partition gets little enough to sort
+    and each core gets one; never more than Spark would take."""
+    wanted = max(size // _SHUFFLED_BYTES, cores - 1, _LEAST_PARTITIONS - 1)
+    return min(_UNTOLD, 1 << wanted.bit_length())
+
+
+def start_spark(
+    *, master: str | None = None, name: str = "forerun", options: Iterable[tuple[str, str]] = ()
+) -> SparkEngine:
+    """Start a Spark application, or take part in the one that spark-submit has begun.
+
+    Everything that the deployment has set is kept, but for :data:`_REQUIRED`. ``options`` and
+    ``master`` override it; without spark-submit they also decide how the JVM is started. ``name``
+    is for an application that spark-submit was given no name for.
+    """
+    from pyspark.sql import SparkSession
+
+    given = dict(options) | ({"spark.master": master} if master else {})
+    conf = _deployment(given).setAll([*given.items(), *_REQUIRED])
+    scratch = Path(tempfile.mkdtemp(prefix="forerun-spark-"))
+    try:
+        warehouse = (scratch / "warehouse").as_uri()
+        for key, value in (*_DEFAULTS, ("spark.sql.warehouse.dir", warehouse)):
+            conf.setIfMissing(key, value)
+        if conf.get("spark.app.name", "") in _NAMELESS:
+            conf.setAppName(name)
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+        forbid(session, forbidden_functions())
+        return SparkEngine(session, scratch)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def forbid(session: Session, functions: Iterable[str]) -> None:
+    """Take functions out of the registry of a session: no text that it runs can call them. The
+    planner refuses them, too, with a message; this holds for any text, whoever wrote it."""
+    registry = session._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001 - no other way
+    identifier = session._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # noqa: SLF001 - the same
+    for name in functions:
+        registry.dropFunction(identifier(name))
+
+
+def _deployment(given: Mapping[str, str]) -> Any:
+    """A ``SparkConf`` with all that spark-submit and ``spark-defaults.conf`` say.
+
+    Only the JVM knows that: a ``SparkConf`` made in Python before there is one is empty, and
+    looks as if the deployment had set nothing. Where spark-submit has started no JVM, one is
+    started here, with ``given`` on its command line.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    before = SparkConf(loadDefaults=False).setAll(list(given.items()))
+    SparkContext._ensure_initialized(conf=before)  # noqa: SLF001 - what SparkContext() does first
+    return SparkConf()
+
+
+def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
+    """How a partition is written: with zstd, half the bytes of snappy for the same CPU; and with
+    dictionaries for texts only, since to look every number up in one costs more CPU than is saved
+    on files that are read a few times and then deleted (docs/benchmarks.md)."""
+    texts = {f"parquet.enable.dictionary#{c.name}": "true" for c in columns if c.type == "string"}
+    return {"compression": "zstd", "parquet.enable.dictionary": "false", **texts}
+
+
+def _text(value: str) -> str:
+    """A string literal of Spark SQL."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+@contextmanager
+def _held(frame: Any) -> Iterator[int]:
+    """The rows are computed and held in memory within the block; gives how many there are."""
+    frame.persist()
+    try:
+        yield frame.count()
+    finally:
+        frame.unpersist()
+
+
+def _held_bytes(frame: Any) -> int:
+    """The size in memory of rows that are held there and have been computed."""
+    planned = frame.select("*")._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - no public way
+    return int(str(planned.stats().sizeInBytes()))
