@@ -24,6 +24,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept", action="store_true", help="rewrite golden files; read the diff")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--accept") and getattr(config.option, "numprocesses", None):
+        raise pytest.UsageError("--accept writes block after block of a file: leave out -n")
+
+
 def pytest_collection_finish() -> None:
     """What is imported and collected stays: Python need not look for cycles in it, again and again
     (a twentieth of the time of a generated day)."""

@@ -7,26 +7,40 @@ A file holds blocks, separated by blank lines and free comments (lines that star
     ----
     expected output, up to the next blank line (a ``.`` stands for an empty line)
 
-``pytest --accept`` rewrites the expected output of what it runs; read the diff before you commit.
+Each block is a test of its own, named by its file and line (``join.test:12``)::
+
+    @pytest.mark.parametrize("case", cases(FILES))
+    def test_golden(case: Case, accept: bool) -> None:
+        check(case, run, accept=accept)
+
+A block that differs prints a unified diff. ``pytest --accept`` rewrites the expected output of what
+it runs; read the diff before you commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 
 @dataclass
 class Block:
-    """One case: the words of its first line, its input, and what is expected."""
+    """One block: the words of its first line, its input, and what is expected.
+
+    ``expected_at`` are the lines of the file (from 0, end exclusive) that hold what is expected.
+    """
 
     line: int
     directive: str
     options: dict[str, str]
     input: str
     expected: str
-    before: list[str] = field(default_factory=list)
+    expected_at: tuple[int, int] = (0, 0)
 
     def listed(self, name: str) -> tuple[str, ...]:
         """An option with several values: ``expect=A,B``."""
@@ -35,14 +49,12 @@ class Block:
 
 
 def read_blocks(path: Path) -> list[Block]:
-    """All blocks of a file. Raises ValueError for a block without ``----``."""
+    """Return all blocks of a file. Raises ValueError for a block without ``----``."""
     blocks: list[Block] = []
-    before: list[str] = []
     lines = path.read_text().split("\n")
     index = 0
     while index < len(lines):
         if not lines[index].strip() or lines[index].startswith("#"):
-            before.append(lines[index])
             index += 1
             continue
         start = index
@@ -56,27 +68,59 @@ def read_blocks(path: Path) -> list[Block]:
         if index == len(lines):
             raise ValueError(f"{path}:{start + 1}: the block has no ----")
         index += 1
-        expected: list[str] = []
+        first = index
         while index < len(lines) and lines[index].strip():
-            expected.append("" if lines[index] == "." else lines[index])
             index += 1
-        text = "\n".join(expected)
-        blocks.append(Block(start + 1, directive, options, "\n".join(body), text, before))
-        before = []
+        text = "\n".join("" if line == "." else line for line in lines[first:index])
+        blocks.append(Block(start + 1, directive, options, "\n".join(body), text, (first, index)))
     return blocks
 
 
-def run_file(path: Path, run: Callable[[Block], str], *, accept: bool) -> None:
-    """Run every block; fail with the first difference, or rewrite the file."""
-    blocks = read_blocks(path)
-    out: list[str] = []
-    for block in blocks:
-        actual = run(block).rstrip("\n")
-        if not accept:
-            where = f"{path.name}:{block.line}"
-            assert actual == block.expected, f"{where}: got\n{actual}\n(accept it with --accept)"
-        words = [block.directive] + [f"{k}={v}" if v else k for k, v in block.options.items()]
-        shown = "\n".join(line or "." for line in actual.split("\n"))
-        out += [*block.before, " ".join(words), block.input, "----", shown]
+@dataclass(frozen=True)
+class Case:
+    """One block as a test: the file, and which of its blocks it is (from 0)."""
+
+    path: Path
+    place: int
+    block: Block
+
+
+def cases(paths: Iterable[Path]) -> list[Any]:
+    """Return the blocks of the files as parameters of a test, each named ``file:line``."""
+    return [
+        pytest.param(Case(path, place, block), id=f"{path.name}:{block.line}")
+        for path in paths
+        for place, block in enumerate(read_blocks(path))
+    ]
+
+
+def check(case: Case, run: Callable[[Block], str], *, accept: bool) -> None:
+    """Compare what ``run`` makes of the block with what is expected.
+
+    Fails with a unified diff where they differ. With ``accept`` the file is rewritten instead, and
+    only the lines of this block: accepting one block leaves all others as they are.
+    """
+    actual = run(case.block).rstrip("\n")
+    if actual == case.block.expected:
+        return
     if accept:
-        path.write_text("\n".join(out) + "\n")
+        _rewrite(case, actual)
+        return
+    where = f"{case.path.name}:{case.block.line}"
+    lines = difflib.unified_diff(
+        case.block.expected.split("\n"),
+        actual.split("\n"),
+        fromfile=f"{where} expects",
+        tofile="got",
+        lineterm="",
+    )
+    pytest.fail("\n".join([*lines, "(accept it with --accept)"]), pytrace=False)
+
+
+def _rewrite(case: Case, actual: str) -> None:
+    # Blocks of this file that were accepted before may have moved this one: it is found by its
+    # place among them, not by its line.
+    first, end = read_blocks(case.path)[case.place].expected_at
+    lines = case.path.read_text().split("\n")
+    lines[first:end] = [line or "." for line in actual.split("\n")]
+    case.path.write_text("\n".join(lines))

@@ -21,7 +21,7 @@ from forerun.planner.memo.relying import Relying
 from forerun.planner.memo.tree import original
 from forerun.planner.request import PlanRequest, Settings, Source, TimePoint
 from forerun.simulation.planning import parse_foreign_key, with_foreign_keys
-from tests.datadriven import Block, run_file
+from tests.datadriven import Block, Case, cases, check
 from tests.planner.chosen_rules import chosen_expressions
 from tests.planner.sql.tpch import SOURCES
 from tests.planner.starts import OPEN
@@ -87,5 +87,6 @@ def _cost(result: PlanResult) -> str:
 
 
 @pytest.mark.search
-def test_what_foreign_keys_are_worth_at_scale_10(accept: bool) -> None:
-    run_file(HERE / "foreign_keys.test", run, accept=accept)
+@pytest.mark.parametrize("case", cases([HERE / "foreign_keys.test"]))
+def test_what_foreign_keys_are_worth_at_scale_10(case: Case, accept: bool) -> None:
+    check(case, run, accept=accept)

@@ -14,7 +14,7 @@ from forerun.planner.cost.constants import MICRO
 from forerun.planner.explain import methods, record, steps, tree
 from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from forerun.planner.rules.methods.catalog import METHODS, SINGLE
-from tests.datadriven import Block, run_file
+from tests.datadriven import Block, Case, cases, check
 from tests.planner.starts import CHEAP_RUNS
 
 GOLDENS = sorted(Path(__file__).parent.glob("*.test"))
@@ -101,12 +101,12 @@ def test_json_counts_the_work(found):
     assert by_name["cv"]["why_not"]
 
 
-@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
-def test_golden(path: Path, accept: bool) -> None:
+@pytest.mark.parametrize("case", cases(GOLDENS))
+def test_golden(case: Case, accept: bool) -> None:
     def run(block: Block) -> str:
         return steps.render(planned(block.input, block.options["method"]))
 
-    run_file(path, run, accept=accept)
+    check(case, run, accept=accept)
 
 
 def test_every_expression_of_the_memo_is_in_a_step(found):

@@ -31,7 +31,7 @@ from forerun.planner.search.engine import RuleEngine
 from forerun.planner.search.rule import MemoRule
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.tvr.signed import ColumnIds
-from tests.datadriven import Block, run_file
+from tests.datadriven import Block, Case, cases, check
 from tests.planner.memo.invariants import check_memo
 from tests.planner.sql.tpch import SOURCES as TPCH
 
@@ -187,9 +187,9 @@ SALES = tuple(
 )
 
 
-@pytest.mark.parametrize("path", GOLDENS, ids=lambda path: path.stem)
-def test_golden(path: Path, accept: bool) -> None:
+@pytest.mark.parametrize("case", cases(GOLDENS))
+def test_golden(case: Case, accept: bool) -> None:
     def run(block: Block) -> str:
         return text(explored(block.input, SALES, FIGURE_4))
 
-    run_file(path, run, accept=accept)
+    check(case, run, accept=accept)

@@ -15,7 +15,7 @@ from forerun.planner.sql.dialect import parse
 from forerun.planner.sql.expressions import HANDLED
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.text import QueryText, require_only
-from tests.datadriven import Block, read_blocks, run_file
+from tests.datadriven import Block, Case, cases, check, read_blocks
 from tests.planner.sql import tables
 
 PATH = Path(__file__).parent / "errors.test"
@@ -27,12 +27,13 @@ def _message(sql: str) -> str:
     return f"{type(caught.value).__name__}: {caught.value}"
 
 
-def test_messages(accept: bool) -> None:
+@pytest.mark.parametrize("case", cases([PATH]))
+def test_messages(case: Case, accept: bool) -> None:
     def run(block: Block) -> str:
         assert block.directive == "error"
         return _message(block.input)
 
-    run_file(PATH, run, accept=accept)
+    check(case, run, accept=accept)
 
 
 @pytest.mark.parametrize("block", read_blocks(PATH), ids=lambda b: f"line {b.line}")

@@ -41,7 +41,7 @@ from forerun.planner.algebra.types import (
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.sql.printer import to_sql
 from forerun.planner.sql.scalar_sql import literal_sql, string_literal
-from tests.datadriven import Block, run_file
+from tests.datadriven import Block, Case, cases, check
 from tests.planner.sql import tables, tpch
 from tests.properties.engines import PlainSailEngine
 from tests.properties.sessions import sail_session
@@ -49,7 +49,8 @@ from tests.properties.sessions import sail_session
 K, V, W = (Column(ColumnId(i), n, INT) for i, n in ((1, "k"), (2, "v"), (3, "w")))
 
 
-def test_text(accept: bool) -> None:
+@pytest.mark.parametrize("case", cases([Path(__file__).parent / "print.test"]))
+def test_text(case: Case, accept: bool) -> None:
     def run(block: Block) -> str:
         if block.directive == "tpch":
             (path,) = [p for p in tpch.TEXTS if p.stem == block.input]
@@ -58,7 +59,7 @@ def test_text(accept: bool) -> None:
             query = read_query(block.input, tables.SOURCES)
         return to_sql(query.relation, names=query.names)
 
-    run_file(Path(__file__).parent / "print.test", run, accept=accept)
+    check(case, run, accept=accept)
 
 
 @settings(max_examples=60, deadline=None)

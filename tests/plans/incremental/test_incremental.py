@@ -32,7 +32,7 @@ from forerun.planner.request import (
 )
 from forerun.planner.rules.incremental.memo_rules import reason
 from forerun.planner.rules.methods.catalog import AUTO
-from tests.datadriven import Block, run_file
+from tests.datadriven import Block, Case, cases, check
 from tests.planner.starts import OPEN
 
 FILES = sorted(Path(__file__).parent.glob("*.test"))
@@ -156,9 +156,9 @@ def run(block: Block) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_golden(path: Path, accept: bool) -> None:
-    run_file(path, run, accept=accept)
+@pytest.mark.parametrize("case", cases(FILES))
+def test_golden(case: Case, accept: bool) -> None:
+    check(case, run, accept=accept)
 
 
 def _sides(stage: Stage) -> str:

@@ -21,7 +21,7 @@ from forerun.planner.rules.normalize import driver
 from forerun.planner.rules.normalize.driver import normalize
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.tvr.signed import ColumnIds
-from tests.datadriven import Block, read_blocks, run_file
+from tests.datadriven import Block, Case, cases, check, read_blocks
 from tests.oracles.bags import compare_bags
 from tests.oracles.interpreter import Inputs, SourceData, evaluate
 from tests.oracles.values import EvaluationError, NotInterpretedError, Row
@@ -94,9 +94,9 @@ def norm(block: Block) -> str:
     return format_relation(result)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_normal_forms(path: Path, accept: bool) -> None:
-    run_file(path, norm, accept=accept)
+@pytest.mark.parametrize("case", cases(FILES))
+def test_normal_forms(case: Case, accept: bool) -> None:
+    check(case, norm, accept=accept)
 
 
 def test_every_rule_has_a_case_for_it_and_one_against_it() -> None:
