@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from forerun.airflow import ReportGroup, ReportSpec, expect
 from forerun.demo.arrivals import demo_dag
-from forerun.demo.reports import POLICY, demo_sources
+from forerun.demo.reports import POLICY, demo_sources, demo_sql
 
 CONSOLIDATED_REVENUE = ReportSpec(
     name="consolidated_revenue",
     description="Sales by ship mode, consolidated with the returns that came in.",
     owner="demo",
-    sql_file="consolidated_revenue.sql",
+    sql_file=demo_sql("consolidated_revenue"),
     sources=demo_sources("lineitem", "returns"),
     policy=POLICY,
     deadline="26:00",
@@ -24,7 +24,7 @@ TOP_ORDERS = ReportSpec(
     name="top_orders",
     description="The ten orders of the building segment with the highest revenue.",
     owner="demo",
-    sql_file="top_orders.sql",
+    sql_file=demo_sql("top_orders"),
     sources=demo_sources("customer", "orders", "lineitem"),
     policy=POLICY,
     deadline="26:00",
@@ -37,7 +37,7 @@ CUSTOMER_DISTRIBUTION = ReportSpec(
     name="customer_distribution",
     description="How many customers have how many orders.",
     owner="demo",
-    sql_file="customer_distribution.sql",
+    sql_file=demo_sql("customer_distribution"),
     sources=demo_sources("customer", "orders"),
     policy=POLICY,
     deadline="26:00",

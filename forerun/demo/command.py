@@ -10,8 +10,8 @@ from pathlib import Path
 
 from forerun import console
 from forerun.demo.page import PageReport, Tiles, page
-from forerun.demo.place import MASTER, ROOT, DemoError, Place, open_place, run_airflow, stage_day
-from forerun.demo.reports import DAY, POLICY, demo_sources
+from forerun.demo.place import MASTER, DemoError, Place, open_place, run_airflow, stage_day
+from forerun.demo.reports import DAY, POLICY, demo_sources, demo_sql
 from forerun.demo.verdict import verdict
 from forerun.include.days.manifests import read_manifest
 from forerun.include.machine.jvm import home_folder
@@ -137,7 +137,7 @@ def _points(arrivals: tuple[tuple[str, tuple[int, ...]], ...]) -> tuple[tuple[fl
 def _plain(place: Place, at: Generation, tables: dict[str, Table], runner: Runner) -> PlainQuery:
     """The plain query of a report. It is checked as the report is: batch would have to be, too."""
     name, store = at.report, open_store(place.store)
-    sql = (ROOT / "include" / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    sql = Path(demo_sql(name)).read_text(encoding="utf-8")
     sources = planner_sources(tables.values(), frozenset(tables))
     spec = ReportSpec(
         name=name,

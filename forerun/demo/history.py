@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from forerun.airflow.authoring.dag import read_sql
+from forerun.airflow.authoring.dag_file import read_sql
 from forerun.demo.reports import PAST_DAYS, deliver
 from forerun.include.days.handle import Day
 from forerun.include.engines import ENGINES

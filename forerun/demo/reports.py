@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from datetime import date, timedelta
+from importlib import resources
 
+from forerun import include
 from forerun.include.machine.jvm import home_folder
 from forerun.include.reports.spec import MarkerFile, RunPolicy, RunTime, SourceSpec, SpecError
 from forerun.include.state.opening import open_store
@@ -52,6 +54,11 @@ _TABLES = {
 def data_uri() -> str:
     """Where the demo's data lies: ``FORERUN_DATA``, else ``demo/data`` in Forerun's home."""
     return os.environ.get(DATA_VARIABLE) or (home_folder() / "demo" / "data").as_uri()
+
+
+def demo_sql(name: str) -> str:
+    """Return the path of the file that has the SQL of a report of the demo."""
+    return str(resources.files(include) / "sql" / f"{name}.sql")
 
 
 def demo_sources(*tables: str) -> tuple[SourceSpec, ...]:

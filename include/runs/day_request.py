@@ -109,10 +109,11 @@ def sql_of(spec: ReportSpec) -> str:
     cannot be read."""
     if spec.sql:
         return spec.sql
+    path = Path(spec.sql_file).absolute()
     try:
-        return Path(spec.sql_file).read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(
             f"the SQL of report {spec.name} cannot be read: {error}",
-            hint=f"Correct sql_file, which is {spec.sql_file}.",
+            hint=f"Correct sql_file: it is {spec.sql_file}, looked for in {path.parent}.",
         ) from None

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ from forerun.airflow import (
     report_asset,
     warning_asset,
 )
-from forerun.airflow.authoring.dag import read_sql
+from forerun.airflow.authoring.dag_file import read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.demo.arrivals import demo_dag
 from forerun.demo.reports import DAY, PAST_DAYS
@@ -213,6 +214,37 @@ def test_a_sql_file_that_is_not_there(tmp_path):
     (tmp_path / "empty.sql").write_text(" \n")
     with pytest.raises(SpecError, match="no SQL"):
         read_sql(sales_report(sql="", sql_file=str(tmp_path / "empty.sql")))
+
+
+_BESIDE = """
+from datetime import UTC, datetime
+from forerun.airflow import ProgressiveTaskGroup, ReportGroup, group_dag, progressive_dag
+from airflow.sdk import DAG
+from tests.airflow.reports import sales_report
+
+start = datetime(2026, 1, 1, tzinfo=UTC)
+report = sales_report(sql="", sql_file="sql/revenue.sql")
+one = progressive_dag(report, start_date=start)
+night = group_dag(ReportGroup(name="night", reports=(report,)), start_date=start)
+with DAG("own", start_date=start) as own:
+    ProgressiveTaskGroup(report)
+"""
+
+
+def test_a_relative_sql_file_lies_beside_the_dag_file(tmp_path):
+    (tmp_path / "sql").mkdir()
+    (tmp_path / "sql/revenue.sql").write_text(sales_report().sql)
+    (tmp_path / "reports.py").write_text(_BESIDE)
+    made = runpy.run_path(str(tmp_path / "reports.py"))
+    for name, task in (("one", "open_day"), ("night", "revenue.open_day"),
+                       ("own", "revenue.open_day")):  # fmt: skip
+        dag = made[name]
+        assert dag.get_task(task).spec.sql == sales_report().sql
+        assert dag.fileloc == str(tmp_path / "reports.py"), "Airflow's Code tab shows this file"
+    (tmp_path / "sql/revenue.sql").unlink()
+    with pytest.raises(SpecError) as caught:
+        runpy.run_path(str(tmp_path / "reports.py"))
+    assert str(tmp_path) in caught.value.hint
 
 
 def _python(code, **environment):

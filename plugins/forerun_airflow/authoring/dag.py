@@ -1,11 +1,10 @@
-"""From a report spec to tasks. Reads nothing but the report's SQL file, and checks the SQL."""
+"""From a report spec to tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from airflow.sdk import (
@@ -19,9 +18,9 @@ from airflow.sdk import (
 )
 
 from forerun.airflow.assets import awaited_assets, report_asset, warning_asset
+from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import Options, check_timeout, refuse_broken, sort_options
-from forerun.airflow.authoring.sql_check import check_sql
 from forerun.airflow.day import OPEN_DAY, final_task_of
 from forerun.airflow.watching.alerting import EarlyRunTicket, check_notify
 from forerun.airflow.watching.watch import WatchDay
@@ -34,34 +33,7 @@ from forerun.include.reports.cluster import Cluster, under_cluster
 from forerun.include.reports.spec import ReportSpec, RunTime, SpecError
 from forerun.include.reports.start_when import start_text
 
-REPORTS = Path(__file__).absolute().parents[2] / "include" / "sql"
-
 BeforeRun = Callable[[int], BaseOperator]
-
-
-def read_sql(spec: ReportSpec) -> ReportSpec:
-    """The spec with its SQL text, which has been checked. A relative ``sql_file`` lies in
-    ``include/sql``.
-
-    Raises :class:`forerun.include.reports.spec.SpecError` when the file cannot be read or is empty,
-    and when the SQL is no query over the declared sources.
-    """
-    if spec.sql_file:
-        spec = _with_text(spec)
-    check_sql(spec)
-    return spec
-
-
-def _with_text(spec: ReportSpec) -> ReportSpec:
-    path = REPORTS / spec.sql_file
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(
-            f"report {spec.name}: its SQL file cannot be read: {error}",
-            hint=f"sql_file is an absolute path, or relative to {REPORTS.name}/.",
-        ) from None
-    return spec.with_sql(text)
 
 
 def add_report_tasks(  # noqa: PLR0913 - the options of an author
@@ -93,7 +65,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     where somebody has to know; with ``watch`` false nobody watches the deadline. ``cluster`` is
     what runs have to share: each waits for cores of it.
     ``backfill_pool`` is the pool that runs take in place of ``pool`` when a day is backfilled; for
-    that Airflow needs the policy in :mod:`forerun_policy`.
+    that Airflow needs the policy in :mod:`forerun.airflow_policy`.
     """
     spec = under_cluster(spec, cluster)
     known: dict[str, Any] = {"spec": spec, "cluster": cluster, "engine": engine}
@@ -299,6 +271,7 @@ def progressive_dag(
         start_date=start_date,
         **of_the_dag((spec,), found, schedule, form, about),
     ) as dag:
+        dag.fileloc = dag_file()
         add_report_tasks(spec, **found.forerun)
     return dag
 

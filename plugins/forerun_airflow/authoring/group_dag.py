@@ -23,10 +23,10 @@ from forerun.airflow.authoring.dag import (
     of_the_dag,
     publishing,
     raise_tickets,
-    read_sql,
     refuse_defaults,
     watching,
 )
+from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import sort_options
 from forerun.airflow.day import OPEN_DAY
@@ -196,5 +196,6 @@ def group_dag(
         start_date=start_date,
         **of_the_dag(group.reports, found, schedule, form, about),
     ) as dag:
+        dag.fileloc = dag_file()
         add_group_tasks(group, **found.forerun)
     return dag

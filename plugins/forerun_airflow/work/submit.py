@@ -60,7 +60,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
     tests and small data; ``connect`` on the server that the connection names, and submits nothing.
     With a ``cluster`` the task waits deferred for cores of it; it looks every
     ``poll`` seconds. Its task instances in a backfill take ``backfill_pool``, if there is one
-    (:mod:`forerun_policy`).
+    (:mod:`forerun.airflow_policy`).
     """
 
     ui_color = "#fdeee4"
