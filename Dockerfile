@@ -1,5 +1,5 @@
 # Airflow, Spark and Forerun in one image; the same lock as `make setup`. Never built by a test: see
-# docs/operations.md.
+# docs/guides/operations.md.
 FROM golang:1.26-bookworm AS s3-server
 RUN CGO_ENABLED=0 GOBIN=/out go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
 

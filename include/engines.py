@@ -87,7 +87,7 @@ million such rows took 3.9 CPU seconds with the orders first, and 0.8 with the o
 _SERVER_WARM = 0.4
 """What starts cost on a server that others use, as a part of what they cost in an application of
 their own: a run of three tiny stages took 2.5 CPU seconds of client and server
-(docs/benchmarks.md)."""
+(docs/lab/benchmarks.md)."""
 
 ENDPOINT = replace(
     SPARK,

@@ -110,7 +110,9 @@ class MethodError(ForerunError):
 
 
 class NotLifted(StrEnum):
-    """Why a query is not computed for many days at once; docs/operations.md has the texts."""
+    """A reason not to compute a query for many days at once.
+
+    docs/guides/operations.md has the texts."""
 
     NOTHING_DAILY = "no-daily-source"
     VARIES = "not-deterministic"
@@ -149,7 +151,7 @@ class UnknownOperatorError(ForerunError):
 
 class Reason(StrEnum):
     """Why an operator waits for the final run, or why a method does not apply to a query. Explain
-    shows the code, docs/reports.md the text."""
+    shows the code, docs/guides/reports.md the text."""
 
     OPERATOR = "operator-without-delta-rule"
     INPUT_WAITS = "input-waits"

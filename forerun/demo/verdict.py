@@ -40,7 +40,7 @@ def verdict(group: GroupAccount, mode: str) -> tuple[str, ...]:
             f"{count} batch applications take {starts:.0f} s of CPU more than one with all {count} "
             "queries: to start Spark, and to compile the same code, again."
         )
-    said.append("docs/groups.md and docs/benchmarks.md have figures at larger scales.")
+    said.append("docs/guides/groups.md and docs/lab/benchmarks.md have figures at larger scales.")
     return tuple(said)
 
 

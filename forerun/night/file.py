@@ -157,7 +157,7 @@ def read_text(path: Path, kind: Any) -> Any:
         return from_json(kind, raw, path.name, defaults=True)
     except ContractError as error:
         raise ScheduleError(
-            error.message, hint="docs/schedule.md shows a night with all of its fields."
+            error.message, hint="docs/guides/schedule.md shows a night with all of its fields."
         ) from None
 
 

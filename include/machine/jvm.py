@@ -38,7 +38,7 @@ _QUIET = ("-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class
 # StackOverflowError, with this 2,000 are planned. Memory that a thread does not use is not taken.
 _STACK = "-Xss64m"
 # Measured: halves the start of a driver, but nearly doubles the CPU of a query that runs for a
-# minute; worth it below some 7 CPU seconds of work on data (docs/operations.md).
+# minute; worth it below some 7 CPU seconds of work on data (docs/guides/operations.md).
 # A fifth of the room for compiled code comes with it; a driver that plans a thousand small queries
 # fills that, and then throws away and compiles again: 71 ms of CPU a query in place of 62.
 _FIRST_COMPILER_ONLY = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")

@@ -38,8 +38,8 @@ class SourceSpec:
     often the row comes (positive) or is taken back (negative). A ``growing`` source must say when
     its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
     all is a day without rows. ``sample``: so many rows are read at random before a run is planned,
-    to count what the query's filters let through (docs/statistics.md); 0 for none, None for some
-    thousand where the planner would have to guess.
+    to count what the query's filters let through (docs/how/statistics.md); 0 for none, None for
+    some thousand where the planner would have to guess.
     """
 
     name: str

@@ -124,7 +124,8 @@ def check_spark_conf(conf: Mapping[str, object]) -> dict[str, str]:
                 f"spark_conf has {name}, which would be a part of a command line that is logged, "
                 "and is not known to be free of secrets",
                 hint="Set it for the deployment, in the spark-defaults.conf of SPARK_CONF_DIR "
-                "(docs/operations.md). A report may set sizes, counts, times, queues and images.",
+                "(docs/guides/operations.md). A report may set sizes, counts, times, queues "
+                "and images.",
             )
         if not isinstance(value, str) or not any(v.fullmatch(value) for v in setting.values):
             raise SpecError(

@@ -241,12 +241,13 @@ def decode_report(data: bytes | str) -> ReportSpec:
     if version != SPEC_VERSION:
         raise SpecError(
             f"the report has spec version {version!r}, this program reads {SPEC_VERSION}",
-            hint=f'Give it "version": {SPEC_VERSION} and the fields that docs/reports.md lists.',
+            hint=f'Give it "version": {SPEC_VERSION} and the fields that '
+            "docs/guides/reports.md lists.",
         )
     try:
         return typing.cast(ReportSpec, from_json(ReportSpec, raw, "report", defaults=True))
     except ContractError as error:
-        raise SpecError(error.message, hint="docs/reports.md lists the fields.") from None
+        raise SpecError(error.message, hint="docs/guides/reports.md lists the fields.") from None
 
 
 def _bytes(text: bytes | str) -> bytes:

@@ -1,7 +1,7 @@
 """Clean-up by policy: deletes old generations, old results and files that no commit names.
 
 Clean-up may run beside reports at any moment, and may be killed at any moment. Three rules make
-that safe; ``docs/invariants.md`` has the argument for every interleaving.
+that safe; ``docs/how/invariants.md`` has the argument for every interleaving.
 
 * What is deleted whole is closed first, by a conditional put on the record that others need to make
   it count: the fence of the day for generations (:mod:`forerun.include.state.fence`), the pointer

@@ -9,7 +9,7 @@ Whoever acts on what a generation holds reads the fence **after** the last byte 
 it, and throws away what it has made if the generation is closed by then (:func:`refuse_closed`).
 Clean-up deletes nothing of a generation before its fence is closed, so a fence that is found open
 proves that clean-up had deleted nothing of what was read until then. The whole argument is in
-``docs/invariants.md``.
+``docs/how/invariants.md``.
 """
 
 from __future__ import annotations

@@ -50,5 +50,5 @@ def _unsafe(store: Store, what: str) -> UnsafeStoreError:
     return UnsafeStoreError(
         f"the store {store.root} ignores conditional puts ({what})",
         hint="Two attempts could both commit a run. Use a server that honours them "
-        "(docs/operations.md lists some), or a folder on a local disk.",
+        "(docs/guides/operations.md lists some), or a folder on a local disk.",
     )

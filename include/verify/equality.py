@@ -1,4 +1,4 @@
-"""Is a result equal to what batch gives? The one comparator, in the sense of docs/equality.md.
+"""Compare a result with what batch gives, in the sense of docs/reference/equality.md.
 
 Results are bags of rows, compared by column: everything exactly, but floating point within
 :data:`TOLERANCE` of the sum of the absolute values that went into it. Where SQL has several right

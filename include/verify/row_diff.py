@@ -22,9 +22,9 @@ def row_diff(before: pa.Table, after: pa.Table) -> pa.Table:
     """Return the rows whose number differs, with a column ``__w BIGINT``: how many more of them
     ``after`` has (positive) or fewer (negative).
 
-    Rows are equal in the sense of docs/equality.md, so floating-point numbers that only were added
-    up in another order are no difference. The rows are in the order of their values, those that
-    went beside those that came in their place. Raises :class:`SchemaChangedError`.
+    Rows are equal in the sense of docs/reference/equality.md, so floating-point numbers that only
+    were added up in another order are no difference. The rows are in the order of their values,
+    those that went beside those that came in their place. Raises :class:`SchemaChangedError`.
     """
     if problems := schema_differences(before.schema, after.schema):
         raise SchemaChangedError(

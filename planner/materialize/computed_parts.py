@@ -37,7 +37,7 @@ from forerun.planner.temporal.space import Space
 
 _WORTH_HOLDING = (Aggregate, Join, SetOperation, Window)
 """What a relation has to have: without, it is a filtered scan, which is cheaper read again than
-held (docs/groups.md)."""
+held (docs/guides/groups.md)."""
 _IN_ORDER = (Sort, Limit)
 """What a relation must not have: rows that are held have no order."""
 _OF_ONE_PLAN = (BorrowedRows, Stamped, Relying)

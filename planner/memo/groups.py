@@ -19,7 +19,7 @@ TvrId = int
 
 
 class View(StrEnum):
-    """The form in which a group holds a TVR (docs/words.md, "view")."""
+    """The form in which a group holds a TVR (docs/reference/words.md, "view")."""
 
     ROWS = "rows"
     WEIGHTED = "weighted"

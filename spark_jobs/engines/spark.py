@@ -250,7 +250,8 @@ class SparkEngine:
                 raise EngineError(
                     f"Spark reports {len(writes)} writes where one was made",
                     hint="Its events got lost or have changed: see the driver's log for dropped "
-                    "events, and docs/operations.md for the versions of Spark that are supported.",
+                    "events, and docs/guides/operations.md for the versions of Spark that are "
+                    "supported.",
                 )
             return writes[0]
 
@@ -341,7 +342,7 @@ def _deployment(given: Mapping[str, str]) -> Any:
 def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
     """How a partition is written: with zstd, half the bytes of snappy for the same CPU; and with
     dictionaries for texts only, since to look every number up in one costs more CPU than is saved
-    on files that are read a few times and then deleted (docs/benchmarks.md)."""
+    on files that are read a few times and then deleted (docs/lab/benchmarks.md)."""
     texts = {f"parquet.enable.dictionary#{c.name}": "true" for c in columns if c.type == "string"}
     return {"compression": "zstd", "parquet.enable.dictionary": "false", **texts}
 

@@ -1,1 +1,1 @@
-"""Measured, never asserted: each module is a command whose figures go to docs/benchmarks.md."""
+"""Measured, never asserted: each module is a command whose figures go to docs/lab/benchmarks.md."""

@@ -25,11 +25,10 @@ from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
 from forerun.simulation.planning import with_statistics
 from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import generate_tpch, tpch_texts
-from tests.benchmarks.page import ROOT, write_section
+from tests.benchmarks.page import SCHEDULE_PAGE, write_section
 from tests.benchmarks.planning import TPCH_CHANGING
 from tests.tpch.at_scale_10 import at_scale_10
 
-PAGE = ROOT / "docs" / "schedule.md"
 MOST_EARLY = 3
 _TABLES_OF = 0.01
 """The scale of the tables whose columns are read; their sizes are those of scale 10."""
@@ -149,7 +148,7 @@ def main() -> int:
     lines = section(found)
     print("\n".join(lines))
     if not given.no_page:
-        write_section("bench-choosing", lines, PAGE)
+        write_section("bench-choosing", lines, SCHEDULE_PAGE)
     return 0
 
 

@@ -26,9 +26,8 @@ from forerun.planner.schedule.night_course import run_night
 from forerun.planner.schedule.others import UNSHARED, Cores, Others, TakenCores
 from tests.benchmarks.night_sweep import part_of, turnouts
 from tests.benchmarks.nights import MIDNIGHT, GeneratedNight, generate_night
-from tests.benchmarks.page import ROOT, write_section
+from tests.benchmarks.page import SCHEDULE_PAGE, write_section
 
-PAGE = ROOT / "docs" / "schedule.md"
 _MOST_EARLY = 3
 
 
@@ -187,7 +186,7 @@ def measured(
 
 
 def section(found: Iterable[tuple[int, float, Sequence[Decided]]]) -> Iterator[str]:
-    """The lines of docs/schedule.md."""
+    """The lines of docs/guides/schedule.md."""
     yield "| reports, ceiling, nights | | as if alone | beside the others | all planned at once |"
     yield "| --- | --- | ---: | ---: | ---: |"
     lost = 0
@@ -206,4 +205,4 @@ def section(found: Iterable[tuple[int, float, Sequence[Decided]]]) -> Iterator[s
 if __name__ == "__main__":
     lines = list(section(measured()))
     print("\n".join(lines))
-    write_section("bench-deciding", lines, PAGE)
+    write_section("bench-deciding", lines, SCHEDULE_PAGE)

@@ -1,4 +1,4 @@
-"""The page of figures, docs/benchmarks.md: one section a command, and each writes only its own.
+"""The page of figures, docs/lab/benchmarks.md: one section a command, and each writes only its own.
 
 A section lies between two comment lines that name it, so that a command replaces its own figures
 and leaves the text around them, and the sections of the others, as they are.
@@ -9,7 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "benchmarks.md"
+LAB = ROOT / "docs" / "lab"
+"""Where commands write what they measured: pages, and the pictures and tables beside them."""
+PAGE = LAB / "benchmarks.md"
+SCHEDULE_PAGE = ROOT / "docs" / "guides" / "schedule.md"
+SAMPLES_PAGE = ROOT / "docs" / "how" / "statistics.md"
 
 
 def write_section(name: str, lines: list[str], page: Path = PAGE) -> None:

@@ -29,10 +29,9 @@ from forerun.planner.tvr.signed import ColumnIds
 from forerun.simulation.planning import with_statistics
 from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.days import generate_tpch, tpch_texts
-from tests.benchmarks.page import ROOT, write_section
+from tests.benchmarks.page import SAMPLES_PAGE, write_section
 from tests.benchmarks.planning import TPCH_CHANGING
 
-PAGE = ROOT / "docs" / "statistics.md"
 TRUE = 100_000
 """Rows of a source whose share counts as the true one."""
 
@@ -120,7 +119,7 @@ def main() -> int:
     lines = section(found, given.scale)
     print("\n".join(lines))
     if not given.no_page:
-        write_section("bench-samples", lines, PAGE)
+        write_section("bench-samples", lines, SAMPLES_PAGE)
     return 0
 
 

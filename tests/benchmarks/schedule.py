@@ -28,13 +28,12 @@ from forerun.planner.schedule.single import Feasible, schedule_single
 from forerun.planner.schedule.strategies import Strategy
 from tests.benchmarks.night_sweep import large_night_s, run_overloaded, run_warehouse
 from tests.benchmarks.night_sweep import section as night_section
-from tests.benchmarks.page import ROOT, write_section
+from tests.benchmarks.page import LAB, ROOT, SCHEDULE_PAGE, write_section
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES, PaperQuery
 from tests.benchmarks.schedule_plot import Panel, svg
 
-PAGE = ROOT / "docs" / "schedule.md"
-PLOT = ROOT / "docs" / "schedule-sweep.svg"
-CSV = ROOT / "docs" / "schedule-sweep.csv"
+PLOT = LAB / "schedule-sweep.svg"
+CSV = LAB / "schedule-sweep.csv"
 FRACTIONS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 TIGHT = (0.2, 0.1)
 SLACKS: tuple[float | None, ...] = (0.5, 1.0, None)
@@ -208,7 +207,7 @@ def single_table() -> list[str]:
 
 
 def section(found: Sequence[Outcome], orders: int) -> list[str]:
-    """The part of docs/schedule.md that this command writes."""
+    """The part of docs/guides/schedule.md that this command writes."""
     return [
         f"Each case in {orders} random orders of the deadlines: in how many all 13 were met.",
         "*cost* is that of LLF, as times one batch of each query.",
@@ -254,12 +253,15 @@ def main() -> int:
     )
     print("\n".join([*lines, "", *night_lines]))
     if not given.no_page:
-        write_section("bench-schedule", lines, PAGE)
+        write_section("bench-schedule", lines, SCHEDULE_PAGE)
         if night_lines:
-            write_section("bench-nights", night_lines, PAGE)
+            write_section("bench-nights", night_lines, SCHEDULE_PAGE)
         PLOT.write_text(plot(found), encoding="utf-8")
         write_csv(found, CSV)
-        print(f"wrote {PAGE.relative_to(ROOT)}, and {PLOT.stem} as .svg and .csv", file=sys.stderr)
+        print(
+            f"wrote {SCHEDULE_PAGE.relative_to(ROOT)}, and {PLOT.stem} as .svg and .csv",
+            file=sys.stderr,
+        )
     return 0
 
 

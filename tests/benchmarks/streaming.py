@@ -52,10 +52,9 @@ from forerun.simulation.running import DRIVER_MEMORY, SparkRunner
 from forerun.simulation.simulated_day import Simulation, open_day
 from forerun.simulation.tables import Table, find_tables
 from tests.benchmarks.days import POINTS, TPCH, say
-from tests.benchmarks.page import ROOT, write_section
+from tests.benchmarks.page import ROOT, SCHEDULE_PAGE, write_section
 from tests.benchmarks.results import code_version
 
-PAGE = ROOT / "docs" / "schedule.md"
 JOB = Path(__file__).with_name("streaming_job.py")
 QUERIES = ("q06", "q01", "q14")
 """All that streaming can do of TPC-H: one stream, and an aggregate without a subquery."""
@@ -408,7 +407,7 @@ def main() -> int:
     lines = section(given.scale, figures, ask(folder, kept.code))
     print("\n".join(lines))
     if not given.no_page:
-        write_section("bench-streaming", lines, PAGE)
+        write_section("bench-streaming", lines, SCHEDULE_PAGE)
     return int(any(figure.differences for figure in figures))
 
 

@@ -8,6 +8,7 @@ the targets and options they name are checked.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import re
 import stat
@@ -25,11 +26,20 @@ from tests.meta.sources import ROOT, tracked
 
 PAGES = [p for p in tracked() if p.suffix == ".md" and p.parts[0] in {p.name, "docs"}]
 NAMES = [str(p) for p in PAGES]
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#([^)\s]*))?\)")
 _BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def _text(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page: its headings as GitHub and the site write them in addresses."""
+    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).strip().replace(" ", "-") for head in heads}
 
 
 def _runnable(page: str) -> list[tuple[str, str]]:
@@ -107,20 +117,23 @@ def test_commands_and_options_exist(page, capsys):
 @pytest.mark.parametrize("page", NAMES)
 def test_links_and_named_files_exist(page):
     folder = (ROOT / page).parent
-    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", _text(page)):
-        assert (folder / target).exists(), f"{page} links to {target}"
+    for target, _, anchor in _LINK.findall(_text(page)):
+        there = (folder / target if target else ROOT / page).resolve()
+        assert there.exists(), f"{page} links to {target}"
+        if anchor and there.suffix == ".md":
+            assert anchor in _anchors(there), f"{page} links to {target}#{anchor}"
     own = "planner|include|spark_jobs|plugins|dags|forerun|tests|scripts|docs"
     for name in re.findall(rf"`((?:{own})/[\w./-]*)`", _text(page)):
         assert (ROOT / name).exists(), f"{page} names {name}"
 
 
 def test_every_reason_code_is_explained():
-    text = _text("docs/reports.md")
+    text = _text("docs/guides/reports.md")
     assert not [reason.value for reason in Reason if f"`{reason.value}`" not in text]
 
 
 def test_every_operator_has_a_formula_for_its_rows():
-    text = (ROOT / "docs" / "statistics.md").read_text()
+    text = _text("docs/how/statistics.md")
     operators = {
         name
         for name, kind in vars(relational).items()
@@ -146,7 +159,7 @@ def test_every_variable_is_documented():
     )
     named = set(re.findall(r'"(FORERUN_[A-Z0-9_]+)"', code))
     assert named
-    documented = _text("docs/operations.md")
+    documented = _text("docs/guides/operations.md")
     assert not [name for name in sorted(named) if f"`{name}`" not in documented]
 
 

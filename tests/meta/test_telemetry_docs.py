@@ -1,4 +1,4 @@
-"""docs/telemetry.md and the dashboard name what the code sends, and nothing else."""
+"""docs/guides/telemetry.md and the dashboard name what the code sends, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from forerun.include.telemetry.events import EVENTS, Event
 from forerun.include.telemetry.metrics import METRICS
 from tests.meta.sources import ROOT
 
-PAGE = (ROOT / "docs" / "telemetry.md").read_text(encoding="utf-8")
-DASHBOARD = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text(encoding="utf-8"))
+PAGE = (ROOT / "docs" / "guides" / "telemetry.md").read_text(encoding="utf-8")
+DASHBOARD = json.loads(
+    (ROOT / "docs" / "guides" / "grafana-dashboard.json").read_text(encoding="utf-8")
+)
 
 
 def _rows(head: str) -> list[list[str]]:

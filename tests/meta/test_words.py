@@ -1,4 +1,4 @@
-"""docs/words.md is true, and names that were given up do not come back."""
+"""docs/reference/words.md is true, and names that were given up do not come back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROW = re.compile(
     r"^\| (?P<word>[^|]+) \| (?P<meaning>[^|]+) \| `(?P<file>[^`]+)`(?: `(?P<name>\w+)`)? \|$"
 )
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
-PAGE = (ROOT / "docs" / "words.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "words.md").read_text(encoding="utf-8")
 HEADS = ("| word", "| ---")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith(HEADS)]
 

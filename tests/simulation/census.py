@@ -1,6 +1,6 @@
 """How often what schedules are to be about does happen in them.
 
-``python -m tests.simulation 0:3000 --count`` prints the table of docs/simulation.md.
+``python -m tests.simulation 0:3000 --count`` prints the table of docs/how/simulation.md.
 """
 
 from __future__ import annotations

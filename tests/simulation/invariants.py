@@ -1,7 +1,7 @@
 """What must hold after every step, looked at whenever something in the store changes.
 
-The numbers are those of docs/invariants.md. A broken one ends the schedule at the call that broke
-it, so the last line of the trace is the culprit.
+The numbers are those of docs/how/invariants.md. A broken one ends the schedule at the call that
+broke it, so the last line of the trace is the culprit.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ class Invariants:
             self.broken(4, f"{commit.attempt} believes that it has committed run {commit.run}")
 
     def broken(self, number: int, what: str) -> None:
-        """Invariant ``number`` of docs/invariants.md does not hold."""
+        """Invariant ``number`` of docs/how/invariants.md does not hold."""
         self.world.violation = self.world.violation or f"invariant {number}: {what}"
 
 

@@ -109,5 +109,5 @@ def _unknown(name: str, known: Collection[str]) -> SpecError:
     near = get_close_matches(name, sorted(known), n=1)
     return SpecError(
         f"nobody takes the option {name}: it is none of Airflow's DAG, of its tasks or of Forerun",
-        hint=f"Do you mean {near[0]}?" if near else "docs/reports.md says which there are.",
+        hint=f"Do you mean {near[0]}?" if near else "docs/guides/reports.md says which there are.",
     )

@@ -2,7 +2,7 @@
 
 Nothing is opened for that: the tables and columns are those that the report declares. It costs
 about 0.2 CPU seconds per file, for the parser, and milliseconds per report
-(docs/reports.md#sql-is-checked-when-the-dag-file-is-parsed).
+(docs/guides/reports.md#sql-is-checked-when-the-dag-file-is-parsed).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Each gap is found in its query and in no other, and Sail really differs there from Spark.
 
 A test of the second kind that turns red says that Sail has mended it: take the gap out of
-``include/verify/sail_gaps.py`` and docs/equality.md. The answers of Spark were taken from 4.1.
+``include/verify/sail_gaps.py`` and docs/reference/equality.md. The answers of Spark were
+taken from 4.1.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def found(sql: str) -> list[str]:
 
 def test_each_gap_has_an_example_and_is_documented():
     assert sorted(EXAMPLES) == sorted(gap.code for gap in SAIL_GAPS)
-    page = Path(ROOT / "docs" / "equality.md").read_text(encoding="utf-8")
+    page = Path(ROOT / "docs" / "reference" / "equality.md").read_text(encoding="utf-8")
     assert [code for code in EXAMPLES if f"`{code}`" not in page] == []
 
 

@@ -207,7 +207,7 @@ def test_seeds_find_what_no_single_change_leads_to(seed: int) -> None:
 def test_the_gap_to_the_best_set_is_small(
     problem: Callable[[int], Sets | None], least: int, most: int, count: int
 ) -> None:
-    """The gap that docs/benchmarks.md reports; run with ``-s`` to see it."""
+    """The gap that docs/lab/benchmarks.md reports; run with ``-s`` to see it."""
     gaps: list[float] = []
     for seed in range(1000):
         sets = problem(seed)
