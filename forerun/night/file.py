@@ -19,7 +19,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from forerun.include.reports.clock import parse_day, parse_time, parse_zone
-from forerun.include.reports.hours import Hours, daily_curve, instant
+from forerun.include.reports.hours import Hours, daily_curve, instant, spans_of
 from forerun.night.budgets import Budgets
 from forerun.planner.contract.codec import from_json
 from forerun.planner.errors import ContractError, ScheduleError
@@ -214,7 +214,9 @@ def _cluster(given: ClusterText, day: date, zone: ZoneInfo) -> Cluster:
         hours = value if isinstance(value, tuple) else (_all_day(value),)
         return daily_curve(hours, day, given.days, zone, what)
 
-    spans = [(instant(day, b.start, zone), instant(day, b.end, zone)) for b in given.blackouts]
+    spans = [
+        span for b in given.blackouts for span in spans_of(day, b.start, b.end, zone, "a blackout")
+    ]
     return Cluster(
         ceiling=curve(given.ceiling, "the ceiling"),
         prices=curve(given.prices, "the price"),

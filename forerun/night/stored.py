@@ -21,7 +21,7 @@ from forerun.include.oncall.catalogue import days_of, known_reports, newest_spec
 from forerun.include.reports.clock import parse_day, parse_time, parse_zone
 from forerun.include.reports.cluster import Cluster as Declared
 from forerun.include.reports.fields import SpecError
-from forerun.include.reports.hours import Hours, clock_span, daily_curve, span_on
+from forerun.include.reports.hours import Hours, daily_curve
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.expire import store_clock
 from forerun.include.state.layout import CLUSTERS_FOLDER
@@ -278,9 +278,10 @@ class _Shared:
 
         blackouts = self._declared.blackouts if self._declared else ()
         spans = [
-            span_on(day + timedelta(days=n), clock_span(b.start, b.end, "the blackout"), zone)
-            for n in range(days)
-            for b in blackouts
+            span
+            for number in range(days)
+            for one in blackouts
+            for span in one.on(day + timedelta(days=number), zone)
         ]
         ceiling, prices = curve(self._ceiling, "the ceiling"), curve(self._prices, "the price")
         is_over = now >= max(one.deadline for one in reports)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from forerun.include.reports.clock import parse_time
-from forerun.include.reports.hours import instant
+from forerun.include.reports.hours import instant, spans_of
 from forerun.night.file import Night, read_reports
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.night import NightReport
@@ -46,12 +46,9 @@ def _price(night: Night, value: str) -> Night:
         raise ScheduleError(
             f"--what-if price={value} names no hours", hint="Write price=01:00-05:00:0.3."
         )
-    piece = Piece(
-        instant(night.day, start, night.zone),
-        instant(night.day, end, night.zone),
-        _number(price, "price"),
-    )
-    changed = night.cluster.prices.with_piece(piece)
+    costs, changed = _number(price, "price"), night.cluster.prices
+    for first, last in spans_of(night.day, start, end, night.zone, "the price"):
+        changed = changed.with_piece(Piece(first, last, costs))
     return replace(night, cluster=replace(night.cluster, prices=changed))
 
 

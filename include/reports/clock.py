@@ -6,8 +6,9 @@ A day is named by its date and starts at local midnight in the report's time zon
   midnight that ends the day and ``30:00`` is six in the morning after it; or
 * an offset ``+HH:MM`` or ``+HH:MM:SS`` of elapsed time since the day's start.
 
-The two differ on days when clocks change. A clock time that does not exist (skipped) means the
-instant that many hours after it; one that exists twice means the first.
+The two differ on days when clocks change. A clock time that does not exist means the instant at
+which the clock skips it, and one that exists twice means the first. So clock times keep their order
+on every day: of two, the later one is never at an earlier instant.
 """
 
 from __future__ import annotations
@@ -40,9 +41,34 @@ class DayTime:
         """The instant it means on ``day``, in UTC."""
         midnight = datetime.combine(day, time(), tzinfo=zone)
         if self.elapsed:
-            return midnight.astimezone(UTC) + timedelta(seconds=self.seconds)
-        # Arithmetic on an aware datetime moves the wall clock; UTC then resolves gaps and folds.
-        return (midnight + timedelta(seconds=self.seconds)).astimezone(UTC)
+            return _first(midnight, zone) + timedelta(seconds=self.seconds)
+        # Arithmetic on an aware datetime moves the wall clock.
+        return _first(midnight + timedelta(seconds=self.seconds), zone)
+
+
+def clock_change(first: datetime, last: datetime, zone: ZoneInfo) -> datetime | None:
+    """The instant, to the second and in UTC, at which the clock of ``zone`` changes between two
+    instants, the last included; None if it shows the same offset at both."""
+    before, after = 0, round((last - first).total_seconds())
+
+    def offset(seconds: int) -> timedelta | None:
+        return (first + timedelta(seconds=seconds)).astimezone(zone).utcoffset()
+
+    if (old := offset(before)) == offset(after):
+        return None
+    while after - before > 1:
+        middle = (before + after) // 2
+        before, after = (middle, after) if offset(middle) == old else (before, middle)
+    return first.astimezone(UTC) + timedelta(seconds=after)
+
+
+def _first(shown: datetime, zone: ZoneInfo) -> datetime:
+    """The first instant, in UTC, at which the clock shows a time or has gone past it."""
+    found = shown.replace(fold=0).astimezone(UTC)
+    if found.astimezone(zone).replace(tzinfo=None) == shown.replace(tzinfo=None):
+        return found
+    # The clock skips it. By the offset from before the skip it is after that, else before.
+    return clock_change(shown.replace(fold=1).astimezone(UTC), found, zone) or found
 
 
 def parse_time(text: str, what: str) -> DayTime:

@@ -10,10 +10,11 @@ import functools
 import math
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from forerun.include.reports.clock import parse_time, parse_zone
 from forerun.include.reports.fields import SpecError, label, take_fields
-from forerun.include.reports.hours import Hours, clock_span, daily_curve, span_on
+from forerun.include.reports.hours import Hours, clock_span, daily_curve, spans_on
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.spec import PriceAtMost, ReportSpec
 from forerun.planner.contract.plan_v1 import later
@@ -37,6 +38,10 @@ class Blackout:
                 f"the blackout from {self.start} to {self.end} is empty",
                 hint="One that goes past midnight is two: up to 24:00, and from 00:00 on.",
             )
+
+    def on(self, day: date, zone: ZoneInfo) -> list[tuple[float, float]]:
+        """The spans of a day, in seconds of the UNIX epoch, in which nothing may run."""
+        return spans_on(day, clock_span(self.start, self.end, "the blackout"), zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,28 +134,19 @@ class Cluster:
     def dark_until(self, instant: float) -> float | None:
         """When the blackout ends in which an instant lies; None if it lies in none."""
         day, zone = self._local_day(instant), parse_zone(self.timezone)
-        ends = [
-            end
-            for one in self.blackouts
-            for start, end in [span_on(day, clock_span(one.start, one.end, "the blackout"), zone)]
-            if start <= instant < end
-        ]
-        return max(ends, default=None)
+        spans = (span for one in self.blackouts for span in one.on(day, zone))
+        return max((end for start, end in spans if start <= instant < end), default=None)
 
     def ceiling_between(self, start: float, end: float) -> StepCurve:
         """The ceiling from one instant to another, in seconds of the UNIX epoch."""
-        days, zone = self._days(start, end), parse_zone(self.timezone)
-        what = f"the ceiling of cluster {self.name}"
-        return daily_curve(self.ceiling, days[0], len(days), zone, what).between(start, end)
+        days, what = self._days(start, end), f"the ceiling of cluster {self.name}"
+        return _over_days(self.ceiling, days[0], len(days), self.timezone, what).between(start, end)
 
     def dark_between(self, start: float, end: float) -> list[tuple[float, float]]:
         """The blackouts that overlap the time between two instants, each with start and end."""
         zone = parse_zone(self.timezone)
-        spans = (
-            span_on(day, clock_span(one.start, one.end, "the blackout"), zone)
-            for day in self._days(start, end)
-            for one in self.blackouts
-        )
+        days, blackouts = self._days(start, end), self.blackouts
+        spans = (span for day in days for one in blackouts for span in one.on(day, zone))
         return [(first, last) for first, last in spans if first < end and start < last]
 
     def _days(self, start: float, end: float) -> list[date]:
@@ -162,15 +158,17 @@ class Cluster:
     def _curve(self, hours: tuple[Hours, ...], instant: float, what: str) -> StepCurve:
         # From the day before on: the hours of a day on which clocks change are not all its own.
         first = self._local_day(instant) - timedelta(days=1)
-        return _three_days(hours, first, self.timezone, what)
+        return _over_days(hours, first, 3, self.timezone, what)
 
     def _local_day(self, instant: float) -> date:
         return datetime.fromtimestamp(instant, UTC).astimezone(parse_zone(self.timezone)).date()
 
 
 @functools.lru_cache(maxsize=64)
-def _three_days(hours: tuple[Hours, ...], first: date, timezone: str, what: str) -> StepCurve:
-    return daily_curve(hours, first, 3, parse_zone(timezone), what)
+def _over_days(
+    hours: tuple[Hours, ...], first: date, days: int, timezone: str, what: str
+) -> StepCurve:
+    return daily_curve(hours, first, days, parse_zone(timezone), what)
 
 
 def under_cluster(spec: ReportSpec, cluster: Cluster | None) -> ReportSpec:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from forerun.include.reports.cluster import Cluster
 from forerun.planner.contract.plan_v1 import later
@@ -24,6 +25,7 @@ _TIMES = 2.0
 """Who is the least lax lets a run of higher priority go first if that one may take so many times
 what is forecast."""
 _DAYS_KEPT = 2
+_DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,11 @@ class Lease:
     price: float = later(1.0)
     run_s: float = later(0.0)
 
+    @property
+    def over(self) -> float:
+        """When its run is forecast to be over."""
+        return self.since + self.run_s
+
     def core_hours(self, seconds: float) -> float:
         """What it costs to hold the cores for so long."""
         return self.cores * self.price * seconds / 3600
@@ -131,6 +138,12 @@ class Slots:
     def busy(self, now: float) -> int:
         """Cores that are held."""
         return sum(one.cores for one in self.live(now))
+
+    def busy_then(self, at: float, now: float) -> int:
+        """Cores of those held ``now`` that will still be at an instant from then on: each until its
+        run is forecast to be over, and at least until its lease is if nobody renews that."""
+        held = self.live(now)
+        return sum(one.cores for one in held if at == now or max(one.over, one.until) > at)
 
     def used(self, owner: str, day: str, now: float) -> float:
         """What early runs of an owner have taken of a day's budget; a run that still runs counts as
@@ -189,8 +202,9 @@ def why_not(wanted: SlotRequest, look: Look) -> str:
 
     Final runs that have reached their latest safe start go before all others, and neither a stop
     nor a blackout holds them. Else the least lax report is first. Whoever is first and finds too
-    few cores free waits for them, and nobody overtakes. A report of an owner with a higher priority
-    goes before the least lax one if that can wait for it.
+    few cores free waits for them, and nobody overtakes. Cores have to be free for as long as the
+    run is forecast to take: where the ceiling falls meanwhile, it has to fit under it. A report of
+    an owner with a higher priority goes before the least lax one if that can wait for it.
     """
     if held := why_held(wanted, look):
         return held
@@ -198,10 +212,13 @@ def why_not(wanted: SlotRequest, look: Look) -> str:
     first = _first([*rivals, wanted], look)
     if first.token != wanted.token:
         return f"{first.name} goes first, with {_lax(first, look.now)}"
-    free = look.cluster.ceiling_at(look.now) - look.slots.busy(look.now)
-    if wanted.cores > free:
-        holders = ", ".join(one.name for one in look.slots.live(look.now))
-        return f"{max(free, 0):g} of the cores are free, it needs {wanted.cores}; held by {holders}"
+    for at, ceiling in _ceilings(wanted, look):
+        free = ceiling - look.slots.busy_then(at, look.now)
+        if wanted.cores > free:
+            when = "" if at == look.now else f" at {shown(at)}, when it would still run"
+            holders = ", ".join(one.name for one in look.slots.live(look.now))
+            needs = f"it needs {wanted.cores}; held by {holders}"
+            return f"{max(free, 0):g} of the cores are free{when}, {needs}"
     return ""
 
 
@@ -217,10 +234,27 @@ def why_held(wanted: SlotRequest, look: Look) -> str:
             return f"{look.stop.by} has stopped the cluster at {look.stop.at}: {look.stop.why}"
         if (end := look.cluster.dark_until(look.now)) is not None:
             return f"blackout until {shown(end)}"
-    ceiling = look.cluster.ceiling_at(look.now)
-    if wanted.cores > ceiling:
-        return f"it needs {wanted.cores} cores, the ceiling is {ceiling:g} in this hour"
+    for at, ceiling in _ceilings(wanted, look):
+        if wanted.cores > ceiling:
+            when = "in this hour" if at == look.now else f"from {shown(at)} on, before it is over"
+            return f"it needs {wanted.cores} cores, the ceiling is {ceiling:g} {when}"
     return why_spent(wanted, look)
+
+
+def _ceilings(wanted: SlotRequest, look: Look) -> list[tuple[float, float]]:
+    """The ceiling now, and each that it falls to before a run is over that would begin now, with
+    the instants from which on they hold. A run that nothing is known of is taken to be as long as a
+    lease. Only the one of now for a run that is longer than the ceiling ever is high enough for it:
+    else it would never begin.
+    """
+    seconds = wanted.run_s or wanted.lease_s
+    whole = look.cluster.ceiling_between(look.now, look.now + _DAY_S + seconds)
+    pieces = [piece for piece in whole.pieces if piece.start < look.now + seconds]
+    falls = [pieces[0], *(b for a, b in pairwise(pieces) if b.value < a.value)]
+    starts = (look.now, *whole.breakpoints(look.now, look.now + _DAY_S))
+    if not any(whole.least(at, at + seconds) >= wanted.cores for at in starts):
+        falls = falls[:1]
+    return [(piece.start, piece.value) for piece in falls]
 
 
 def why_spent(wanted: SlotRequest, look: Look) -> str:

@@ -69,34 +69,19 @@ class Leases:
         Raises :class:`ContractError` where a newer version of Forerun wrote the leases, and
         :class:`BudgetSpentError` for an early run that the budget of its owner does not cover.
         """
-        at, requests = self._show(wanted)
-        refused = ""
-
-        def taken(slots: Slots) -> Slots | None:
-            nonlocal refused
-            refused = ""
-            if not slots.holds(wanted.token, at):
-                look = self._look(at, requests, slots)
-                refused = _refused(wanted, look)
-                if refused:
-                    return None
-            return self._with(slots, wanted, at)
-
-        self._move(at, taken)
-        return refused
+        while True:
+            at, requests = self._show(wanted)
+            refused = self._taken(wanted, at, requests)
+            if refused or self._is_in_time(wanted, at):
+                return refused
 
     def renew(self, held: SlotRequest) -> bool:
         """Say that the run is still there. False if its lease has gone to somebody else."""
-        at, _ = self._show(held)
-        lost = False
-
-        def renewed(slots: Slots) -> Slots | None:
-            nonlocal lost
-            lost = slots.held_by(held.token) is None and slots.opens_at <= at
-            return None if lost else self._with(slots, held, at)
-
-        self._move(at, renewed)
-        return not lost
+        while True:
+            at, _ = self._show(held)
+            kept = self._renewed(held, at)
+            if not kept or self._is_in_time(held, at):
+                return kept
 
     def release(self, held: SlotRequest) -> None:
         """Give the cores back, and forget the request."""
@@ -117,22 +102,56 @@ class Leases:
         """The cluster for people, at an instant by the store's clock."""
         return self._look(now, self.store.list(self.keys.wanted), self._read(now)[0])
 
+    def _taken(self, wanted: SlotRequest, at: float, requests: tuple[StoredFile, ...]) -> str:
+        refused = ""
+
+        def taken(slots: Slots) -> Slots | None:
+            nonlocal refused
+            refused = ""
+            if not slots.holds(wanted.token, at):
+                refused = _refused(wanted, self._look(at, requests, slots))
+            return None if refused else self._with(slots, wanted, at)
+
+        self._move(at, taken)
+        return refused
+
+    def _renewed(self, held: SlotRequest, at: float) -> bool:
+        lost = False
+
+        def renewed(slots: Slots) -> Slots | None:
+            nonlocal lost
+            lost = slots.held_by(held.token) is None and slots.opens_at <= at
+            return None if lost else self._with(slots, held, at)
+
+        self._move(at, renewed)
+        return not lost
+
+    def _is_in_time(self, held: SlotRequest, at: float) -> bool:
+        """Whether a lease that was dated by the instant of a look leaves its holder all its
+        patience now that it is put. A process may stall between the two for as long as it likes:
+        then its lease may be over before it is there, and somebody else's in its place."""
+        return self._put(held) - at <= held.lease_s - held.patience_s
+
     # -- the store -------------------------------------------------------------------------------
+
+    def _put(self, wanted: SlotRequest) -> float:
+        """Put a request, again; return the store's time."""
+        key = self.keys.request(wanted.token)
+        self.store.put(key, encode(wanted))
+        own = self.store.stat(key)
+        if own is None:
+            raise StoreError(f"{key} is gone right after it was put", hint="Run forerun doctor.")
+        return own.modified
 
     def _show(self, wanted: SlotRequest) -> tuple[float, tuple[StoredFile, ...]]:
         """Put a request, again; return the store's time and all requests that lie there. Those of
         the dead are deleted here: who only looks at a cluster changes nothing."""
-        key = self.keys.request(wanted.token)
-        self.store.put(key, encode(wanted))
+        at = self._put(wanted)
         listed = self.store.list(self.keys.wanted)
-        own = next((file for file in listed if file.key == key), None)
-        if own is None:
-            raise StoreError(f"{key} is gone right after it was put", hint="Run forerun doctor.")
-        dead = own.modified - _FORGOTTEN * wanted.lease_s
         for file in listed:
-            if file.modified < dead:
+            if file.modified < at - _FORGOTTEN * wanted.lease_s:
                 self.store.delete(file.key)
-        return own.modified, listed
+        return at, listed
 
     def _look(self, now: float, requests: tuple[StoredFile, ...], slots: Slots) -> Look:
         cluster = self.cluster()

@@ -10,7 +10,6 @@ The maths are in :mod:`forerun.planner.schedule.forecast`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 
@@ -92,12 +91,10 @@ def clock_seconds(spec: ReportSpec, day: date, at: datetime) -> float:
 
 def by_instants(spec: ReportSpec, day: date, curve: ArrivalCurve) -> ArrivalCurve:
     """A curve over the seconds of the clock as one over instants, in seconds of the UNIX epoch."""
-    knots, latest = [], -math.inf
-    for clock, rows in zip(curve.rows.xs, curve.rows.ys, strict=True):
-        instant = DayTime(round(clock), elapsed=False).on(day, spec.zone).timestamp()
-        latest = max(latest, instant)  # what the clock skips comes when it goes on
-        knots.append((latest, rows))
-    return arrival_curve(knots)
+    return arrival_curve(
+        (DayTime(round(clock), elapsed=False).on(day, spec.zone).timestamp(), rows)
+        for clock, rows in zip(curve.rows.xs, curve.rows.ys, strict=True)
+    )
 
 
 def _is_published_whole(store: StoreReader, report: str, day: date) -> bool:

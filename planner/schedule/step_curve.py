@@ -71,6 +71,11 @@ class StepCurve:
         """The sum of value times seconds from ``start`` to ``end``, which is not before it."""
         return self._up_to(end) - self._up_to(start)
 
+    def least(self, start: float, end: float) -> float:
+        """The least value from ``start`` up to ``end``, which is after it."""
+        inside = (self._place(at) for at in self.breakpoints(start, end))
+        return min(self.values[place] for place in (self._place(start), *inside))
+
     def breakpoints(self, start: float, end: float) -> tuple[float, ...]:
         """The instants strictly between the two at which the value changes."""
         return tuple(at for at in self.starts if start < at < end)

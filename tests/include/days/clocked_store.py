@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from forerun.include.state.store import StoredFile, Tagged
 
@@ -24,11 +24,14 @@ class ClockedStore:
         return Tagged(found[0], _tag(found[0])) if found else None
 
     def list(self, prefix: str) -> tuple[StoredFile, ...]:
-        return tuple(
-            StoredFile(key=key, size=len(data), identity=_tag(data), modified=at)
-            for key, (data, at) in sorted(self.files.items())
-            if key.startswith(f"{prefix}/")
-        )
+        return tuple(file for file in self._stored() if file.key.startswith(f"{prefix}/"))
+
+    def _stored(self) -> Iterator[StoredFile]:
+        for key, (data, at) in sorted(self.files.items()):
+            yield StoredFile(key=key, size=len(data), identity=_tag(data), modified=at)
+
+    def stat(self, key: str) -> StoredFile | None:
+        return next((file for file in self._stored() if file.key == key), None)
 
     def put(self, key: str, data: bytes) -> None:
         self.files[key] = data, self.now

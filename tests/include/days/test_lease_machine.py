@@ -87,15 +87,26 @@ class LeaseMachine(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, RUNS - 1), other=st.integers(0, RUNS - 1), cuts_in=st.booleans())
     def renew(self, who, other, cuts_in):
-        actor = self.actors[who]
+        if cuts_in and other != who and self.actors[who].runs:
+            self.store.between = lambda: self._take(self.actors[other])
+        self._renew(self.actors[who])
+        self.store.between = lambda: None
+
+    def _renew(self, actor: Actor) -> None:
         if not actor.runs:
             return
-        if cuts_in and other != who:
-            self.store.between = lambda: self._take(self.actors[other])
         heard = self.store.now
         actor.runs = self.leases.renew(actor.wanted)
-        self.store.between = lambda: None
         actor.heard = heard
+
+    @rule(
+        who=st.integers(0, RUNS - 1), seconds=st.sampled_from([120.0, 310.0]), renews=st.booleans()
+    )
+    def stall(self, who, seconds, renews):
+        """Stalls between its look and its put; time passes for others meanwhile."""
+        self.store.between = lambda: self.pass_time(seconds)
+        (self._renew if renews else self._take)(self.actors[who])
+        self.store.between = lambda: None
 
     @rule(who=st.integers(0, RUNS - 1), released=st.booleans())
     def end(self, who, released):

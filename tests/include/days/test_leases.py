@@ -68,6 +68,42 @@ def test_two_that_want_the_last_cores_at_the_same_moment(store, leases):
     assert held(store, leases) == {"a", "b"}
 
 
+def test_who_stalls_between_its_look_and_its_put_holds_no_lease_that_is_over(store, leases):
+    stalls, other = wants("stalls", cores=2), wants("other", cores=2)
+
+    def stall(seconds):
+        def pass_time():
+            store.now += seconds
+
+        store.between = pass_time
+
+    stall(LEASE_S + 60)
+    assert leases.take(stalls) == ""
+    assert "held by stalls" in leases.take(other)
+    store.now += stalls.patience_s  # it is heard of again before that, or ends by itself
+    assert "held by stalls" in leases.take(other)
+    stall(LEASE_S + 60)
+    assert leases.renew(stalls)
+    assert "held by stalls" in leases.take(other)
+    store.now += LEASE_S + 1
+    assert leases.take(other) == ""
+    assert not leases.renew(stalls)
+
+
+def test_who_stalls_where_another_takes_the_cores_meanwhile_has_none(store, leases):
+    stalls, other = wants("stalls", cores=2), wants("other", cores=2)
+    put = store.put_if_absent
+
+    def late(key, data):
+        won = put(key, data)
+        store.now += LEASE_S + 60
+        assert leases.take(other) == ""
+        return won
+
+    store.put_if_absent = late
+    assert "held by other" in leases.take(stalls)
+
+
 def test_a_holder_that_dies_leaks_nothing_and_one_that_renews_keeps_its_cores(store, leases):
     dies, lives = wants("dies"), wants("lives")
     leases.take(dies)
@@ -161,6 +197,36 @@ def test_the_ceiling_is_that_of_the_hour_by_the_clock_of_the_cluster(store):
     assert leases.take(small) == ""  # who cannot begin in this hour holds up nobody
     store.now += 1000
     assert leases.take(big) == ""
+
+
+FALLS = (  # 1,000,000 s of the epoch are 13:46:40 in UTC
+    Hours(start="00:00", end="14:00", value=16), Hours(start="14:00", end="20:00", value=4),
+    Hours(start="20:00", end="24:00", value=16),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_what_begins_before_the_ceiling_falls_fits_under_it_or_is_over(store, final):
+    leases = Leases(store, replace(TWO, ceiling=FALLS))
+    long = wants("long", store.now - 1, final=final, cores=8, run_s=900.0)
+    why = "it needs 8 cores, the ceiling is 4 from 1970-01-12 14:00:00Z on, before it is over"
+    assert leases.take(long) == why
+    assert leases.take(replace(long, run_s=0.0, lease_s=801.0)) == why  # nobody knows its length
+    assert leases.take(wants("over", cores=12, run_s=700.0)) == ""  # and is passed over
+    assert leases.take(wants("fits", cores=4, run_s=7200.0)) == ""
+    refused = leases.take(wants("too", 1_000.0, cores=4, run_s=900.0))
+    assert refused.startswith("0 of the cores are free, ")
+    leases.release(wants("over", cores=12))
+    refused = leases.take(wants("too", 1_000.0, cores=4, run_s=900.0))
+    assert refused.startswith("0 of the cores are free at 1970-01-12 14:00:00Z, when it would")
+    store.now += 801 + 6 * 3600
+    assert leases.take(long) == ""
+
+
+def test_a_run_longer_than_any_high_hours_begins_in_one_of_them(store):
+    leases = Leases(store, replace(TWO, ceiling=FALLS))
+    longer = wants("longer", store.now - 1, final=True, cores=8, run_s=19 * 3600.0)
+    assert leases.take(longer) == ""
 
 
 def test_a_day_that_nobody_waits_for_is_last(leases):
