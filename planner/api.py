@@ -84,9 +84,9 @@ def plan(request: PlanRequest) -> PlanResult:
 
 
 def _or_batch(read: Reading, compared: Compared) -> PlanResult:
-    """What was found, or for ``auto`` batch where that is cheaper in the best join order by now.
-    What is kept is of use only in the order that joins had when it was planned; the user's own text
-    is bound to none."""
+    """Replace the plan by batch if batch is cheaper with today's best join order. Kept state ties a
+    plan to the join order of the day's first run; the user's text is not tied. Applies to the
+    method ``auto`` only."""
     request, decision = read.request, compared.best.decision
     ordered_then = bool(request.first_sources and request.committed)
     if not ordered_then or request.method != "auto":
@@ -108,7 +108,8 @@ def _or_batch(read: Reading, compared: Compared) -> PlanResult:
 @seldom_collecting()
 @room_for_nesting()
 def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
-    """What each method alone gives for a request that has been planned, as :func:`plan` would."""
+    """Return what each method alone gives for a request that has been planned, as :func:`plan`
+    would."""
     read = found.reading
     return portfolio.plans_by_method(read.relation, read.request, read.ids, read.relied)
 

@@ -1,4 +1,4 @@
-"""What the reports of a group have in common: sub-plans that one application computes once.
+"""Find what the reports of a group have in common: sub-plans that one application computes once.
 
 Every report has been planned by now. The parts of all plans have names that do not depend on the
 query (:mod:`forerun.planner.materialize.computed_parts`), so two plans with parts of one name share
@@ -68,14 +68,14 @@ class _Option:
 
     @property
     def switches(self) -> bool:
-        """Whether it would be the user's text as far as is known."""
+        """Return whether it would be the user's text as far as is known."""
         return bool(self.text) and not self.taken
 
     def weight(self, name: PartName) -> float:
         return self.found.request.points[self.parts[name].run - 1].weight
 
     def overlaps(self, name: PartName) -> bool:
-        """Whether a part is one that is taken, above one or below one."""
+        """Return whether a part is one that is taken, above one or below one."""
         below = self.parts[name].below
         return any(
             name == one or one in below or name in self.parts[one].below for one in self.taken
@@ -176,7 +176,7 @@ def _best(options: Iterable[_Option]) -> _Saving | None:
 
 
 def _saving(name: PartName, options: Sequence[_Option]) -> _Saving | None:
-    """What a part saves if these reports share it, those left out that lose by it."""
+    """Return the saving of a part if these reports share it, without those that lose by it."""
     readers = [one for one in options if _sees_the_same(one, options[0], name)]
     while len(readers) > 1:
         gains = [_gain(one, name, place) for place, one in enumerate(readers)]
@@ -191,15 +191,16 @@ def _saving(name: PartName, options: Sequence[_Option]) -> _Saving | None:
 
 
 def _gain(one: _Option, name: PartName, place: int) -> float:
-    """What a report saves by a part as one of its readers; the first computes it for the others.
-    If it gives up its text for it, it saves less by what its stages are dearer."""
+    """Return what a report saves by a part as one of its readers; the first computes it for the
+    others. If it gives up its text for it, it saves less by what its stages are dearer."""
     part = one.parts[name]
     switch = one.total - one.text if one.switches else 0.0
     return one.weight(name) * (_spared(one, part) - _once(one, part, place)) - switch
 
 
 def _is_clear(one: _Option, name: PartName) -> bool:
-    """Whether a report that gives up its text is clearly cheaper, whoever pays for the part."""
+    """Return whether a report that gives up its text is clearly cheaper, whoever pays for the
+    part."""
     if not one.switches:
         return True
     return one.total - one.weight(name) * _spared(one, one.parts[name]) < CLEAREST * one.text
@@ -211,16 +212,17 @@ def _spared(one: _Option, part: Part) -> float:
 
 
 def _once(one: _Option, part: Part, place: int) -> float:
-    """What the first reader pays for all: computing and holding the rows."""
+    """Return what the first reader pays for all: computing and holding the rows; 0 for the
+    others."""
     if place:
         return 0.0
     return part.cost + operators.hold(part.size, one.found.request.settings.prices)
 
 
 def _sees_the_same(one: _Option, other: _Option, name: PartName) -> bool:
-    """Whether two reports compute a part in the same way: by the session, the declarations that
-    each of them verifies for itself, and the bounds of files that narrow casts rest on. That their
-    runs read the same files is verified by the run."""
+    """Return whether two reports compute a part in the same way: by the session, the declarations
+    that each of them verifies for itself, and the bounds of files that narrow casts rest on. That
+    their runs read the same files is verified by the run."""
     used = sources(one.parts[name].relation)
     return _seen(one.found, used) == _seen(other.found, used)
 

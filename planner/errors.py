@@ -150,8 +150,8 @@ class UnknownOperatorError(ForerunError):
 
 
 class Reason(StrEnum):
-    """Why an operator waits for the final run, or why a method does not apply to a query. Explain
-    shows the code, docs/guides/reports.md the text."""
+    """A reason why an operator waits for the final run, or why a method does not apply to a query.
+    Explain shows the code, docs/guides/reports.md the text."""
 
     OPERATOR = "operator-without-delta-rule"
     INPUT_WAITS = "input-waits"

@@ -1,4 +1,4 @@
-"""How often Python looks for cycles while a plan is made.
+"""Let Python look for cycles less often while a plan is made.
 
 Planning makes hundreds of thousands of small values, almost none in a cycle, that live as long as
 the plan does. Python counts what is made and not yet freed, and looks for cycles among it after

@@ -1,4 +1,4 @@
-"""How deeply a query may be nested, and the room that the planner needs to read it.
+"""Limit how deeply a query may be nested, and make the room that the planner needs to read it.
 
 Chains (AND, OR, UNION ALL, joins) are flat lists or are walked without recursion, so
 :data:`MOST_CHAINED` may follow one another, which is what the engines still read. What is nested in

@@ -1,4 +1,4 @@
-"""Which operators of a query wait for the final run, and why."""
+"""Find the operators of a query that wait for the final run, and say why."""
 
 from __future__ import annotations
 

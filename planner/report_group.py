@@ -57,8 +57,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """The plans of a group's reports, in the order of its members; an error in place of one that
-    cannot be planned, which is for others no reason to wait.
+    """The plans of a group's reports, in the order of its members. A member that cannot be planned
+    has its error here; the other members are planned without it.
 
     ``opened``: the time points with an application. ``common``: the sub-plans that are computed
     once for several reports. ``cost`` is the weighted cost of all, ``batch`` that of all queries in
@@ -74,7 +74,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What a report may do: its planned result, and the candidates to choose among."""
+    """The options of a report: its planned result, and the candidates to choose among."""
 
     member: Member
     found: PlanResult
@@ -82,8 +82,8 @@ class _Options:
 
     @property
     def cold(self) -> float:
-        """What the starts of a stage with all joins of the query cost in an application of its
-        own, in millionths of a CPU second."""
+        """Return what the starts of a stage with all joins of the query cost in an application of
+        its own, in millionths of a CPU second."""
         prices = self.member.request.settings.prices
         joins = sum(isinstance(node, Join) for node in walk(self.found.relation))
         return prices.stage_start + joins * prices.join_start
@@ -163,8 +163,8 @@ def _cheapest(options: Sequence[_Options], needed: frozenset[int]) -> frozenset[
 def _is_clearly_cheaper(
     options: Sequence[_Options], points: frozenset[int], needed: frozenset[int]
 ) -> bool:
-    """Whether what more time points save is a clear part of what the reports cost that do
-    something else with them. What the others cost, however much, says nothing of it."""
+    """Return whether opening ``points`` beats ``needed`` by the no-regret margin, measured only on
+    the reports whose plan changes."""
     otherwise = [one for one in options if one.best(points) is not one.best(needed)]
     before = sum(one.best(needed).total for one in otherwise)
     after = sum(one.best(points).total for one in otherwise)

@@ -21,7 +21,7 @@ SampleValue = bool | Decimal | float | str | date | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnStats:
-    """What is known of a column: from Parquet footers, sketches or earlier runs.
+    """The statistics of a column: from Parquet footers, sketches or earlier runs.
 
     ``minimum`` and ``maximum`` are Spark's text of the value; ``nulls`` is a fraction of the rows;
     ``distinct`` an estimate, 0 when not known; ``width`` the mean bytes of a value.
@@ -104,7 +104,8 @@ class Committed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorrowedView:
-    """What another report keeps, over exactly the data of this one: a borrowed view (Tempura 7).
+    """A family that another report keeps, over exactly the data of this one: a borrowed view
+    (Tempura 7).
 
     ``family`` is its definition there, ``origin`` where it lies; ``run`` is the run of *this* day
     as of whose pins it is, and no other. ``bytes``: of its partitions in the store.
@@ -124,8 +125,8 @@ class BorrowedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What runs of an earlier day, or of this one, wrote of a family: for each run, in order, how
-    many rows of each source there were, by name, and how many rows its partition has."""
+    """The sizes that runs of an earlier day, or of this one, wrote of a family: for each run, in
+    order, how many rows of each source there were, by name, and how many rows its partition has."""
 
     fingerprint: str
     partitions: tuple[tuple[tuple[tuple[str, int], ...], int], ...]
@@ -181,7 +182,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """At which runs the result is wanted, and what plans are compared by (Tempura 2.1 and 6.2).
+    """The runs at which the result is wanted, and the objective by which plans are compared
+    (Tempura 2.1 and 6.2).
 
     ``results_at``: the early runs that give the result over what has arrived by then; the final run
     always gives it. ``objective``: ``weighted-sum`` of what the runs cost, or ``last-run-first``:

@@ -1,4 +1,5 @@
-"""What planning gives: the plan, the query as it was read, and what the plan was compared with."""
+"""The result of planning: the plan, the query as it was read, and what the plan was compared
+with."""
 
 from __future__ import annotations
 

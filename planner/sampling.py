@@ -1,5 +1,5 @@
-"""What a sample of a source would tell: the columns that filters over it read, and whether one of
-the filters is estimated by a guess."""
+"""Find what a sample of a source would tell: the columns that filters over it read, and whether one
+of the filters is estimated by a guess."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from forerun.planner.tvr.signed import ColumnIds
 
 
 class Filtered(NamedTuple):
-    """How a query filters a source. ``columns``: those that the filters read, in the order of the
-    source. ``guessed``: whether a part of a filter is estimated by a fixed guess, which a sample
-    would replace by a count."""
+    """The filters of a query over a source. ``columns``: those that the filters read, in the order
+    of the source. ``guessed``: whether a part of a filter is estimated by a fixed guess, which a
+    sample would replace by a count."""
 
     columns: tuple[str, ...]
     guessed: bool

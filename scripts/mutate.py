@@ -82,7 +82,7 @@ def main() -> int:
 
 
 def _is_noticed(mutation: Mutation, tree: Path) -> bool:
-    """Whether a suite fails on the mutated copy; the copy is put back afterwards."""
+    """Return whether a suite fails on the mutated copy; the copy is put back afterwards."""
     path = tree / mutation.path
     text = path.read_text()
     if text.count(mutation.old) != 1:

@@ -61,8 +61,8 @@ def consolidated(
 def goes_too_often(
     engine: Engine, source: ManifestSource, came: Frame, changed: Frame, back: int
 ) -> bool:
-    """Whether one of the ``back`` rows that go in these changes is now there less than no times, of
-    all that came.
+    """Return whether one of the ``back`` rows that go in these changes is now there less than no
+    times, of all that came.
 
     Rows are shuffled and grouped only if they are alike to one that goes. They are found by a hash,
     which is equal for equal rows (of 0.0 and -0.0, too); some others that it lets through are then

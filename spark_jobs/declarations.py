@@ -88,8 +88,8 @@ def _unchecked(work: Work, source: str, columns: Sequence[str]) -> tuple[PinnedF
 def _nulls(
     work: Work, source: ManifestSource, files: Sequence[PinnedFile], columns: Sequence[str]
 ) -> list[int]:
-    """How many NULLs there are in each of the columns. A sum and no filter: an engine would skip
-    row groups of which the footer says that there is no NULL."""
+    """Return how many NULLs there are in each of the columns. A sum and no filter: an engine would
+    skip row groups of which the footer says that there is no NULL."""
     rows = read_files(work.engine, source, files)
     counts = [
         f"coalesce(sum(CASE WHEN {quoted(c)} IS NULL THEN 1 ELSE 0 END), 0) AS {quoted(c)}"

@@ -76,7 +76,7 @@ class Engine(Protocol):
 
     @property
     def has_buckets(self) -> bool:
-        """Whether partitions of a family with a key are written in buckets."""
+        """Return whether partitions of a family with a key are written in buckets."""
         ...
 
     def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
@@ -158,13 +158,13 @@ class Engine(Protocol):
 
     @property
     def reports_scans(self) -> bool:
-        """Whether what :meth:`used` has just given knows the rows that each scan read."""
+        """Return whether what :meth:`used` has just given knows the rows that each scan read."""
         ...
 
     @property
     def reports_cpu(self) -> bool:
-        """Whether all that a run takes is known: it is in this process tree, or :meth:`used` has
-        it. If not, the run is not measured."""
+        """Return whether all that a run takes is known: it is in this process tree, or :meth:`used`
+        has it. If not, the run is not measured."""
         ...
 
     def stop(self) -> None:

@@ -52,7 +52,7 @@ _TABLES = {
 
 
 def data_uri() -> str:
-    """Where the demo's data lies: ``FORERUN_DATA``, else ``demo/data`` in Forerun's home."""
+    """Return where the demo's data lies: ``FORERUN_DATA``, else ``demo/data`` in Forerun's home."""
     return os.environ.get(DATA_VARIABLE) or (home_folder() / "demo" / "data").as_uri()
 
 

@@ -67,7 +67,7 @@ def _look(master: str, store_uri: str, wait: float) -> tuple[dict[str, Any], int
 
 
 def reachable(master: str, environ: Mapping[str, str]) -> Finding:
-    """Whether somebody answers at the master's address; of several, one is enough."""
+    """Return whether somebody answers at the master's address; of several, one is enough."""
     if jvm.is_local(master) or master.startswith("local-cluster["):
         return _ok("master", f"{master}: this machine")
     if master == "yarn":

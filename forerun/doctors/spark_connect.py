@@ -43,7 +43,7 @@ def examine_endpoint(address: str, store_uri: str) -> tuple[Finding, ...]:
 
 
 def _store(engine: Engine, store_uri: str) -> Finding:
-    """Whether the server writes where this process reads, and reads what it wrote."""
+    """Return whether the server writes where this process reads, and reads what it wrote."""
     store = open_store(store_uri)
     key = f"{_FOLDER}/{uuid.uuid4().hex}"
     try:

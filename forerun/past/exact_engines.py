@@ -41,8 +41,8 @@ def refuse(engine: EngineSpec, what: str, reasons: Iterable[str]) -> None:
 
 
 def settings_on(engine: EngineSpec) -> Settings:
-    """How a run is planned for an engine: where the user's text may give other values than on
-    Spark, in stages of our own in any case, in which quotients are exact."""
+    """Return how a run is planned for an engine: where the user's text may give other values than
+    on Spark, in stages of our own in any case, in which quotients are exact."""
     if engine.why_not_exact is None:
         return Settings(prices=engine.prices)
     return Settings(

@@ -44,7 +44,7 @@ def preview_lines(chosen: ChosenEngine) -> Iterator[str]:
 
 
 def diff_lines(version: RepairedVersion) -> Iterator[str]:
-    """Which rows of the result differ from those that are published."""
+    """Yield lines that show which rows of the result differ from the published ones."""
     added, removed = counts(version.diff)
     result = version.commit.result
     rows = result.rows if result is not None else 0

@@ -43,9 +43,9 @@ _SAMPLE = 10
 
 def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> DayAccount:
     """Run the day and the plain query, and compare; early results too, each with the plain query
-    over what has arrived by then. Where own batch is asked for beside them, a day that was batch or
-    own batch stands for it, too: executed twice, the two would differ by noise. ``say`` hears what
-    is going on, ``advance`` how many rows have been split off.
+    over what has arrived by then. With ``own_batch``, also run batch in our own stages, unless the
+    day itself already was that (its figures are reused). ``say`` is told each step, ``advance`` the
+    number of rows that have been split off.
 
     Raises a ``ForerunError`` for everything that a person can put right.
     """
@@ -73,7 +73,7 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
 
 
 def decided_alone(runs: Sequence[RunAccount]) -> str:
-    """How a day was planned that did all in its final run; empty if it worked early."""
+    """Return the method of a day that did all in its final run, or "" if it worked early."""
     *early, final = runs
     return final.decided if all(run.skipped for run in early) else ""
 

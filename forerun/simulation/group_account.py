@@ -31,7 +31,7 @@ class GroupAccount:
 
     @property
     def equal(self) -> bool:
-        """Whether every result of every report equals the plain query's."""
+        """Return whether every result of every report equals the plain query's."""
         return all(day.equal for day in self.reports)
 
     @property

@@ -119,7 +119,7 @@ class ProblemName(StrEnum):
 
 
 def parse_problem(name: ProblemName, results_at: str | None, runs: int) -> Problem:
-    """Where the result is wanted and what plans are compared by, from the command line."""
+    """Return where the result is wanted and what plans are compared by, from the command line."""
     if results_at is None:
         return ivm(runs) if name is ProblemName.ivm else PDW
     if name is ProblemName.ivm:

@@ -68,8 +68,9 @@ class Simulation:
 
 
 def shared_place(store: str, master: str, name: str) -> str:
-    """Where sources lie that every machine of a cluster has to read: in the store, if it is on S3.
-    Empty for a master on this machine, and for a store that only folders in common would reach."""
+    """Return where sources lie that every machine of a cluster has to read: in the store, if it is
+    on S3. Empty for a master on this machine, and for a store that only folders in common would
+    reach."""
     if is_local(master) or not is_s3(store):
         return ""
     return f"{store.rstrip('/')}/deliveries/{name}"

@@ -57,7 +57,8 @@ class CheckReport:
     findings: tuple[Finding, ...]
 
     def count(self, severity: str) -> int:
-        """How many expectations of a severity did not pass. A broken check has not passed."""
+        """Return how many expectations of a severity did not pass. A broken check has not
+        passed."""
         return sum(f.severity == severity and f.outcome != "passed" for f in self.findings)
 
 

@@ -52,8 +52,8 @@ class Day:
         return self.spec.parameters_on(self.date)
 
     def is_final(self, run: int) -> bool:
-        """Whether a run gives the result of the whole day: the final run, or one that repairs it,
-        which comes after all runs of the report."""
+        """Return whether a run gives the result of the whole day: the final run, or one that
+        repairs it, which comes after all runs of the report."""
         return run >= self.spec.runs
 
     def commit(self, run: int) -> RunCommit | None:
@@ -65,7 +65,7 @@ class Day:
         return read_chain(self.store, self.at, tip=tip)
 
     def is_closed(self) -> bool:
-        """Whether clean-up has closed the generation."""
+        """Return whether clean-up has closed the generation."""
         return is_closed(self.store, self.at)
 
     def refuse_closed(self) -> None:

@@ -58,12 +58,12 @@ class Told:
 
     @property
     def repair(self) -> Instruction | None:
-        """The newest one to prepare a repair, None if there is none."""
+        """Return the newest instruction to prepare a repair, or None."""
         return self._newest("repair")
 
     @property
     def publish(self) -> Instruction | None:
-        """The newest one to publish a repair, None if there is none."""
+        """Return the newest instruction to publish a repair, or None."""
         return self._newest("publish")
 
     def _newest(self, *kinds: Kind) -> Instruction | None:

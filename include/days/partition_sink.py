@@ -100,7 +100,7 @@ def _target(sink: PartitionFolder, day: date) -> Location:
 
 
 def read_stamp(data: bytes) -> Stamp | None:
-    """Which version a published file is; None for a file that Forerun did not publish."""
+    """Return the version of a published file, or None for a file that Forerun did not publish."""
     try:
         said = (pq.read_metadata(io.BytesIO(data)).metadata or {})[_STAMP]
         stamp: Stamp = from_json(Stamp, json.loads(said), "stamp")

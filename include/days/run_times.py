@@ -34,12 +34,12 @@ class RunTimes:
 
     @property
     def number(self) -> int:
-        """Which decision this is, 0 for the report's own times."""
+        """Return which decision this is, 0 for the report's own times."""
         return self.schedule.number if self.schedule else 0
 
     @property
     def forced(self) -> bool:
-        """Whether the early runs are there for the deadline, whatever they cost."""
+        """Return whether the early runs are there for the deadline, whatever they cost."""
         return self.schedule is not None and self.schedule.forced
 
     @property
@@ -55,7 +55,7 @@ class RunTimes:
         return tuple(self._from(run) for run in range(len(self.starts)))
 
     def after(self, run: int) -> datetime:
-        """When the next run after slot ``run`` starts."""
+        """Return when the next run after slot ``run`` starts."""
         return self._from(run)
 
     @property

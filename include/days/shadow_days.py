@@ -69,7 +69,7 @@ def _read(store: StoreReader, key: str) -> ShadowDay | None:
 
 
 def shadow_standing(store: StoreReader, report: str, shadow: Shadow) -> ShadowStanding:
-    """How far a report is. Days that could not be compared neither count nor begin anew."""
+    """Return how far a report is. Days that could not be compared neither count nor begin anew."""
     days = read_shadow_days(store, report, 2 * shadow.days)
     return ShadowStanding(_equal_in_a_row(days), shadow.days, days)
 

@@ -29,7 +29,7 @@ class ChildProcess:
 
     @property
     def ending(self) -> str:
-        """How it has ended, in words; empty while it runs."""
+        """Return how it has ended, in words; empty while it runs."""
         code = self.process.poll()
         if code is None:
             return ""

@@ -232,17 +232,18 @@ def spark_home() -> Path:
 
 
 def is_s3(store_uri: str) -> bool:
-    """Whether a URI names an object store that Spark reads through S3A."""
+    """Return whether a URI names an object store that Spark reads through S3A."""
     return urlsplit(store_uri).scheme in {"s3", "s3a"}
 
 
 def is_local(master: str) -> bool:
-    """Whether a Spark master URL means the driver's own process and no others."""
+    """Return whether a Spark master URL means the driver's own process and no others."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def _is_narrow(master: str) -> bool:
-    """Whether a Spark master URL means no more than two threads in the driver's own process."""
+    """Return whether a Spark master URL means no more than two threads in the driver's own
+    process."""
     threads = re.fullmatch(r"local(?:\[\s*(\d+|\*)\s*(?:,.*)?\])?", master)
     if threads is None:
         return False

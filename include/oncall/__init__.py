@@ -1,1 +1,1 @@
-"""What the person on call is shown, as values read from the store: nights, days, plans."""
+"""Views for the person on call, as values read from the store: nights, days, plans."""

@@ -1,4 +1,5 @@
-"""What whoever is on call can tell a day to do, what that would bring, and why it cannot be now.
+"""The actions that whoever is on call can tell a day: what each would bring, or why it is refused
+now.
 
 Pure: what the store and Airflow hold is read before. Sentences are for the page on which an action
 is confirmed; figures in them are estimates and forecasts, and are said to be.
@@ -33,8 +34,8 @@ OF_A_DAY: tuple[Kind, ...] = ("batch", "skip-early", "replan")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DagRunState:
-    """What Airflow says of the DAG run that has opened a day: its state, whether its DAG is paused,
-    and the state of each of its tasks by id, empty for one that nothing has begun."""
+    """The state of the DAG run that has opened a day, as Airflow has it: its state, whether its DAG
+    is paused, and the state of each of its tasks by id ("" for a task that nothing has begun)."""
 
     state: str
     paused: bool
@@ -82,13 +83,13 @@ class Situation:
 
     @property
     def grouped(self) -> bool:
-        """Whether the report runs in a report group."""
+        """Return whether the report runs in a report group."""
         opened_by = self.records.record.opened_by
         return bool(opened_by and opened_by.group)
 
     @property
     def in_time(self) -> bool:
-        """Whether early runs keep to their times: one whose successor is due is left out."""
+        """Return whether early runs keep to their times: one whose successor is due is left out."""
         opened_by = self.records.record.opened_by
         return opened_by is None or opened_by.mode == "auto"
 
@@ -118,14 +119,14 @@ class Situation:
 
 
 def actions_of(situation: Situation) -> tuple[Action, ...]:
-    """What can be told a day, each with what it brings, or with why it cannot be."""
+    """Return the actions of a day, each with what it brings or with why it is refused."""
     if refused := _over(situation):
         return tuple(Action(kind=kind, refused=refused) for kind in OF_A_DAY)
     return _batch(situation), _skip_early(situation), _replan(situation)
 
 
 def _over(situation: Situation) -> str:
-    """Why nothing can be told the day any more, empty if something can."""
+    """Return why nothing can be told the day any more, empty if something can."""
     records, opened_by = situation.records, situation.records.record.opened_by
     clear = "To compute the day again, clear its whole DAG run in Airflow: that opens it anew."
     if any(check.critical for commit in records.chain for check in commit.checks):
@@ -246,7 +247,7 @@ def _already(kind: Kind, text: str) -> Action:
 
 
 def paused(run: DagRunState | None) -> list[str]:
-    """What has to be said where the DAG is paused."""
+    """Return the sentence to show where the DAG is paused; an empty list where it is not."""
     if run is None or not run.paused:
         return []
     return ["The DAG is paused: nothing of this happens before somebody unpauses it in Airflow."]
@@ -261,7 +262,8 @@ def _left_out(situation: Situation) -> list[str]:
 
 
 def _batch_cost(situation: Situation) -> str:
-    """What batch costs beside what the plan has left, as the end of a sentence."""
+    """Return the end of a sentence: the estimated cost of batch beside that of what the plan has
+    left."""
     plan = situation.records.plan
     if plan is None:
         return ", of which nothing is known yet"
@@ -273,7 +275,7 @@ def _batch_cost(situation: Situation) -> str:
 
 
 def _finish(situation: Situation, start: datetime) -> list[str]:
-    """When batch would be published that starts at an instant."""
+    """Return when batch that starts at an instant would be published."""
     records, wall = situation.records, situation.records.batch_wall_s
     if wall is None:
         return ["When it is published cannot be forecast: nothing is planned yet."]

@@ -1,4 +1,4 @@
-"""What wakes somebody: a day that will miss its deadline, said before it does; one that has; and,
+"""The alerts: a day that will miss its deadline, said before it does; one that has missed it; and,
 for working hours, an early run that failed.
 
 Pure but for :func:`look_at`. A warning comes while batch can still be run from the start, if the
@@ -34,10 +34,10 @@ _SOON = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """What is told to whoever is on call, complete in itself. ``minutes_left`` to the deadline,
-    negative after it; ``what`` is wrong, in a sentence; ``impact``: what readers have meanwhile,
-    and which reports wait; ``last_good``: the newest whole version; ``to_do``: what helps, the
-    first thing first; ``page``: the address of the day's page."""
+    """A message to whoever is on call, complete in itself. ``minutes_left`` counts to the deadline,
+    and is negative after it; ``what`` is wrong, in a sentence; ``impact``: what readers have
+    meanwhile, and which reports wait; ``last_good``: the newest whole version; ``to_do``: what
+    helps, the first thing first; ``page``: the address of the day's page."""
 
     kind: Kind
     report: str
@@ -120,7 +120,7 @@ def _wrong(
     now: datetime,
     missing: tuple[str, ...],
 ) -> str:
-    """Why the deadline will be missed, empty while it will not."""
+    """Return why the deadline will be missed, empty while it will not."""
     if found.state in ("blocked", "missed", "at risk"):
         return found.what
     if records.final is not None:

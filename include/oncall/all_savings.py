@@ -1,4 +1,4 @@
-"""What all reports have saved, and what together, day by day.
+"""The savings of all reports, and their sum, day by day.
 
 A ledger has some 200 entries that count. So what it says in short is kept beside it, under a mark
 of the entries that it was made of: a page reads one file for each report. The index is only a
@@ -41,7 +41,8 @@ class ReportSavings:
 
     @property
     def is_measured(self) -> bool:
-        """Whether batch itself has ever run: else what it would have taken is an estimate only."""
+        """Return whether batch itself has ever run: else what it would have taken is an estimate
+        only."""
         return self.savings.batch_runs > 0
 
     @property
@@ -77,7 +78,7 @@ class AllSavings:
     reports: tuple[ReportSavings, ...]
 
     def of(self, dag_ids: Iterable[str]) -> AllSavings:
-        """Those of the reports that these DAGs run."""
+        """Return the savings of the reports that the given DAGs run."""
         wanted = frozenset(dag_ids)
         return AllSavings(tuple(one for one in self.reports if one.report.dag_id in wanted))
 
@@ -98,7 +99,7 @@ class AllSavings:
 
     @property
     def share(self) -> float | None:
-        """What all took as a share of batch; None where nothing tells."""
+        """Return the cost of all days as a share of batch, or None without a figure for batch."""
         return self.spent_s / self.batch_s if self.batch_s else None
 
     @property

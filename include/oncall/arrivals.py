@@ -1,4 +1,4 @@
-"""How sources arrive: what was pinned today, beside what past days let expect.
+"""The arrivals of sources: what was pinned today, beside what past days let expect.
 
 A source that several reports read is one source, told by its folder; times are on the clock of the
 report that is named first.
@@ -52,7 +52,7 @@ class SourceArrivals:
 
     @property
     def complete_at(self) -> datetime | None:
-        """When all rows are expected, cautiously; None where nothing tells."""
+        """Return when all rows are expected, cautiously; None where nothing tells."""
         return self.cautious[-1][0] if self.cautious else None
 
 
@@ -82,7 +82,7 @@ def _source(readers: list[tuple[NightRow, SourceSpec]]) -> SourceOfNight:
 def read_source_arrivals(
     store: StoreReader, records: DayRecords, source: SourceSpec
 ) -> SourceArrivals:
-    """How a source of a report arrived on a day. Raises
+    """Return how a source of a report arrived on a day. Raises
     :class:`forerun.include.state.store.StoreError`."""
     seen = tuple(_seen(store, source, records.at.day))
     forecast = read_arrivals(store, records.spec, records.date).get(source.name)
@@ -101,7 +101,7 @@ def read_source_arrivals(
 
 
 def day_start(records: DayRecords) -> datetime:
-    """When the day begins on the report's clock."""
+    """Return when the day begins on the report's clock."""
     return parse_time("00:00", "the start of the day").on(records.date, records.spec.zone)
 
 

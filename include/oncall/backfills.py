@@ -46,13 +46,14 @@ class BackfillView:
 
     @property
     def start_cpu_s(self) -> float:
-        """What these days take by estimate: the start of each application is paid once."""
+        """Return the estimated CPU seconds of the days to start. An application's start is paid
+        once."""
         shared = len(self.to_start) - len(self.applications)
         return self.apart_cpu_s - self.found.start * shared / MICRO
 
     @property
     def apart_cpu_s(self) -> float:
-        """What they would take with an application for each."""
+        """Return the estimated CPU seconds of the days to start with an application for each."""
         return sum(day.cost for day in self.to_start) / MICRO
 
 

@@ -1,4 +1,4 @@
-"""Which reports there are, and what they were when a day was opened: the store itself knows.
+"""The reports of a store, and each report as it was when a day was opened.
 
 A DAG run that opens a day leaves the report's spec in the store and claims the report's name for
 its DAG. So the reports of a store are those with a spec, and the DAG that has the name is the one
@@ -50,7 +50,7 @@ def newest_spec(store: StoreReader, report: str) -> ReportSpec | None:
 
 
 def newest_opening(store: StoreReader, report: str) -> GenerationRecord | None:
-    """How a DAG run has opened the newest day of a report that is left; None if none is."""
+    """Return how a DAG run has opened the newest day of a report that is left; None if none is."""
     for day in days_of(store, report):
         for _, record in generations(store, report, parse_day(day)):
             if record.opened_by is not None:

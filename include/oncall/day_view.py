@@ -100,7 +100,7 @@ class DayView:
 
     @property
     def expects(self) -> bool:
-        """Whether the report has expectations, on its result or on a source."""
+        """Return whether the report has expectations, on its result or on a source."""
         spec = self.records.spec
         return bool(spec.expectations) or any(source.expectations for source in spec.sources)
 

@@ -1,4 +1,4 @@
-"""What reports keep in the store: how much, since when, and who reads it."""
+"""The tables that reports keep in the store: how many bytes, since when, and who reads them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from forerun.include.state.store import StoredFile, StoreReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptState:
-    """What a report has in the store. ``state_bytes``: tables kept between runs, of ``days`` days,
-    the oldest file since ``oldest`` (None for none); ``result_bytes``: published results, with
-    earlier versions; ``record_bytes``: plans, commits and all else. ``readers``: the reports whose
-    newest plans read its tables."""
+    """The bytes that a report has in the store. ``state_bytes``: tables kept between runs, of
+    ``days`` days, the oldest file since ``oldest`` (None for none); ``result_bytes``: published
+    results, with earlier versions; ``record_bytes``: plans, commits and all else. ``readers``: the
+    reports whose newest plans read its tables."""
 
     report: KnownReport
     state_bytes: int
@@ -38,8 +38,8 @@ def read_kept_states(
     rows: Sequence[NightRow],
     map_many: Callable[..., Iterator[KeptState]],
 ) -> tuple[KeptState, ...]:
-    """What reports keep, the most first; ``rows`` are those of the night, whose plans say who
-    reads what. ``map_many`` is ``map``, perhaps of many threads."""
+    """Return the bytes that each report keeps, the most first. ``rows`` are those of the night,
+    whose plans say who reads what. ``map_many`` is ``map``, perhaps of many threads."""
     readers: dict[str, set[str]] = {}
     for row in rows:
         plan = row.records.plan if row.records else None

@@ -1,4 +1,4 @@
-"""What pages ask for all the time, read in the background and kept for a while.
+"""A value that pages ask for all the time, read in the background and kept for a while.
 
 A value that is a little old is handed out while the next one is read; a store that does not answer
 in time is an error, and the reading that hangs holds up nobody else.
@@ -23,8 +23,8 @@ PATIENCE_S = 8.0
 
 
 class KeptValue(Generic[_T]):
-    """What ``read`` gives. ``fresh_s``: how old it may be before it is read anew, ``stale_s`` how
-    old it may be when it is handed out at all. Safe for threads."""
+    """The newest value that ``read`` gave. ``fresh_s``: its age, in seconds, from which it is read
+    anew; ``stale_s``: the age from which it is no longer handed out. Safe for threads."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class KeptValue(Generic[_T]):
         return in_time(reading)
 
     def forget(self) -> None:
-        """What is kept is out of date: the next one who asks waits for another."""
+        """Drop the value: the next one who asks waits for another."""
         with self._lock:
             self._known = self._reading = None
 

@@ -17,9 +17,9 @@ _ORDER = tuple(SEVERITIES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What a day costs, in CPU seconds times weights. ``estimated_s`` of the newest plan beside
-    ``batch_s``, which is an estimate too; ``spent_s`` by whole processes, as it was measured of the
-    ``measured`` runs that are committed."""
+    """The cost of a day, in CPU seconds times weights. ``estimated_s`` is that of the newest plan,
+    beside ``batch_s``, which is an estimate too; ``spent_s`` is measured by whole processes, over
+    the ``measured`` runs that are committed."""
 
     estimated_s: float
     batch_s: float
@@ -51,7 +51,8 @@ class NightRow:
 
     @property
     def severity(self) -> Severity:
-        """What the day asks of who is on call; a day that cannot be read asks to act."""
+        """Return how urgently the day needs whoever is on call; a day that cannot be read is
+        "bad"."""
         return self.standing.severity if self.standing else "bad"
 
     @property
@@ -64,7 +65,7 @@ class NightRow:
 
     @property
     def failed_checks(self) -> tuple[int, int]:
-        """How many critical expectations, and how many warnings, did not hold."""
+        """Return how many critical expectations, and how many warnings, did not hold."""
         chain = self.records.chain if self.records else ()
         checks = [check for commit in chain for check in commit.checks]
         return sum(c.critical for c in checks), sum(c.warnings for c in checks)
@@ -120,7 +121,7 @@ def grouped(rows: Iterable[NightRow]) -> tuple[NightGroup, ...]:
 
 
 def cost_of(records: DayRecords) -> Cost:
-    """What a day was estimated to cost, beside batch, and what it has cost so far."""
+    """Return the estimated cost of a day, that of its batch, and what it has cost so far."""
     plan, weights = records.plan, records.weights
     spent = [
         weights[min(commit.run, len(weights)) - 1]  # the day may have been edited meanwhile

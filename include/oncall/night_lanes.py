@@ -91,8 +91,8 @@ def _to_come(row: NightRow, now: datetime) -> Iterator[LaneRun]:
 
 
 def cores_in_use(found: Iterable[Lane]) -> tuple[tuple[datetime, int], ...]:
-    """From when on how many cores are wanted, by the runs of all lanes: steps, in order of time.
-    Runs of one application follow one another, so they do not add up."""
+    """Return the cores that the runs of all lanes want, as steps (instant, cores from then on), in
+    order of time. Runs of one application follow one another, so they do not add up."""
     changes: dict[datetime, int] = {}
     for lane in found:
         for run in lane.runs:

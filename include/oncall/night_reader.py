@@ -128,8 +128,9 @@ class NightReader:
         return known[1]
 
     def _look(self, records: DayRecords, now: datetime) -> tuple[tuple[str, ...], datetime | None]:
-        """What the sources of a day lack that is still to be computed. Sources that wait for an
-        asset of Airflow are not looked at: the store does not know of its events."""
+        """Return what the sources of a day lack that is still to be computed, and when that was
+        looked up. Sources that wait for an asset of Airflow are not looked at: the store does not
+        know of its events."""
         if records.final is not None:
             return (), None
         key = (records.at.report, records.at.day)
@@ -148,7 +149,7 @@ def _missing(records: DayRecords, now: datetime) -> tuple[str, ...]:
 
 
 def _shown(rows: Sequence[NightRow], now: datetime) -> Iterator[NightRow]:
-    """Of a report its newest day, and the one before while that may matter."""
+    """Yield the newest day of a report, and the one before while that may matter."""
     yield from rows[:1]
     yield from (row for row in rows[1:] if _matters(row, now))
 

@@ -1,4 +1,4 @@
-"""What the pages over all reports show, read in the background: it takes seconds, not answers."""
+"""The data of the pages over all reports, read in the background: it takes seconds to read."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Overviews:
         self._states = KeptValue(self._read_states, clock=clock, **kept)
 
     def savings(self) -> AllSavings:
-        """What all reports have saved. Raises what reading the store raises."""
+        """Return the savings of all reports. Raises what reading the store raises."""
         return self._savings.get()
 
     def states(self) -> tuple[KeptState, ...]:
-        """What all reports keep in the store. Raises what reading the store raises."""
+        """Return what all reports keep in the store. Raises what reading the store raises."""
         return self._states.get()
 
     def _read_savings(self) -> AllSavings:

@@ -1,4 +1,4 @@
-"""How the plan of a day changed from one planning to the next, and what that rests on."""
+"""The changes of a day's plan from one planning to the next, and what each rests on."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _changes(before: Plan, plan: Plan) -> Iterator[str]:
 
 
 def _causes(before: Plan, plan: Plan) -> Iterator[str]:
-    """What the planner knew that it had not known before."""
+    """Yield what the planner knows now and did not know when it planned ``before``."""
     done = {run.index for run in before.runs if run.committed}
     for run in plan.runs:
         if run.committed and run.index not in done:

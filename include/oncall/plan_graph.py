@@ -24,8 +24,8 @@ RESULT = "result"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """What a row of the graph is about. ``kind``: ``source``, ``kept`` (a family of the plan),
-    ``borrowed`` (one that another report keeps) or ``result``."""
+    """A row of the graph, by what it is about. ``kind``: ``source``, ``kept`` (a family of the
+    plan), ``borrowed`` (one that another report keeps) or ``result``."""
 
     id: str
     kind: Literal["source", "kept", "borrowed", "result"]

@@ -141,7 +141,7 @@ def prepare_action(view: RepairView, run: DagRunState | None) -> Action:
 
 
 def _not_by_tasks(view: RepairView) -> str:
-    """Why no DAG run of the report can do it, empty if one can."""
+    """Return why no DAG run of the report can do it, empty if one can."""
     opened_by = view.records.record.opened_by
     if opened_by and (opened_by.group or opened_by.prefix):
         whose = f"the group {opened_by.group}" if opened_by.group else "a larger DAG"

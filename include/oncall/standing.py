@@ -1,4 +1,4 @@
-"""Where a day stands at an instant: what is done, when it will be, and whether that is in time.
+"""The standing of a day at an instant: what is done, when it will be, and whether that is in time.
 
 Pure: what was read and the time are arguments. A run that is planned and not committed may be at
 work or have failed; the store cannot tell, Airflow can, so pages name the DAG run beside it.
@@ -51,8 +51,9 @@ _SOON = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """When the day is published: by forecast, or in fact (``done``). ``why`` is what that rests on,
-    ``margin_s`` the seconds that are left to the deadline then, negative when it is missed."""
+    """The instant at which the day is published: by forecast, or in fact (``done``). ``why`` says
+    what the forecast rests on; ``margin_s`` are the seconds from then to the deadline, negative
+    when it is missed."""
 
     at: datetime
     done: bool
@@ -77,7 +78,8 @@ class Standing:
 
 
 def standing(day: DayRecords, now: datetime, missing: Sequence[str] = ()) -> Standing:
-    """Where a day stands at ``now``; ``missing`` says what its sources lack, a sentence each."""
+    """Return where a day stands at ``now``; ``missing`` says what its sources lack, a sentence
+    each."""
     counts = day.started_at < day.deadline
     finish = _finish(day, now, missing)
     state, what = _state(day, now, finish if counts else None, missing)
@@ -119,7 +121,7 @@ def _published(finish: Finish | None, incomplete: int) -> tuple[State, str]:
 
 
 def _critical(day: DayRecords) -> int:
-    """How many critical expectations did not hold: then nothing is published."""
+    """Return how many critical expectations did not hold: then nothing is published."""
     return sum(check.critical for commit in day.chain for check in commit.checks)
 
 
@@ -131,7 +133,7 @@ def _working(day: DayRecords) -> int:
 
 
 def _doing(day: DayRecords, now: datetime, missing: Sequence[str]) -> str:
-    """What the day is doing, as far as the store can tell."""
+    """Return what the day is doing, as far as the store can tell."""
     if day.final is not None:
         return "the final run is committed, its result is checked and published"
     if run := _working(day):
@@ -144,7 +146,8 @@ def _doing(day: DayRecords, now: datetime, missing: Sequence[str]) -> str:
 
 
 def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | None:
-    """When the day is published. By forecast: when its final run can start, plus its wall time."""
+    """Return when the day is published. By forecast: when its final run can start, plus its wall
+    time."""
     deadline, published = day.deadline, day.published
     if published and not published.early and published.generation >= day.at.number:
         at = datetime.fromisoformat(published.published_at)
@@ -167,7 +170,7 @@ def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | 
 
 
 def plan_sentence(plan: Plan | None) -> str:
-    """What a plan does, in a sentence."""
+    """Return a sentence that says what a plan does."""
     if plan is None:
         return "Nothing is planned yet."
     share = plan.estimated_cost / plan.batch_cost if plan.batch_cost else 1.0

@@ -1,4 +1,5 @@
-"""Why the runs of a day wait: for a trigger, or for cores of a cluster, as the store's records say.
+"""The reasons for which the runs of a day wait: a trigger, or cores of a cluster, by the store's
+records.
 
 Who reads of a day may not know of all reports that share its cluster: those are not named.
 """

@@ -47,11 +47,11 @@ _MOST_DAYS = 3_700
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillDay:
-    """A day of the range. ``cost``: of its run by estimate, in millionths of a CPU second, the
-    start of an application included; 0 where nothing is to be done. ``what`` says in words what is
-    to be done, or why nothing is. ``repair``: of a day that was corrected. ``asked`` and ``plan``:
-    of a day that is missing, its run and how it is planned without the other days (of those that
-    one query computes, the largest stands for all)."""
+    """A day of the range. ``cost`` is that of its run by estimate, in millionths of a CPU second,
+    the start of an application included; 0 where nothing is to be done. ``what`` says in words what
+    is to be done, or why nothing is. ``repair`` is that of a corrected day. For a missing day,
+    ``asked`` is its pinned run; ``plan`` is its own plan, or, for days computed by one query, the
+    largest day's plan."""
 
     date: date
     standing: Standing

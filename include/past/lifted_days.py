@@ -55,7 +55,8 @@ class LiftedDays:
 
     @property
     def tiny(self) -> bool:
-        """Whether all days together read so little that the fixed cost of the JVM decides."""
+        """Return whether all days together read so little that the fixed cost of the JVM
+        decides."""
         files = {file.uri: file.size for one in self.asked for file in _files(one)}
         return sum(files.values()) < TINY_BYTES
 

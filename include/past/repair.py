@@ -90,7 +90,7 @@ class Repair:
 
     @property
     def is_needed(self) -> bool:
-        """Whether anything that the published version has read is another by now."""
+        """Return whether anything that the published version has read is another by now."""
         return self.corrections is None or bool(self.corrections)
 
     @property

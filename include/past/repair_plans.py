@@ -49,7 +49,8 @@ class RepairPlan:
 
     @property
     def is_delta(self) -> bool:
-        """Whether the plan really goes on from state, and does not compute all rows again."""
+        """Return whether the plan really goes on from state, and does not compute all rows
+        again."""
         return self.base is not None and self.result.plan.method == "incremental"
 
     @property
@@ -181,7 +182,7 @@ def _points(
 
 
 def _share_before(before: Pin, now: Pin, source: SourceSpec) -> float:
-    """How many rows there were, as a share of those that there are."""
+    """Return how many rows there were, as a share of those that there are."""
     rows = max(1.0, _rows(now.files, source))
     return min(_NEARLY_ALL, _rows(before.files, source) / rows)
 

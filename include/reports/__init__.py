@@ -1,1 +1,1 @@
-"""What a report is, as pure values: its spec, run policy, clock times, expectations, sizes."""
+"""Reports as pure values: their spec, run policy, clock times, expectations, sizes."""

@@ -1,4 +1,5 @@
-"""How Airflow knows the assets of reports: one name and one URI each, wherever they are used.
+"""The names and URIs by which Airflow knows the assets of reports: one of each, wherever they are
+used.
 
 Airflow refuses a URI under two names, and a name with two URIs: it deactivates one of the two, and
 tasks that touch it fail. So what publishes a report and what waits for it must agree on both.

@@ -1,4 +1,4 @@
-"""When a report is due: at one time after each day, or by a calendar that has others for some days.
+"""The deadlines of a report: one time after each day, or a calendar that has others for some days.
 
 A report whose readers come on working days has its Friday due on Monday; one that closes the month
 has the last day of a month due sooner. An author says so with a list of :class:`DueOn`: the first
@@ -53,7 +53,7 @@ class DueOn:
             )
 
     def has(self, day: date) -> bool:
-        """Whether ``day`` is one of these days."""
+        """Return whether ``day`` is one of these days."""
         from_the_end = day.day - calendar.monthrange(day.year, day.month)[1] - 1
         return (
             (not self.weekdays or _WEEKDAYS[day.weekday()] in self.weekdays)
@@ -67,6 +67,6 @@ class DueOn:
 
 
 def due_time(deadline: str, calendar_: Sequence[DueOn], day: date) -> DayTime:
-    """When the report of ``day`` is due, after the start of it."""
+    """Return when the report of ``day`` is due, after the start of it."""
     found = next((due.at for due in calendar_ if due.has(day)), deadline)
     return parse_time(found, "the deadline")

@@ -1,4 +1,4 @@
-"""How a source changes during a day: rows are only added, or taken back, too."""
+"""The ways in which a source changes during a day: rows are only added, or taken back, too."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ _SHORTEST_S = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blackout:
-    """From clock time ``start`` up to ``end`` (``24:00`` is the end of the day), on every day."""
+    """Hours of every day in which nothing may run: clock time ``start`` up to ``end`` (``24:00`` is
+    the end of the day)."""
 
     start: str
     end: str
@@ -118,11 +119,11 @@ class Cluster:
         return max(hours.value for hours in self.ceiling)
 
     def ceiling_at(self, instant: float) -> float:
-        """How many cores may be used at an instant, in seconds of the UNIX epoch."""
+        """Return how many cores may be used at an instant, in seconds of the UNIX epoch."""
         return self._curve(self.ceiling, instant, f"the ceiling of cluster {self.name}").at(instant)
 
     def price_at(self, instant: float) -> float:
-        """What a core costs at an instant, 1 for a cluster without prices."""
+        """Return the price of a core at an instant; 1 for a cluster without prices."""
         if not self.prices:
             return 1.0
         return self._curve(self.prices, instant, f"the prices of cluster {self.name}").at(instant)
@@ -132,7 +133,7 @@ class Cluster:
         return self._local_day(instant).isoformat()
 
     def dark_until(self, instant: float) -> float | None:
-        """When the blackout ends in which an instant lies; None if it lies in none."""
+        """Return when the blackout around an instant ends, or None if no blackout covers it."""
         day, zone = self._local_day(instant), parse_zone(self.timezone)
         spans = (span for one in self.blackouts for span in one.on(day, zone))
         return max((end for start, end in spans if start <= instant < end), default=None)

@@ -1,4 +1,4 @@
-"""What says that the day of a source is complete: one record per kind.
+"""The signs that the day of a source is complete: one record per kind.
 
 The records only say what to look for; :mod:`forerun.include.sources.completeness` looks.
 """

@@ -45,8 +45,8 @@ def take_fields(record: Any, what: str) -> None:
 
 
 def label(kind: str, name: object) -> str:
-    """How errors name a record: by its name, if that is a text; a wrong one is shown by its own
-    error."""
+    """Return how errors name a record: by its name, if that is a text; a wrong one is shown by its
+    own error."""
     return f"{kind} {name}" if isinstance(name, str) and name else f"a {kind}"
 
 

@@ -101,7 +101,7 @@ class ReportGroup:
         return tuple(parse_time(run.at, "a run").on(day, zone) for run in self.times)
 
     def until(self, day: date, point: int) -> datetime:
-        """How long final runs that are due at a time point wait for each other."""
+        """Return how long final runs that are due at a time point wait for each other."""
         patience = timedelta(seconds=parse_time(self.patience, "the patience").seconds)
         return self.moments(day)[point - 1] + patience
 

@@ -24,7 +24,8 @@ _DAY = 24 * 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hours:
-    """From clock time ``start`` up to ``end`` (``24:00`` is the end of the day) it is ``value``."""
+    """The value that holds from clock time ``start`` up to ``end`` (``24:00`` is the end of the
+    day)."""
 
     start: str
     end: str

@@ -1,4 +1,4 @@
-"""Where files may lie: the kinds of places that Forerun reads and writes, and no others.
+"""The kinds of places where files may lie: those that Forerun reads and writes, and no others.
 
 A place that nothing can read is refused where it is written down. It would otherwise be found when
 the day is already late, or be waited for until somebody looks.

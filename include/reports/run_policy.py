@@ -56,8 +56,8 @@ class Choose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How the task of the final run is tried again: how often, and how many seconds all pauses
-    between two tries take together."""
+    """The retries of the final run's task: how many tries more, and how many seconds all pauses
+    between them take together."""
 
     count: int
     pauses_s: float
@@ -102,7 +102,8 @@ class RunPolicy:
 
     @property
     def times_move(self) -> bool:
-        """Whether the times of a day's runs may be others than those that are written here."""
+        """Return whether the times of a day's runs may be others than those that are written
+        here."""
         return self.choose is not None or any(run.when is not None for run in self.runs)
 
     @property
@@ -114,7 +115,7 @@ class RunPolicy:
 
     @property
     def is_repairable(self) -> bool:
-        """Whether what a day keeps is to serve its repairs, too."""
+        """Return whether what a day keeps is to serve its repairs, too."""
         return self.expected_repairs > 0
 
     def __post_init__(self) -> None:

@@ -179,7 +179,7 @@ class ReportSpec:
         return (*day_parameters(day, self.zone), *self.parameters)
 
     def deadline_on(self, day: date) -> datetime:
-        """When the report of ``day`` is due, in UTC."""
+        """Return when the report of ``day`` is due, in UTC."""
         return due_time(self.deadline, self.calendar, day).on(day, self.zone)
 
     @property
@@ -192,7 +192,7 @@ class ReportSpec:
 
     @property
     def due_text(self) -> str:
-        """When it is due, in words for people."""
+        """Return when it is due, in words for people."""
         return "; ".join((self.deadline, *map(str, self.calendar)))
 
     @property
@@ -216,7 +216,7 @@ class ReportSpec:
 
     @property
     def published_to(self) -> VersionedFolder | PartitionFolder:
-        """Where results go: into the sink, but those of a shadow only into the store."""
+        """Return where results go: into the sink, but those of a shadow only into the store."""
         return VersionedFolder() if self.shadow else self.sink
 
     @property

@@ -1,4 +1,4 @@
-"""What lets an early run start before its latest time: one record per kind of trigger.
+"""The triggers that let an early run start before its latest time: one record per kind.
 
 The records only say what to look for; :mod:`forerun.include.times.early_start` looks.
 """
@@ -75,7 +75,7 @@ StartWhen = AfterRows | Every | PriceAtMost | WhenComplete | AssetEvent
 
 
 def start_text(when: StartWhen) -> str:
-    """What a trigger waits for, for people."""
+    """Return what a trigger waits for, as a phrase for people."""
     match when:
         case AfterRows():
             return f"{when.rows:,} new rows of {when.source}"

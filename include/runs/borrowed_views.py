@@ -90,14 +90,14 @@ def _same_pins(borrowable: BorrowableView, manifest: Manifest) -> int:
 
 
 def _counts(store: StoreReader, note: BorrowableViews) -> bool:
-    """Whether it is of the newest generation of its report, and committed."""
+    """Return whether it is of the newest generation of its report, and committed."""
     newest = latest_generation(store, note.report, date.fromisoformat(note.day))
     at = Generation(note.report, note.day, note.generation)
     return newest == at and read_commit(store, at, note.run) is not None
 
 
 def _is_there(store: StoreReader, manifest: Manifest, found: BorrowedView) -> bool:
-    """Whether its files are, by name and size: what is in them is compared by the run."""
+    """Return whether its files are, by name and size: what is in them is compared by the run."""
     at = Generation(manifest.report, manifest.day, manifest.generation)
     try:
         parts = borrowed_partitions_of(store, at, found.origin)

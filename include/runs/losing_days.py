@@ -51,11 +51,11 @@ class JudgedDay:
 
     @property
     def lost(self) -> bool:
-        """Whether batch would have been cheaper."""
+        """Return whether batch would have been cheaper."""
         return self.measured_s > self.batch_s
 
     def is_like(self, rows: Mapping[str, float]) -> bool:
-        """Whether a day of so many rows of each source is about as large."""
+        """Return whether a day of so many rows of each source is about as large."""
         little = 1 + _LITTLE * sum(self.rows.values())
         return all(
             1 / _MOVED <= (count + little) / (self.rows.get(name, 0) + little) <= _MOVED
@@ -197,7 +197,8 @@ def _took(run: LedgerEntry) -> float:
 
 
 def _work(run: LedgerEntry) -> float:
-    """Of these, what grows with the data; all, where an engine does not tell executors apart."""
+    """Return the CPU seconds that grow with the data: executors' if the engine reports them, else
+    the whole process."""
     return run.executor_cpu_s or run.process_cpu_s
 
 

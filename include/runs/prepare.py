@@ -318,9 +318,9 @@ def _why_batch(
     pins: Mapping[str, Pin],
     holds: TimePoint,
 ) -> str:
-    """What the ledger has against early work, where it is for the cost to decide: not once the day
-    has begun it, nor where it was asked for by name. Early results are wanted whatever they cost,
-    and batch computes each of them anew, which is nothing that a final run tells of."""
+    """Return why the ledger rules out early work, or "". Applies to ``auto`` days that have not
+    started early work; never to days with early results, because batch recomputes each of those and
+    the ledger's final runs do not show that."""
     policy, settings = day.spec.policy, request.settings
     if request.method != "auto" or settings.temporal == "early":
         return ""

@@ -43,7 +43,7 @@ class PreparedGroup:
 
     @property
     def tiny(self) -> bool:
-        """Whether the application has next to no data to read."""
+        """Return whether the application has next to no data to read."""
         return all(run.tiny for run in self.submitted)
 
 

@@ -38,13 +38,14 @@ def check_weights(source: str, files: Sequence[PinnedFile]) -> None:
 
 
 def only_adds(files: Sequence[PinnedFile]) -> bool:
-    """Whether, by the footers, every row of these files comes exactly once."""
+    """Return whether, by the footers, every row of these files comes exactly once."""
     bounds = ((_weights(file).minimum, _weights(file).maximum) for file in files if file.rows)
     return all(bound == ("1", "1") for bound in bounds)
 
 
 def taken_back(files: Sequence[PinnedFile]) -> float:
-    """How many rows of these files take one back, by estimate: footers tell only if any does."""
+    """Return how many rows of these files take one back, by estimate: footers tell only if any
+    does."""
     return sum(_SHARE * file.rows for file in files if _takes_back(_weights(file)))
 
 

@@ -93,7 +93,7 @@ def _is_copy(file: PinnedFile, copy: PinnedFile) -> bool:
 
 
 def _same(before: PinnedFile | None, now: PinnedFile | None) -> bool:
-    """Whether a file has the content that it had: by digest where both pins have one."""
+    """Return whether a file has the content that it had: by digest where both pins have one."""
     if before is None or now is None or before.size != now.size:
         return False
     if before.digest and now.digest:

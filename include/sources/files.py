@@ -45,7 +45,8 @@ class Location:
 
 
 def locate(path: str) -> Location:
-    """Where a source lies: ``/folder``, ``folder``, ``file:///folder`` or ``s3://bucket/prefix``.
+    """Return where a source lies: ``/folder``, ``folder``, ``file:///folder`` or
+    ``s3://bucket/prefix``.
 
     Raises :class:`SourcePathError` for anything else.
     """
@@ -75,7 +76,7 @@ def _disk() -> FileStore:
 
 
 def locate_file(uri: str) -> Location:
-    """Where a pinned file lies. Its URI is as Spark reads it: nothing in it is escaped."""
+    """Return where a pinned file lies. Its URI is as Spark reads it: nothing in it is escaped."""
     if uri.startswith("file://"):
         return Location(_disk(), uri.removeprefix("file://").strip("/"))
     return locate(uri)

@@ -75,8 +75,8 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
 
 
 def _rows(uri: str, meta: Any) -> int:
-    """How many rows the file has. Engines count by the file's own number or by that of its row
-    groups: where the two differ, a query and its runs could see other rows."""
+    """Return how many rows the file has. Engines count by the file's own number or by that of its
+    row groups: where the two differ, a query and its runs could see other rows."""
     rows = int(meta.num_rows)
     in_groups = sum(meta.row_group(group).num_rows for group in range(meta.num_row_groups))
     if rows != in_groups:

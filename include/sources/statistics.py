@@ -150,7 +150,7 @@ def _bounds(file: PinnedFile, source: Source, names: Sequence[str]) -> _Bounds:
 
 
 def _meet(one: _Bounds, other: _Bounds) -> bool:
-    """Whether rows with these bounds may have equal values in all columns."""
+    """Return whether rows with these bounds may have equal values in all columns."""
     return all(
         a is None or b is None or (a[0] <= b[1] and b[0] <= a[1])
         for a, b in zip(one, other, strict=True)

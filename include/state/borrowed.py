@@ -32,7 +32,7 @@ from forerun.planner.errors import ForerunError
 
 
 class BorrowedLostError(ForerunError):
-    """What another report keeps, and the plan reads, is not there (any more) as it was."""
+    """A table that another report keeps, and the plan reads, is no longer there as it was."""
 
     code = "borrowed-lost"
 
@@ -71,7 +71,7 @@ def write_borrowable(
 
 
 def _is_whole(chain: list[RunCommit], family: str) -> bool:
-    """Whether every run has a partition since the first one that has."""
+    """Return whether every run has a partition since the first one that has."""
     held = [any(a.family == family for a in commit.artifacts) for commit in chain]
     return all(held[held.index(True) :])
 

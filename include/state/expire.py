@@ -48,7 +48,7 @@ FLOOR = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """What is kept of a report.
+    """The part of a report's files that clean-up keeps.
 
     ``days``: state of the newest days. ``generations``: the newest of each day, at least 1.
     ``versions``: published results of each day, the current one included. ``orphan_hours``: what
@@ -63,7 +63,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expired:
-    """How many files clean-up has deleted, and how many bytes."""
+    """The number of files that clean-up has deleted, and their bytes."""
 
     files: int
     bytes: int

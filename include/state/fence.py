@@ -36,7 +36,7 @@ def closed_through(store: StoreReader, report: str, day: str) -> int:
 
 
 def is_closed(store: StoreReader, at: Generation) -> bool:
-    """Whether clean-up has closed this generation."""
+    """Return whether clean-up has closed this generation."""
     return at.number <= closed_through(store, at.report, at.day)
 
 

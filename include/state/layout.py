@@ -176,7 +176,7 @@ class Generation:
         return f"{self.folder}/checks/run-{run}-{part(attempt, 'attempt')}"
 
     def diff(self, run: int, attempt: str) -> str:
-        """What a repair changes in the published result, row by row."""
+        """Return the key of the rows that a repair changes in the published result."""
         return f"{self.folder}/diffs/run-{run}-{part(attempt, 'attempt')}.parquet"
 
     def commit(self, run: int) -> str:
@@ -243,8 +243,8 @@ def history_key(at: Generation, run: int) -> str:
 
 
 def history_order(key: str) -> tuple[str, int, int, str]:
-    """What entries of the ledger are sorted by, oldest first: day, generation and run as numbers.
-    Keys that are none of an entry come first."""
+    """Return the sort key of a ledger entry, oldest first: day, generation and run as numbers. Keys
+    of other files sort first."""
     found = _ENTRY.search(key)
     return (found[1], int(found[2]), int(found[3]), key) if found else ("", 0, 0, key)
 
@@ -305,7 +305,7 @@ class ClusterKeys:
 
     @property
     def slots(self) -> str:
-        """Who holds cores now."""
+        """Return the key of the record that says who holds cores now."""
         return f"{self.folder}/slots.json"
 
     @property

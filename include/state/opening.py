@@ -1,4 +1,4 @@
-"""From the URI of a store to the store."""
+"""Open the store that a URI names."""
 
 from __future__ import annotations
 

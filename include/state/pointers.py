@@ -13,7 +13,7 @@ from forerun.planner.contract.plan_v1 import later
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pointer:
-    """Which version of a report is published, and exactly its files.
+    """The published version of a report's day, and exactly its files.
 
     ``folder`` is the URI that readers read. A day's generations are ordered by number: an older
     one never replaces a newer one. ``early``: the result of an early run, over what had arrived
@@ -42,13 +42,13 @@ class Pointer:
 
     @property
     def complete(self) -> bool:
-        """Whether the result is over the whole day of every source."""
+        """Return whether the result is over the whole day of every source."""
         return not self.early and not self.incomplete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unpublished:
-    """In the pointer's place: nothing of the day was published when clean-up deleted, for the
+    """The record in the pointer's place when nothing is published: clean-up has deleted, for the
     ``swept``-th time, copies that a killed publication had left. Readers find nothing."""
 
     report: str
@@ -58,7 +58,7 @@ class Unpublished:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What lies in the pointer's place. ``tag`` is for the conditional put that replaces it, None
+    """The content of the pointer's place. ``tag`` is for the conditional put that replaces it, None
     if nothing lies there."""
 
     tag: str | None = None
@@ -71,7 +71,7 @@ class Published:
 
     @property
     def swept(self) -> int:
-        """How often clean-up has deleted versions of the day."""
+        """Return how often clean-up has deleted versions of the day."""
         return self.record.swept if self.record is not None else 0
 
 

@@ -1,4 +1,4 @@
-"""What the store holds, as frozen values; :func:`encode` and :func:`decode` are strict JSON.
+"""The records of the store, as frozen values; :func:`encode` and :func:`decode` are strict JSON.
 
 Times are ISO 8601 in UTC, sizes bytes, ``cpu_s`` and ``wall_s`` seconds. Version 2 of a record has
 a checksum; version 1, which has none, is still read. A field that is added to a record must be a
@@ -25,7 +25,7 @@ _KIND, _VERSION = "record", "record_version"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFooter:
-    """What the footer of one Parquet file says of one column, over all its row groups.
+    """The statistics of one column in the footer of one Parquet file, over all its row groups.
 
     ``minimum`` and ``maximum`` are Spark's text of the value; None where the footer has none (or
     not for every row group). ``nulls`` is None when not known. ``distinct`` is estimated
@@ -105,7 +105,7 @@ class OpenedBy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationRecord:
-    """Why a generation was started. ``trigger`` is equal for all tasks of one attempt at a day.
+    """The start of a generation. ``trigger`` is equal for all tasks of one attempt at a day.
     ``spec`` is the digest of the report as it was; ``opened_by`` is None where no DAG run opened
     it, and in records of older versions. ``repairs``: the published generation that this one
     repairs (:mod:`forerun.include.past.repair`), empty for an attempt at the day from its first run
@@ -121,7 +121,7 @@ class GenerationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Who holds the name of a report in this store, such as a DAG, since its first use there."""
+    """The holder of a report's name in this store, such as a DAG, since its first use there."""
 
     report: str
     holder: str
@@ -161,7 +161,8 @@ class ManifestSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What run ``run`` reads. The first one put stays: a retried plan task gets it back.
+    """The pins that run ``run`` reads. The first manifest put stays: a retried plan task gets it
+    back.
 
     ``base`` is the last committed run when this one was planned, 0 for none. ``final`` says that
     the run must make the result; ``expectations`` are those of the result. ``share``: the group of
@@ -232,8 +233,8 @@ class ArtifactPartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageMetrics:
-    """What one stage took, from what ran. ``source_rows_read`` counts rows of deliveries and
-    snapshots, ``state_rows_read`` rows of artifacts; ``bytes_read`` both."""
+    """The measured work of one stage. ``source_rows_read`` counts rows of deliveries and snapshots,
+    ``state_rows_read`` rows of artifacts; ``bytes_read`` both."""
 
     stage: str
     rows: int = 0
@@ -248,12 +249,12 @@ class StageMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetrics:
-    """What one run took. ``process_cpu_s`` is the CPU of the whole process tree, 0 where it could
-    not be measured; the stages count executors only. ``other_executor_cpu_s`` is what no stage did:
-    expectations, schema reads. ``runs_in_application``: by how many runs the process was shared,
-    for which each states its own CPU and a part of the start. ``days_in_query``: how many days one
-    query has computed at once; each then states an equal part of it. ``engine`` is the name of the
-    engine that ran it; records of older versions do not say it."""
+    """The measured work of one run. ``process_cpu_s`` is the CPU of the whole process tree, 0 where
+    it could not be measured; the stages count executors only. ``other_executor_cpu_s`` is what no
+    stage did: expectations, schema reads. ``runs_in_application``: by how many runs the process was
+    shared, for which each states its own CPU and a part of the start. ``days_in_query``: how many
+    days one query has computed at once; each then states an equal part of it. ``engine`` is the
+    name of the engine that ran it; records of older versions do not say it."""
 
     stages: tuple[StageMetrics, ...] = ()
     executor_cpu_s: float = 0.0

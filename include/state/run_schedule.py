@@ -18,7 +18,7 @@ class ScheduledRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSchedule:
-    """When the runs of a generation are: the ``number``-th decision, made at ``decided_at`` before
+    """The times of a generation's runs: the ``number``-th decision, made at ``decided_at`` before
     slot ``before``. ``runs`` are those that are there, the ones of earlier slots as they were, the
     final run last; a slot that is not named has none. ``forced``: the early runs are there for the
     deadline, whatever they cost. ``missing_s``: by how many seconds it is forecast to be missed all

@@ -1,4 +1,4 @@
-"""Whether an answer of an S3 server may be believed.
+"""Checks on the answers of an S3 server, which may not be believed as they come.
 
 Between a program and its bucket may be proxies that answer with a page of their own and status 200,
 leave headers away, or cut a body short and correct its length. An answer that carries no proof of
@@ -33,8 +33,8 @@ def content_md5(data: bytes) -> str:
 
 
 def says_content(answer: Mapping[str, Any], data: bytes) -> bool | None:
-    """Whether the ETag says that ``data`` is what is stored; None if this ETag cannot tell: of an
-    upload in parts, or encrypted with a key of a key service or of the customer's."""
+    """Return whether the ETag says that ``data`` is what is stored; None if this ETag cannot tell:
+    of an upload in parts, or encrypted with a key of a key service or of the customer's."""
     etag = etag_of(answer, "the answer")
     encryption = str(answer.get("ServerSideEncryption", ""))
     if "-" in etag or encryption.startswith("aws:kms") or answer.get("SSECustomerAlgorithm"):

@@ -62,7 +62,7 @@ class SlotRequest:
         return f"{self.report} {self.day} run {self.run}"
 
     def is_urgent(self, now: float) -> bool:
-        """Whether it is a final run that has reached its latest safe start."""
+        """Return whether it is a final run that has reached its latest safe start."""
         return self.final and self.latest_start is not None and now >= self.latest_start
 
     @property
@@ -97,11 +97,12 @@ class Lease:
         return self.since + self.run_s
 
     def core_hours(self, seconds: float) -> float:
-        """What it costs to hold the cores for so long."""
+        """Return the core hours, times price, of holding the cores for so many seconds."""
         return self.cores * self.price * seconds / 3600
 
     def taken(self, now: float) -> float:
-        """What it has taken by an instant: no more than up to its end, whatever its holder did."""
+        """Return the core hours, times price, that it has taken by an instant: no more than up to
+        its end, whatever its holder did."""
         return self.core_hours(max(0.0, min(now, self.until) - self.since))
 
 
@@ -128,7 +129,7 @@ class Slots:
         return next((one for one in self.leases if one.token == token), None)
 
     def holds(self, token: str, now: float) -> bool:
-        """Whether somebody has a lease that has not expired."""
+        """Return whether somebody has a lease that has not expired."""
         return any(one.token == token for one in self.live(now))
 
     def live(self, now: float) -> tuple[Lease, ...]:
@@ -146,8 +147,8 @@ class Slots:
         return sum(one.cores for one in held if at == now or max(one.over, one.until) > at)
 
     def used(self, owner: str, day: str, now: float) -> float:
-        """What early runs of an owner have taken of a day's budget; a run that still runs counts as
-        much as it is forecast to take, at least."""
+        """Return what early runs of an owner have taken of a day's budget; a run that still runs
+        counts as much as it is forecast to take, at least."""
         ended = (one.core_hours for one in self.spent if (one.owner, one.day) == (owner, day))
         held = (
             max(one.taken(now), one.core_hours(one.run_s) if one.until > now else 0.0)
@@ -177,7 +178,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Whether a cluster is stopped, as it was said last: by whom, at what time, and why."""
+    """The newest word on whether a cluster is stopped: by whom, at what time, and why."""
 
     stopped: bool
     by: str
@@ -198,7 +199,7 @@ class Look:
 
 
 def why_not(wanted: SlotRequest, look: Look) -> str:
-    """Why a run may not begin now, as a sentence; empty if it may.
+    """Return why a run may not begin now, as a sentence; empty if it may.
 
     Final runs that have reached their latest safe start go before all others, and neither a stop
     nor a blackout holds them. Else the least lax report is first. Whoever is first and finds too
@@ -223,7 +224,8 @@ def why_not(wanted: SlotRequest, look: Look) -> str:
 
 
 def why_held(wanted: SlotRequest, look: Look) -> str:
-    """Why a run may not begin now, whoever else waits; empty if only others can keep it waiting."""
+    """Return why a run may not begin now, whoever else waits; empty if only others can keep it
+    waiting."""
     if look.slots.opens_at > look.now:
         return (
             "the record of the slots was damaged: until "
@@ -258,8 +260,8 @@ def _ceilings(wanted: SlotRequest, look: Look) -> list[tuple[float, float]]:
 
 
 def why_spent(wanted: SlotRequest, look: Look) -> str:
-    """Why the budget of a run's owner has nothing left for it on this day; empty if it has, and for
-    every final run."""
+    """Return why the budget of a run's owner has nothing left for it on this day; empty if it has,
+    and for every final run."""
     budget = look.cluster.budget_of(wanted.owner)
     if wanted.final or budget is None:
         return ""

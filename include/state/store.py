@@ -146,7 +146,7 @@ class Store(StoreReader, StoreWriter, Protocol):
 
 
 def is_hidden(key: str) -> bool:
-    """Whether Spark ignores the file: a part of its path starts with ``_`` or ``.``."""
+    """Return whether Spark ignores the file: a part of its path starts with ``_`` or ``.``."""
     return any(part.startswith((".", "_")) for part in key.split("/") if part)
 
 

@@ -26,7 +26,7 @@ from forerun.planner.cost.constants import MICRO
 
 
 def part_of(day: Day, run: int) -> Part:
-    """Whether a run is the final one."""
+    """Return whether a run is the final one."""
     return "final" if day.is_final(run) else "early"
 
 
@@ -69,7 +69,7 @@ def skipped(day: Day, run: int, why: str) -> Skipped:
 
 
 def run_ended(day: Day, run: int, part: Part) -> RunEnded:
-    """How a run ended whose application is over, by what it has left in the store."""
+    """Return how a run whose application is over has ended, by what it has left in the store."""
     if (commit := day.commit(run)) is not None:
         return _ended(day, commit, part, "committed", "")
     if (given_up := read_given_up(day.store, day.at, run)) is not None:

@@ -106,7 +106,7 @@ def _is_published_whole(store: StoreReader, report: str, day: date) -> bool:
 
 
 def newest_pin(store: StoreReader, source: SourceSpec, day: date) -> tuple[datetime, int] | None:
-    """When a source was pinned last for a day, and the rows that there were; None if it was not."""
+    """Return (instant, rows) of the day's newest pin of a source, or None."""
     last = max(_pins(store, source, day), key=_pinned_at, default=None)
     return (_pinned_at(last), last.rows) if last else None
 

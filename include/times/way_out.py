@@ -38,8 +38,9 @@ def read_way_out(day: Day, now: datetime, *, failed: bool = False, last: bool = 
 
 
 def way_out(kept_s: float, batch_s: float, time_s: float, *, failed: bool, last: bool) -> str:
-    """As :func:`read_way_out`, of values: seconds that the final run is forecast to take with what
-    is kept and as batch, and those that are left for it."""
+    """Return why the final run is to be batch now, or "": the pure form of :func:`read_way_out`.
+    The arguments are seconds: the forecast incremental run, the forecast batch run, the time left.
+    """
     if batch_s > time_s:
         return ""
     figures = f"{kept_s:.0f} s with what is kept, {batch_s:.0f} s as batch, {time_s:.0f} s are left"

@@ -45,6 +45,6 @@ def row_diff(before: pa.Table, after: pa.Table) -> pa.Table:
 
 
 def counts(diff: pa.Table) -> tuple[int, int]:
-    """How many rows a difference adds, and how many it takes away."""
+    """Return how many rows a difference adds, and how many it takes away."""
     weights = diff.column(WEIGHT_COLUMN).to_numpy()
     return int(weights[weights > 0].sum()), int(-weights[weights < 0].sum())

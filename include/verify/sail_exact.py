@@ -136,7 +136,7 @@ def _inlined(scalar: Scalar, made: Mapping[ColumnId, Scalar]) -> Scalar:
 
 
 def _fits(value: Scalar, narrowing: Narrowing, rows: int) -> bool:
-    """Whether the sum of so many values is a number of its type."""
+    """Return whether the sum of so many values is a number of its type."""
     type_ = value.type
     if type_.name == "DECIMAL":
         return bool(10 ** _digits(value, narrowing) * rows < 10**38)
@@ -144,8 +144,8 @@ def _fits(value: Scalar, narrowing: Narrowing, rows: int) -> bool:
 
 
 def _digits(value: Scalar, narrowing: Narrowing) -> int:
-    """How many digits a number has at most, those of its scale included: by the bounds of the
-    files, or by its type where they say nothing."""
+    """Return how many digits a number has at most, those of its scale included: by the bounds of
+    the files, or by its type where they say nothing."""
     if isinstance(value, Call) and value.name == "case":
         return max(_digits(value.args[place], narrowing) for place in value_places(value))
     bounds, type_ = narrowing.of(value).bounds, value.type
@@ -188,7 +188,7 @@ def _is_exact_arithmetic(call: Call, given: list[DataType], names: list[str]) ->
 
 
 def _keeps_values(before: DataType, after: DataType) -> bool:
-    """Whether a cast changes no value, and cannot fail."""
+    """Return whether a cast changes no value, and cannot fail."""
     if before == after:
         return True
     if after.name != "DECIMAL":

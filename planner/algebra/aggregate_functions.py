@@ -270,7 +270,7 @@ NAMES = frozenset(_CANONICAL)
 
 
 def is_aggregate(name: str) -> bool:
-    """Whether Spark has an aggregate function of this name."""
+    """Return whether Spark has an aggregate function of this name."""
     return name in _CANONICAL
 
 
@@ -301,12 +301,13 @@ def result_type(name: str, given: Types) -> DataType:
 
 
 def answer_of(call: AggregateCall) -> Answer:
-    """What the value of a call depends on."""
+    """Return what the value of a call depends on."""
     return Answer.BAG if call.determined else function(call.name).answer
 
 
 def value_when_empty(name: str) -> str | None:
-    """What an aggregate over no rows gives: ``"0"``, None for NULL; ValueError if neither."""
+    """Return the value of an aggregate over no rows: ``"0"``, or None for NULL. ValueError if
+    neither."""
     empty = function(name).empty
     if empty is Empty.OTHER:
         raise ValueError(f"{name} over no rows is neither 0 nor NULL")

@@ -1,4 +1,4 @@
-"""What an aggregate function is to the planner: the record that the table has one of for each.
+"""The record of an aggregate function: all that the planner knows of it.
 
 The table itself is :mod:`forerun.planner.algebra.aggregate_functions`.
 """
@@ -18,7 +18,7 @@ Types = tuple[DataType, ...]
 
 
 class Answer(Enum):
-    """What the value of a function over a group depends on."""
+    """The order-dependence of a function's value over a group."""
 
     BAG = "the rows of the group, in whatever order they come"
     TIES = "which of the rows comes first whose last argument is least or greatest"
@@ -26,7 +26,7 @@ class Answer(Enum):
 
 
 class Rounding(Enum):
-    """Where the last digits of a value depend on the order of the rows."""
+    """The cases in which the last digits of a value depend on the order of the rows."""
 
     NEVER = "the value is exact"
     OF_FLOATS = "floating-point arguments are added up"
@@ -34,7 +34,7 @@ class Rounding(Enum):
 
 
 class Nulls(Enum):
-    """Where a value may be NULL, in a group that has rows."""
+    """The cases in which a value may be NULL, in a group that has rows."""
 
     NEVER = "it is not NULL over no rows either"
     OF_ARGUMENT = "only if the first argument is NULL in some row"
@@ -50,7 +50,7 @@ class Empty(Enum):
 
 
 class Retraction(Enum):
-    """What becomes of a state when rows are taken back."""
+    """The effect on a state of rows that are taken back."""
 
     BY_WEIGHT = "weighted rows add to the state what plain rows do"
     BY_WEIGHT_AND_COUNT = "as by weight, with a count beside it: 0 and nothing left differ"
@@ -58,7 +58,8 @@ class Retraction(Enum):
 
 
 class Adds(Enum):
-    """What a row adds to a value that is a sum over the rows; it is NULL, or 0, over none."""
+    """The amount that a row adds to a value that is a sum over the rows; it is NULL, or 0, over
+    none."""
 
     ONE = "1, if it has all arguments"
     ARGUMENT = "its argument, if it is not NULL"
@@ -66,7 +67,7 @@ class Adds(Enum):
 
 
 class Mean(Enum):
-    """What the mean of a value over groups is, for estimates."""
+    """The mean of a value over groups, for estimates."""
 
     UNKNOWN = "unknown"
     ROWS = "rows per group"
@@ -136,8 +137,8 @@ class AggregateFunction:
     mean: Mean = Mean.UNKNOWN
 
     def is_rounded(self, given: Types) -> bool:
-        """Whether the last digits of a value over such arguments depend on the order of rows. The
-        average of integers is of an exact sum."""
+        """Return whether the last digits of a value over such arguments depend on the order of
+        rows. The average of integers is of an exact sum."""
         if self.rounding is Rounding.OF_FLOATS:
             return any(type_.is_floating or not type_.is_known for type_ in given)
         return self.rounding is Rounding.ALWAYS

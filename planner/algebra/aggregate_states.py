@@ -51,7 +51,7 @@ class StateColumn:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """How the rows of a group become one row, in three steps.
+    """The three steps by which the rows of a group become one row.
 
     ``totals`` are aggregates over the whole group that every one of its rows sees. ``calls``
     aggregate the rows; their arguments may read totals. ``values`` are the columns of the result,
@@ -176,7 +176,7 @@ def _settled(part: Part, value: Scalar) -> Scalar:
 
 
 def _of_row(part: Part, call: AggregateCall) -> Scalar:
-    """What a part's initial call gives over a single row."""
+    """Return the value of a part's initial call over a single row."""
     if not call.args:
         return ONE
     if part.is_count and call.name != part.merge:  # a count of values, not a sum of weights
@@ -186,7 +186,7 @@ def _of_row(part: Part, call: AggregateCall) -> Scalar:
 
 
 def count_rows(condition: Scalar | None, weight: Column | None) -> AggregateCall:
-    """How many rows there are of which the condition is true, by weight if there is one."""
+    """Return the number of rows for which the condition is true, by weight if there is one."""
     if weight is None:
         if condition is None:
             return AggregateCall("count", ())

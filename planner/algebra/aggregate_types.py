@@ -79,7 +79,7 @@ def averaged_sum(total: DataType, result: DataType) -> DataType | None:
 
 
 def is_averaged(types: Types) -> bool:
-    """Whether the average of such values can be computed of their sum and count."""
+    """Return whether the average of such values can be computed of their sum and count."""
     type_ = types[0]
     if type_.name != "DECIMAL":
         return type_.is_numeric

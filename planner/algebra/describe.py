@@ -1,4 +1,4 @@
-"""What the rows of a relation are, in the words of the report's author: tables and column names."""
+"""Describe the rows of a relation in the words of the report's author: tables and column names."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Words:
 
 @operator_pass("description")
 def phrase(node: Relation, words: Words) -> str:
-    """What the rows of a node are, in a phrase without an article."""
+    """Return a phrase, without an article, that says what the rows of a node are."""
     raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""What passes of the planner know of each relational operator; one that is not known raises.
+"""Passes over relational operators: one implementation for each; an operator without one raises.
 
 A pass is a function with one implementation per operator::
 
@@ -58,7 +58,7 @@ class OperatorPass(Generic[_P, _T]):
         return add
 
     def knows(self, operator: type[Relation]) -> bool:
-        """Whether the pass has an implementation for the operator."""
+        """Return whether the pass has an implementation for the operator."""
         return operator in self._known
 
 

@@ -152,7 +152,7 @@ def _over(left: Scalar, right: Scalar) -> Call:
 
 
 def _degrees(count: Scalar, *, sample: bool) -> Scalar:
-    """What the sum is divided by, never 0: an engine may compute a branch of CASE ahead of its
+    """Return the divisor of the sum, never 0: an engine may compute a branch of CASE ahead of its
     condition."""
     if sample:
         count = Call("-", (count, ONE), BIGINT)

@@ -1,4 +1,4 @@
-"""What all relational operators share: the base class, and the checks of construction."""
+"""The base class of all relational operators, and the checks of construction."""
 
 from __future__ import annotations
 
@@ -140,9 +140,10 @@ def fold(
     of_node: Callable[[Relation, tuple[_T, ...]], _T],
     known: dict[int, _T] | None = None,
 ) -> _T:
-    """What ``of_node`` gives for the relation from what it gives for its inputs. A node that is
-    used twice is asked once. ``known``: what it gave before, by the identity of nodes that are
-    still there; it is added to. Iterative: a left-deep join of hundreds is no deep recursion."""
+    """Return what ``of_node`` gives for the relation, computed bottom-up from what it gives for
+    inputs. A node that is used twice is asked once. ``known``: what it gave before, by the identity
+    of nodes that are still there; it is added to. Iterative: a left-deep join of hundreds is no
+    deep recursion."""
     done = {} if known is None else known
     stack: list[tuple[Relation, bool]] = [(relation, False)]
     while stack:

@@ -1,4 +1,5 @@
-"""What a condition says: equalities between the sides of a join, and what it never lets through."""
+"""Take conditions apart: the equalities between the sides of a join, and the rows never let
+through."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from forerun.planner.algebra.types import Column, ColumnId
 
 
 class Version(StrEnum):
-    """Which version of a time-varying relation a leaf reads, for the run that is being made.
+    """The version of a time-varying relation that a leaf reads, for the run that is being made.
 
     NEW is the snapshot at this run, OLD the snapshot at the last committed run, DELTA what came
     in between.

@@ -32,7 +32,8 @@ def _only(columns: tuple[Scalar, ...]) -> Scalar:
 
 
 def count_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
-    """How many rows there are, or have all arguments. A count goes up and down by itself."""
+    """Return the number of rows, or of rows in which no argument is NULL. A count goes up and down
+    by itself."""
     there: Scalar | None = call.where
     if call.args:
         there = Call("isnotnull", (present(call),), BOOLEAN)
@@ -40,7 +41,7 @@ def count_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
 
 
 def count_if_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
-    """How many rows there are of which the argument is true."""
+    """Return the number of rows for which the argument is true."""
     return state_of_parts((count_part("count", present(call)),), _only)
 
 

@@ -1,4 +1,4 @@
-"""What each function of Spark 4.1's registry is to a report: one record table.
+"""The functions of Spark 4.1's registry, each with what it means for a report: one record table.
 
 Spark calls functions by name, and some of them do more than compute a value from their arguments:
 ``reflect`` runs any Java method, ``from_protobuf`` reads a file of the machine that it names. So
@@ -17,7 +17,7 @@ from enum import StrEnum
 
 
 class FunctionKind(StrEnum):
-    """What a scalar function's value depends on, or why a report may not call it."""
+    """The dependence of a scalar function's value, or the reason why a report may not call it."""
 
     PURE = "its arguments alone"
     RANDOM = "chance: another value each time"

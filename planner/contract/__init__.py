@@ -1,4 +1,5 @@
-"""What crosses process borders: the plan as versioned JSON. All that spark_jobs knows of us."""
+"""The data that cross process borders: the plan as versioned JSON. All that spark_jobs knows of
+us."""
 
 from __future__ import annotations
 

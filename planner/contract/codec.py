@@ -53,8 +53,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 @functools.cache
 def _written(kind: type) -> tuple[tuple[str, bool], ...] | None:
-    """The fields of a record, each with whether its records say of which kind they are; None for
-    what is no record."""
+    """Return (field, writes a kind tag?) pairs of a dataclass, or None if the type is not one."""
     if not is_dataclass(kind):
         return None
     return tuple((f.name, _is_union(_hints(kind)[f.name])) for f in fields(kind))

@@ -63,7 +63,7 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignKey:
-    """What a source declares of its ``columns``: a row names a row of ``parent`` by them, which has
+    """A declaration of a source's ``columns``: a row names a row of ``parent`` by them, which has
     the same values in ``parent_columns``, in order, and arrives with it or before it. A row with
     NULL in one of them names none."""
 
@@ -121,7 +121,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorrowedFrom:
-    """Where a family of the plan comes from that another report keeps, of the same day.
+    """The place of a family of the plan that another report keeps, of the same day.
 
     The family ``family`` of this plan is what is called ``stored_as`` in the chain of commits of
     ``report`` that ends in its run ``run``, all partitions of it. It is only read; all of it counts
@@ -293,8 +293,8 @@ class Plan:
 
     @property
     def batch_run_cost(self) -> float:
-        """What batch costs as the one run that it is, as runs state their costs; ``batch_cost`` is
-        that times the weight of the final run."""
+        """Return the cost of batch as the one run that it is, as runs state their costs;
+        ``batch_cost`` is that times the weight of the final run."""
         return self.batch_cost / self.runs[-1].weight
 
     def family(self, family_id: str) -> Family:

@@ -80,7 +80,7 @@ def _check_digest(data: bytes, what: str) -> None:
 
 
 def _digest(data: bytes) -> bytes:
-    """Of a document that has zeros where the checksum goes."""
+    """Return the SHA-256, in hexadecimal, of a document that has zeros where the checksum goes."""
     return hashlib.sha256(data).hexdigest().encode()
 
 

@@ -1,1 +1,1 @@
-"""What work costs: integers, in millionths of a CPU second."""
+"""The cost of work: integers, in millionths of a CPU second."""

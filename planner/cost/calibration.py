@@ -76,7 +76,7 @@ class ExecutedRun:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How well prices fit runs: errors are shares of what was measured. ``correlation`` is
+    """The quality of fitted prices: errors are shares of what was measured. ``correlation`` is
     Spearman's, of estimates and measured processes."""
 
     runs: int

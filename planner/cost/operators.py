@@ -72,7 +72,8 @@ class Size:
 
 
 def scalar_cost(scalars: tuple[Scalar, ...], prices: Prices) -> float:
-    """Of one row. What reads no column is computed once."""
+    """Return the cost of evaluating the scalars for one row. A scalar that reads no column is
+    computed once, and costs nothing here."""
     nodes = (node for scalar in scalars for node in walk(scalar))
     calls = (node for node in nodes if isinstance(node, Call) and node.references)
     return sum(_call_cost(call, prices) for call in calls)
@@ -175,8 +176,8 @@ def lookup(keys: Size, among: Size, prices: Prices) -> float:
 
 
 def hash_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:
-    """Which input of a partitioned join is better hashed than sorted: the smaller one, if it is
-    small for sure and the kind of join lets Spark build from it."""
+    """Return which input of a partitioned join is better hashed than sorted: the smaller one, if it
+    is small for sure and the kind of join lets Spark build from it."""
     sides = [0, 1] if join.kind in (JoinKind.INNER, JoinKind.LEFT) else [1]
     if join.kind is JoinKind.FULL:
         sides = []
@@ -202,7 +203,7 @@ def is_one_long(join: Join) -> bool:
 
 
 def broadcast_side(join: Join, left: Size, right: Size, prices: Prices) -> int | None:
-    """Which input Spark would broadcast: the smaller one that its kind lets it build."""
+    """Return which input Spark would broadcast: the smaller one that its kind lets it build."""
     sides = [1] if join.kind is not JoinKind.INNER else [0, 1]
     if join.kind is JoinKind.FULL:
         sides = []
@@ -211,7 +212,7 @@ def broadcast_side(join: Join, left: Size, right: Size, prices: Prices) -> int |
 
 
 def _computed(call: AggregateCall) -> tuple[AggregateCall, ...]:
-    """What Spark computes for a call, once for all calls that share it."""
+    """Return the calls that Spark computes for a call, once for all calls that share them."""
     names = function(call.name).computed_of
     return tuple(replace(call, name=name) for name in names) or (call,)
 
@@ -250,7 +251,8 @@ def _aggregate(node: Aggregate, inputs: Sizes, output: Size, prices: Prices) -> 
 
 
 def _state_cost(call: AggregateCall, prices: Prices) -> float:
-    """Of taking a row into the state of an aggregate function, per expression that it evaluates."""
+    """Return the cost of taking a row into the state of an aggregate function, per expression that
+    it evaluates."""
     decimals = [arg.type for arg in call.args if arg.type.name == "DECIMAL"]
     if not decimals:
         return prices.expression_row

@@ -1,4 +1,4 @@
-"""What an engine charges for work on rows and bytes, in millionths of a CPU second.
+"""The prices that an engine charges for work on rows and bytes, in millionths of a CPU second.
 
 The formulas of :mod:`forerun.planner.cost.operators` are over a set of prices, so that other
 engines, and other ways to count, need no other formulas. What each price means, and where it comes
@@ -138,10 +138,10 @@ class Prices:
         )
 
     def application(self, cold: Collection[float]) -> float:
-        """What an application costs beside what each of its reports is charged for taking part:
-        itself, and what it takes to get warm. ``cold``: for each of the reports, what the starts of
-        its stages and joins cost in an application of its own. The k-th report finds so much
-        compiled that it pays 1 / k of that, whichever it is, besides what is never spared."""
+        """Return the cost of an application beside what each of its reports is charged for taking
+        part: itself, and what it takes to get warm. ``cold``: for each of the reports, what the
+        starts of its stages and joins cost in an application of its own. The k-th report finds so
+        much compiled that it pays 1 / k of that, whichever it is, besides what is never spared."""
         mean = sum(cold) / max(1, len(cold))
         harmonic = sum(1 / k for k in range(1, len(cold) + 1))
         return self.run_start - self.member_start + (1 - self.warm) * mean * harmonic

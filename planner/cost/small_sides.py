@@ -1,5 +1,5 @@
-"""Which side of a join is computed and counted before the join, so that the engine knows its size,
-and which table is sent to all workers although the engine would not.
+"""Choose the side of a join that is computed and counted before the join, so that the engine knows
+its size, and the table that is sent to all workers although the engine would not.
 
 The stages do it (:mod:`forerun.planner.stages.small_sides`, which says why), and own batch is
 priced by it.
@@ -44,10 +44,12 @@ def small_side(
     prices: Prices,
     follows: tuple[bool, bool] = (False, False),
 ) -> int | None:
-    """Return which side of a join is to be computed first, or None. Of a side that is ``known``
-    (:func:`tells_size`), computed row by row or not, the engine can tell the size anyway. One that
-    ``follows`` from a small side is as uncertain as that: it may be far smaller than estimated, and
-    if it is not, it is not the larger one."""
+    """Return which side of a join (0 or 1) is to be computed first, or None.
+
+    ``known``: Spark knows the size without running it (:func:`tells_size`), so it is never
+    precomputed. ``follows``: derived from a precomputed side, so its estimate may be far too high;
+    it only has to be the smaller side.
+    """
     side = _smaller(join, sizes)
     if side is None or known[side]:
         return None
@@ -61,10 +63,9 @@ def small_side(
 def sent_table(
     join: Join, sizes: tuple[Size, Size], known: tuple[bool, bool], prices: Prices
 ) -> int | None:
-    """Return which side of a join is a table as it lies that a run may send to all workers although
-    the engine would not, or None. It is too large for the engine's own threshold, and its rows,
-    which are known and not guessed, fit in a hash table that a run sends. Whether that is cheaper
-    than to move both sides is for the price to say."""
+    """Return which side of a join (0 or 1) is an unfiltered table above Spark's broadcast threshold
+    but small enough for ours, or None. Its rows are known, not guessed. Whether sending it is
+    cheaper than shuffling both sides is for the price to say."""
     side = _smaller(join, sizes)
     if side is None or not known[side] or not split_condition(join).pairs:
         return None

@@ -1,11 +1,11 @@
-"""How many bytes Spark takes the rows of a relation for, before it has computed anything.
+"""Spark's static size estimate of a relation, by which it picks the join sides that it broadcasts.
 
-It plans the user's own text by that: a side of a join that it takes for less than its threshold is
-sent to all workers, and the rows of both sides of any other join are shuffled. It knows the bytes
+Spark plans the user's own text by it: a side of a join that is estimated below its threshold is
+sent to all workers, and the rows of both sides of any other join are shuffled. It takes the bytes
 of files, scales them by the widths of the columns that are left, whatever is filtered or grouped,
 and takes a join for the product of its sides (``SizeInBytesOnlyStatsPlanVisitor``). That is right
-for tables as they lie, and far above for nearly all else. (Where one side is grouped by the key of
-the join it takes the sum of both; such joins are taken for larger here.)
+for tables as they lie, and far too high for nearly all else. (Where one side is grouped by the key
+of the join it takes the sum of both; such joins are estimated larger here.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a cost is made of: how many rows, bytes, groups and starts are charged at which price.
+"""The work behind a cost: how many rows, bytes, groups and starts are charged at which price.
 
 Once it is decided how rows are had, a cost is linear in the prices. So the same formulas, over
 prices that remember what they were multiplied by, tell the *work* of a stage: how often each price

@@ -1,4 +1,4 @@
-"""What is summed, taken apart into products: what differs from row to row, and few-valued factors.
+"""Take summands apart into products: the part that differs from row to row, and few-valued factors.
 
 ``sum(x * f)`` over rows that agree on ``f`` is ``sum(x) * f`` (the distributive law). It holds for
 NULLs, too: a NULL in ``x`` is not added, a NULL in ``f`` makes the product of all these rows NULL,

@@ -1,5 +1,5 @@
-"""Why a plan is batch although early work was possible, and whose text runs then: one sentence
-each."""
+"""Say in one sentence each why a plan is batch although early work was possible, and whose text
+runs then."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from forerun.planner.result import PlanResult
 
 
 def why_batch(found: PlanResult) -> Iterator[str]:
-    """The best early work that was looked at, and what speaks against it; nothing if the plan works
-    early, or batch was asked for."""
+    """Yield lines saying why early work lost: the best candidate and its cost against batch. Yields
+    nothing if the plan has early work or batch was asked for."""
     decision = found.decision
     early = [one for one in decision.rejected if not one.is_batch]
     if found.plan.batch_because:

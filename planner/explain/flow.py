@@ -1,4 +1,4 @@
-"""What the stages of one run read and write, as a tree, from the stored plan alone."""
+"""Show what the stages of one run read and write, as a tree, from the stored plan alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each method alone would give, beside what was chosen."""
+"""Show what each method alone would give, beside what was chosen."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def lines(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> Iterator[
 
 
 def why_not(found: PlanResult, plans_by_method: Sequence[MethodPlan]) -> str:
-    """What was not chosen, and by how much it is dearer: each method alone, other runs opened, and
-    batch. A method's cost is that of its own plan, as it is handed out when it is asked for."""
+    """Return a text on what was not chosen, and by how much it is dearer: each method alone, other
+    runs opened, and batch. A method's cost is that of its own plan, as it is handed out when it is
+    asked for."""
     decision = found.decision
     out = [f"chosen: {_cost(decision.chosen, decision.batch)}", ""]
     for one in plans_by_method:
@@ -78,7 +79,8 @@ def _cost(one: Candidate, batch: Candidate) -> str:
 
 
 def _against(one: Candidate, found: PlanResult) -> Iterator[str]:
-    """What it costs beside the plan that was chosen, over all and run by run."""
+    """Yield lines on the cost of a candidate beside the plan that was chosen, over all and run by
+    run."""
     chosen = found.decision.chosen
     yield f"  {_cost(one, found.decision.batch)}: {_difference(one.total - chosen.total)}"
     mine, its = (dict(zip(c.opened, c.by_run, strict=True)) for c in (chosen, one))

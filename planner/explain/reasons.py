@@ -1,4 +1,4 @@
-"""What the reason codes of a plan mean, in words."""
+"""The reason codes of a plan, in words."""
 
 from __future__ import annotations
 

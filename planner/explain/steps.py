@@ -1,5 +1,5 @@
-"""How a plan was found, rule by rule: the normal form as changes of the query, then the memo as
-what each rule added to it."""
+"""Show how a plan was found, rule by rule: the normal form as changes of the query, then the memo
+as what each rule added to it."""
 
 from __future__ import annotations
 

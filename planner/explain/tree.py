@@ -246,7 +246,8 @@ class _Walk:
     def _borrowed(
         self, index: int, place: EntryKey, entry: DpEntry, node: BorrowedRows, depth: int
     ) -> None:
-        """What another report keeps, by the operator whose rows they are."""
+        """Add the line of a family that another report keeps, by the operator whose rows they
+        are."""
         first = next(self.found.space.memo.alternatives(place[0]))
         self.found_lines.append(
             Line(
@@ -305,7 +306,8 @@ class _Walk:
     def _inside(
         self, index: int, place: EntryKey, entry: DpEntry
     ) -> list[tuple[EntryKey, DpEntry]]:
-        """What a partition is made of: below the operator whose rows it keeps."""
+        """Return the entries that a partition is made of: below the operator whose rows it
+        keeps."""
         if entry.moved is not None:
             return self._inside(index, (place[0], (), place[2]), entry.moved)
         if entry.how is not How.EXPRESSION:
@@ -315,7 +317,7 @@ class _Walk:
 
 
 def stage_target(plan: Plan, output: object) -> str:
-    """Where the rows of a stage go, in words."""
+    """Return where the rows of a stage go, in words."""
     if isinstance(output, ArtifactOutput):
         return _family_text(plan.family(output.family))
     return "the result"

@@ -28,26 +28,27 @@ class Candidate:
 
     @property
     def is_text(self) -> bool:
-        """Whether this is the user's own text, for which no plan was extracted."""
+        """Return whether this is the user's own text, for which no plan was extracted."""
         return self.extracted is None
 
     @property
     def keeps(self) -> bool:
-        """Whether a run reads what an earlier run or another report stored."""
+        """Return whether a run reads what an earlier run or another report stored."""
         return self.extracted is not None and self.extracted.keeps
 
     def is_worth_it(self, late: Candidate) -> bool:
-        """Whether this is clearly cheaper than batch and its final run no dearer than ``late``."""
+        """Return whether this is clearly cheaper than batch and its final run no dearer than
+        ``late``."""
         return self.rank[0] < self.limit and self.by_run[-1] <= late.by_run[-1]
 
     @property
     def is_batch(self) -> bool:
-        """Whether nothing is done early: the user's own text, or own batch."""
+        """Return whether nothing is done early: the user's own text, or own batch."""
         return not self.keeps
 
     @property
     def kind(self) -> PlanMethod:
-        """What the plan is called that is made of this."""
+        """Return the name of the method of the plan that is made of this."""
         if self.keeps:
             return "incremental"
         return "batch" if self.is_text else "own-batch"

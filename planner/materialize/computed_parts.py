@@ -1,4 +1,4 @@
-"""What a plan computes, part by part, under names that the plans of other queries have, too.
+"""The parts that a plan computes, under names that the plans of other queries have, too.
 
 A part is a group that a run of an extracted plan computes by an expression. Its name is the
 canonical text of its relation with the runs that its rows are of, so parts of two plans with one

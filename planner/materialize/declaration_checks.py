@@ -1,4 +1,4 @@
-"""What runs pay to check the declarations that a plan depends on.
+"""The cost of checking the declarations that a plan depends on.
 
 Where a rewrite of the query depends on a declared NOT NULL, each run counts the NULLs of these
 columns in what has come since its base run, before it computes anything. Batch is the user's own

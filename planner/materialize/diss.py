@@ -1,4 +1,4 @@
-"""What to keep under a byte budget: the dynamic program of DISS (sections 4.3 and 5).
+"""Choose what to keep under a byte budget: the dynamic program of DISS (sections 4.3 and 5).
 
 A *goal* is what is wanted of a part of the query: its changes (the paper's D) or all of its rows
 (its F). An *action* meets a goal at a cost, may keep artifacts, and sets goals for the parts below.
@@ -55,7 +55,7 @@ class Action(Generic[Goal, Artifact]):
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep(Generic[Artifact]):
-    """From ``bytes`` on, a goal can be met at ``cost`` by keeping ``kept``."""
+    """A step of best[g]: from ``bytes`` on, a goal can be met at ``cost`` by keeping ``kept``."""
 
     bytes: int
     cost: int

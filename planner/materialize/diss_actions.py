@@ -39,10 +39,10 @@ from forerun.planner.temporal.store_costs import buckets_of
 
 
 class Wants(StrEnum):
-    """What a goal wants of a group. ``ROWS``: its rows in the runs that give the result (F).
-    ``ALL``: its rows in every run after the first. ``OLD``: its rows as of the run before, in each
-    of these. ``DELTA``: its changes in each of these (D). ``STAMPED``: as ALL, with the run that
-    wrote each row."""
+    """The rows that a goal wants of a group. ``ROWS``: its rows in the runs that give the result
+    (F). ``ALL``: its rows in every run after the first. ``OLD``: its rows as of the run before, in
+    each of these. ``DELTA``: its changes in each of these (D). ``STAMPED``: as ALL, with the run
+    that wrote each row."""
 
     ROWS = "rows"
     ALL = "all"
@@ -58,7 +58,7 @@ _DissAction = Action[Goal, ChainId]
 
 @dataclass(frozen=True, slots=True)
 class DissInput:
-    """What the actions are costed with. ``near`` is a solution over the same runs that may keep any
+    """The input of costing actions. ``near`` is a solution over the same runs that may keep any
     chain; it gives the costs of the chains' first partitions. ``results`` are the indices of the
     runs that give the result."""
 

@@ -1,4 +1,4 @@
-"""How much cheaper than batch early work has to be before it is chosen.
+"""The no-regret margin: by how much early work has to be cheaper than batch to be chosen.
 
 Both costs are estimates that share many errors; what counts is how certain their difference is. See
 :mod:`forerun.planner.temporal.uncertainty`.

@@ -1,4 +1,5 @@
-"""What plans are compared by. :data:`OBJECTIVES` is the table: a new objective is one more entry.
+"""The objectives by which plans are compared. :data:`OBJECTIVES` is the table: a new objective is
+one more entry.
 
 The temporal search adds up integers, whatever the objective is. For the weighted sum, an integer
 stands for money. For the reverse-lexicographic comparison of the runs' costs (Tempura 6.2), the
@@ -136,5 +137,5 @@ class PlanComparison:
 
     @property
     def decisive(self) -> Mapping[int, float]:
-        """How much the cost of each run counts in the first number of a rank."""
+        """Return how much the cost of each run counts in the first number of a rank."""
         return self.objective.decisive(self.request.points)

@@ -75,7 +75,7 @@ class RunOpening:
 
     @property
     def _has_views(self) -> bool:
-        """Whether committed runs or other reports have stored anything that can be read."""
+        """Return whether committed runs or other reports have stored anything that can be read."""
         return bool(self._request.committed or self._request.borrowed)
 
     @property
@@ -87,17 +87,17 @@ class RunOpening:
 
     @property
     def looked_at(self) -> bool:
-        """Whether any early work was searched for."""
+        """Return whether any early work was searched for."""
         return bool(self._searches)
 
     @property
     def cut(self) -> bool:
-        """Whether any search for shared partitions ended because its tries were spent."""
+        """Return whether any search for shared partitions ended because its tries were spent."""
         return any(search.cut for _, search in self._searches)
 
     @property
     def evaluations(self) -> int:
-        """How many alternatives were costed so far, those of batch included."""
+        """Return how many alternatives were costed so far, those of batch included."""
         return self._of_batch + sum(search.evaluations for _, search in self._searches)
 
     def decide(self) -> Decision:

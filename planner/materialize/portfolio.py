@@ -253,7 +253,7 @@ class _MethodSearch:
 
     @property
     def expressions(self) -> int:
-        """How many expressions the memo has: the work of the search grows with them."""
+        """Return how many expressions the memo has: the work of the search grows with them."""
         return len(self._explored.memo.expressions)
 
     def planned(self, seeds: tuple[Seed, ...] = ()) -> Planned:

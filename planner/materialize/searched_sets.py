@@ -24,7 +24,7 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What a search found first, for others that begin with the same runs to go on from."""
+    """The first result of a search, from which searches that begin with the same runs go on."""
 
     size: int
     listed: Listed

@@ -1,4 +1,5 @@
-"""Which partitions are shared: a greedy search over what several readers can use (Tempura 6.3).
+"""Choose the partitions that are shared: a greedy search over what several readers can use (Tempura
+6.3).
 
 The temporal search charges each reader of a chain for making it, so it keeps only what pays for one
 reader alone. Here partitions are shared: those that a plan writes are paid for once and then cost
@@ -68,7 +69,7 @@ class GreedySharing:
 
     @property
     def evaluations(self) -> int:
-        """How many alternatives the solver has costed."""
+        """Return how many alternatives the solver has costed."""
         return self._solver.evaluations
 
     @property

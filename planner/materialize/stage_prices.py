@@ -1,4 +1,4 @@
-"""What work costs in stages of our own, and in the user's text, which is written otherwise."""
+"""The prices of work in stages of our own, and in the user's text, which is written otherwise."""
 
 from __future__ import annotations
 

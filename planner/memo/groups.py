@@ -1,7 +1,6 @@
-"""What a memo holds: groups of expressions, and the time-varying relations (TVRs) whose versions
-the groups are, with the edges that lead from a TVR to its versions and to the TVRs that play a role
-in it. :mod:`forerun.planner.memo.memo` says what they mean together.
-"""
+"""The records of a memo: groups of expressions, and the time-varying relations (TVRs) whose
+versions the groups are, with the edges that lead from a TVR to its versions and to the TVRs that
+play a role in it. :mod:`forerun.planner.memo.memo` says what they mean together."""
 
 from __future__ import annotations
 
@@ -109,7 +108,7 @@ class Tvr:
 
     @property
     def has_delta(self) -> bool:
-        """Whether a DELTA version of the rows was found."""
+        """Return whether a DELTA version of the rows was found."""
         return (Version.DELTA, View.ROWS) in self.edges
 
     def has(self, edge: Edge) -> bool:

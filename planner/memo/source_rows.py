@@ -1,4 +1,4 @@
-"""Of which rows of sources the rows of a group are (:mod:`forerun.planner.props.source_rows`)."""
+"""Trace the rows of a group to rows of sources (:mod:`forerun.planner.props.source_rows`)."""
 
 from __future__ import annotations
 

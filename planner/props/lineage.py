@@ -40,7 +40,7 @@ from forerun.planner.algebra.types import ColumnId
 
 
 class Influence(StrEnum):
-    """What a column of a source has to do with a value, or with which rows there are."""
+    """The influence of a source's column on a value, or on which rows there are."""
 
     IDENTITY = "identity"
     TRANSFORMATION = "transformation"
@@ -54,7 +54,7 @@ class Influence(StrEnum):
 
     @property
     def is_direct(self) -> bool:
-        """Whether the value is made of the column."""
+        """Return whether the value is made of the column."""
         return self in _DIRECT
 
 

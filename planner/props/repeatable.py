@@ -39,8 +39,8 @@ from forerun.planner.algebra.types import Column
 
 
 class Repeats(IntEnum):
-    """How well a relation repeats when it is recomputed, from best to worst: always the same rows,
-    the same up to rounding, or possibly different rows."""
+    """The repeatability of a relation when it is recomputed, from best to worst: always the same
+    rows, the same up to rounding, or possibly different rows."""
 
     ALWAYS = 0
     ROUNDED = 1

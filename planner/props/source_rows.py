@@ -1,4 +1,4 @@
-"""Of which row of a source the values of a relation's row are.
+"""Trace the values of a relation's row to a row of a source.
 
 A :class:`SourceRow` says that in every row of a relation, some columns have the values that one row
 of a source has, or NULL: it is a row of that source's OLD, DELTA or NEW. So two columns of one
@@ -42,9 +42,9 @@ from forerun.planner.contract.plan_v1 import ReliedForeignKey
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """In every row of a relation, ``columns`` (by id, with the name in the source) have the values
-    of one row of ``version`` of the source, or NULL. That holds if the ``relied`` foreign keys
-    do."""
+    """The fact that in every row of a relation, ``columns`` (by id, with the name in the source)
+    have the values of one row of ``version`` of the source, or NULL. That holds if the ``relied``
+    foreign keys do."""
 
     source: str
     version: Version
@@ -127,7 +127,8 @@ def _of_join(node: Join, inputs: tuple[SourceRows, ...]) -> SourceRows:
 
 @source_rows_of.register(SetOperation)
 def _of_set_operation(node: SetOperation, inputs: tuple[SourceRows, ...]) -> SourceRows:
-    """What is left of both kinds of operation are rows of the left side."""
+    """Return those of the left side, by position: the rows left by both kinds of operation are its
+    rows."""
     return _by_position(node, 0, inputs[0])
 
 

@@ -1,4 +1,4 @@
-"""When reports run: which early runs each makes, when, and in which order under one ceiling.
+"""Decide when reports run: which early runs each makes, when, and in which order under one ceiling.
 
 Pure values and functions. An instant is a float, seconds since an origin that the caller chooses
 once (the UNIX epoch, or the start of the night); clock times, time zones and daylight saving end at

@@ -1,4 +1,4 @@
-"""How many rows have arrived by when: known, forecast, or as it turned out."""
+"""The arrival curve: rows that have arrived by an instant, known, forecast, or as it turned out."""
 
 from __future__ import annotations
 

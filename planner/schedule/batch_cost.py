@@ -1,4 +1,5 @@
-"""What a batch takes: the cost model that all decisions about times share (sections 2.2 and 6.2).
+"""The seconds that a batch takes: the cost model that all decisions about times share (sections 2.2
+and 6.2).
 
 Costs are wall seconds of one application on the report's cores. That one model is asked for the
 size of a batch, for the latest safe start and for what a run is worth, so that they never disagree.
@@ -16,9 +17,9 @@ from forerun.planner.schedule.piecewise import TICK, PiecewiseLinear
 
 
 class BatchCost(Protocol):
-    """What the scheduling of section 3.1 asks of a query: its ``Cost``, ``EstimateTuplesProcessed``
-    and the cost of the final aggregation. Whether it comes from rows or from planned runs is not
-    its matter. Both costs never fall."""
+    """The cost functions that the scheduling of section 3.1 needs of a query: its ``Cost``,
+    ``EstimateTuplesProcessed`` and the cost of the final aggregation. They may come from rows or
+    from planned runs. Both costs never fall as rows grow."""
 
     def cost(self, rows: int) -> float:
         """Seconds that one batch of so many rows takes, its start included; 0 for no rows."""

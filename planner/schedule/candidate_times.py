@@ -27,7 +27,7 @@ _WHOLE = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestOfDay:
-    """What is left of a report's day from ``now`` on.
+    """The rest of a report's day from ``now`` on.
 
     ``curves`` are those of the growing sources. The final run may start from ``ready`` on if they
     are complete then, and has to by ``latest`` to be safe; ``due`` is when it has to be done.
@@ -58,20 +58,21 @@ class RestOfDay:
 
     @property
     def complete(self) -> float:
-        """When the last row is forecast to come."""
+        """Return when the last row is forecast to come."""
         return max((curve.complete_at for curve in self.curves.values()), default=self.now)
 
     @property
     def expected(self) -> float:
-        """When the final run will really start: it waits for a source that is late, but for no
-        forecast of that."""
+        """Return when the final run will really start: it waits for a source that is late, but for
+        no forecast of that."""
         return max(self.final, min(self.complete, self.latest))
 
     @property
     def final(self) -> float:
-        """For when the final run is scheduled: where it is cheapest, the earliest of equals, of the
-        times at which it gets its cores early enough to be safe. It is not put off for a crowd: who
-        waits for cores has its turn, and who comes later has not."""
+        """Return the instant for which the final run is scheduled: where it is cheapest, the
+        earliest of equals, of the times at which it gets its cores early enough to be safe. It is
+        not put off for a crowd: a run that waits for cores has its turn before one that comes
+        later."""
         seconds = self.seconds(1.0, 1)
         begin = max(self.ready, self.now)
         end = min(self.latest, self.prices.end - seconds)
@@ -116,7 +117,7 @@ class RestOfDay:
         yield self.cores.early_by(self.ready, self.seconds(0.5, 1))
 
     def _seconds_of_all(self, at: float) -> float:
-        """What a run takes over all that is there at an instant."""
+        """Return the forecast seconds of a run over all rows that are there at an instant."""
         return self.seconds(self.mean_arrived(at), 1)
 
     def _arrivals(self) -> ArrivalCurve:

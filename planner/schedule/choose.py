@@ -29,7 +29,7 @@ MOST_CANDIDATES = 11
 
 
 class RunSecondsForecast(Protocol):
-    """How long a run takes."""
+    """Forecasts the wall seconds of a run."""
 
     def __call__(self, cost_s: float, batches: int = 1) -> float:
         """Wall seconds of a run of so many estimated CPU seconds that merges so many batches."""
@@ -38,10 +38,10 @@ class RunSecondsForecast(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """When the runs would be, in instants. ``starts`` has one for each time point of the request;
-    ``due``: when the final run has to be done; ``work``: estimated CPU seconds of the day as one
-    batch, by which sets are judged before they are planned; ``seconds`` forecasts runs, ``cores``
-    when they can begin."""
+    """The instants at which the runs would start. ``starts`` has one for each time point of the
+    request; ``due`` is the instant by which the final run has to be done; ``work``: estimated CPU
+    seconds of the day as one batch, by which sets are judged before they are planned; ``seconds``
+    forecasts runs, ``cores`` when they can begin."""
 
     starts: tuple[float, ...]
     due: float
@@ -50,12 +50,12 @@ class Timing:
     cores: Cores = UNSHARED
 
     def early_end(self, run: int, cost_s: float) -> float:
-        """When the early run at a time point ends."""
+        """Return when the early run at a time point ends."""
         seconds = self.seconds(cost_s)
         return self.cores.opens(self.starts[run - 1], seconds) + seconds
 
     def final_end(self, cost_s: float, batches: int) -> float:
-        """When the final run ends."""
+        """Return when the final run ends."""
         seconds = self.seconds(cost_s, batches)
         return self.cores.final_begins(self.starts[-1], seconds) + seconds
 
@@ -148,16 +148,17 @@ class _Choice:
             yield from filter(self._fits, combinations(self._early, size))
 
     def _latest_chain(self, count: int) -> tuple[int, ...] | None:
-        """So many early runs, each as late as it can be to end before the next begins; None if
-        there is no such chain. Rows that come before the first of them are the longest."""
+        """Return ``count`` early time points, each as late as it can be to end before the next
+        begins; None if there is no such chain. Rows that come before the first of them are the
+        longest."""
         fitting = filter(self._fits, combinations(self._early, count))
         return max(fitting, key=lambda one: one[::-1], default=None)
 
     # -- time ------------------------------------------------------------------------------------
 
     def _fits(self, early: Sequence[int]) -> bool:
-        """Whether each early run would end before the next run, if it costs as much of batch as it
-        has of the rows."""
+        """Return whether each early run would end before the next run, if it costs as much of batch
+        as it has of the rows."""
         timing = self._timing
         if timing is None:
             return True

@@ -1,4 +1,4 @@
-"""What there is to compute on during a night: a ceiling on cores, prices, and times without."""
+"""The compute of a night: a ceiling on cores, prices, and times in which nothing may run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from forerun.planner.schedule.step_curve import StepCurve
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blackout:
-    """From ``start`` up to ``end`` nothing may run, nor still be running."""
+    """A time in which nothing may run, nor still be running: ``start`` up to ``end``, in
+    instants."""
 
     start: float
     end: float
@@ -65,7 +66,7 @@ class Cluster:
         return self.prices.end
 
     def is_open(self, start: float, end: float) -> bool:
-        """Whether something may run all the time between two instants."""
+        """Return whether something may run all the time between two instants."""
         return not any(one.start < end - TICK and start < one.end - TICK for one in self.blackouts)
 
     def opens(self, start: float, seconds: float) -> float:

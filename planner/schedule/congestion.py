@@ -43,7 +43,7 @@ class Congestion:
                 self._planned[cell] += sign * plan.report.cores * seconds / CELL_S
 
     def is_over(self, plan: ReportPlan) -> bool:
-        """Whether a run of the plan lies where more is planned than the ceiling."""
+        """Return whether a run of the plan lies where more is planned than the ceiling."""
         return any(
             self._planned[cell] > self._ceiling[cell] + TICK
             for run in plan.runs
@@ -92,7 +92,7 @@ class CongestedTariff:
         self._sums = list(accumulate(added, initial=0.0))
 
     def integral(self, start: float, end: float) -> float:
-        """What a core pays from one instant to another."""
+        """Return the price times seconds that a core pays from one instant to another."""
         return self._prices.integral(start, end) + CELL_S * (self._up_to(end) - self._up_to(start))
 
     def _up_to(self, instant: float) -> float:

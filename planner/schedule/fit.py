@@ -145,8 +145,8 @@ def _errors(function: PiecewiseLinear, points: Sequence[Point]) -> list[float]:
 def _robust_weights(
     points: Sequence[Point], breaks: tuple[float, ...], rounds: tuple[int, int] = _ROUNDS
 ) -> list[float]:
-    """What each measurement counts in the end; 0 for one that is far from the others. ``rounds``:
-    of absolute deviations, and of the bisquare."""
+    """Return the weight of each measurement in the fit; 0 for one that is far from the others.
+    ``rounds``: of absolute deviations, and of the bisquare."""
     scale = _scales(points)
     weights = [1.0] * len(points)
     for _ in range(rounds[0]):
@@ -161,7 +161,7 @@ def _robust_weights(
 
 
 def _scales(points: Sequence[Point]) -> list[float]:
-    """What residuals are relative to: the measurement, and not much less than the middle one."""
+    """Return the scale of each residual: the measurement, and not much less than the middle one."""
     least = max(median(y for _, y in points) / 10, _FLOOR)
     return [max(y, least) for _, y in points]
 

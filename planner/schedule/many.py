@@ -45,7 +45,7 @@ class NightPlan:
 
     @property
     def cost(self) -> float:
-        """What all runs pay by the prices of the cluster, in core seconds."""
+        """Return the core seconds of all runs, times the prices of the cluster."""
         return sum(plan.cost for plan in self.plans)
 
     @property
@@ -86,8 +86,9 @@ def plan_night(
 def at_fixed_times(
     reports: Sequence[NightReport], cluster: Cluster, times: Sequence[float]
 ) -> tuple[ReportPlan, ...]:
-    """What is compared with: each report at the same times, the last of them for its final run, or
-    as soon as its source is complete. Nobody looks at the ceiling yet (:func:`place_all` does)."""
+    """Return the plans to compare with: each report at the same times, the last of them for its
+    final run, or as soon as its source is complete. Nobody looks at the ceiling yet
+    (:func:`place_all` does)."""
     plans = []
     for report in reports:
         complete, done = report.arrivals.complete_at, 0

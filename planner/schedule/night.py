@@ -35,7 +35,7 @@ class NightReport:
 
     @property
     def batch_seconds(self) -> float:
-        """What one run over everything takes."""
+        """Return the seconds of one run over all rows."""
         return self.cost.cost(self.arrivals.total)
 
 
@@ -79,7 +79,7 @@ class ReportPlan:
 
     @property
     def rank(self) -> tuple[float, float, float]:
-        """What plans are compared by: infeasible before dear, and a kept reserve before cheap."""
+        """Return the sort key of plans: infeasible before dear, and a kept reserve before cheap."""
         return self.missing, round(self.short, 3), self.cost
 
     def safe_start(self, cluster: Cluster) -> float:

@@ -31,9 +31,10 @@ _OVERDUE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turnout:
-    """How a report's day turns out: its ``arrivals``, by what factor its runs are ``slower``, which
-    of its tries fail, counted from 1, and at which its machine is ``lost``: of these nobody hears,
-    and their cores stay taken until the lease ends, ``lease`` seconds after the start."""
+    """The course that a report's day turns out to take: its ``arrivals``, by what factor its runs
+    are ``slower``, which of its tries fail, counted from 1, and at which its machine is ``lost``:
+    nobody hears of these, and their cores stay taken until the lease ends, ``lease`` seconds after
+    the start."""
 
     arrivals: ArrivalCurve
     slower: float = 1.0
@@ -56,9 +57,9 @@ class Attempt:
 
 @dataclass(slots=True)
 class ReportCourse:
-    """How a report went: its tries in order, the rows that it has ``done`` in so many ``committed``
-    runs, the last of them begun at ``last_commit``, and the instant of its result. Its cores are
-    ``busy_until`` an instant, and expected to be until ``expected_end``."""
+    """The course of a report: its tries in order, the rows that it has ``done`` in so many
+    ``committed`` runs, the last of them begun at ``last_commit``, and the instant of its result.
+    Its cores are ``busy_until`` an instant, and expected to be until ``expected_end``."""
 
     plan: ReportPlan
     turnout: Turnout
@@ -81,14 +82,14 @@ class ReportCourse:
         return late if late > TICK else 0.0
 
     def cost(self, cluster: Cluster) -> float:
-        """What all tries paid, in core seconds."""
+        """Return the core seconds of all tries, times prices."""
         integral = cluster.prices.integral
         return self.plan.report.cores * sum(integral(one.start, one.end) for one in self.tries)
 
 
 @dataclass(frozen=True, slots=True)
 class NightCourse:
-    """How a night went."""
+    """The course of a night, report by report."""
 
     reports: tuple[ReportCourse, ...]
     cluster: Cluster
@@ -99,7 +100,7 @@ class NightCourse:
 
     @property
     def cost(self) -> float:
-        """What all tries paid, in core seconds."""
+        """Return the core seconds of all tries of all reports, times prices."""
         return sum(one.cost(self.cluster) for one in self.reports)
 
     @property
@@ -129,7 +130,7 @@ def run_night(
 
 
 def _first_events(courses: Sequence[ReportCourse], cluster: Cluster) -> list[float]:
-    """What is known beforehand to happen: planned starts, complete sources, hours that open."""
+    """Return the instants known beforehand: planned starts, complete sources, hours that open."""
     events = [*cluster.ceiling.starts, *(one.end for one in cluster.blackouts)]
     for course in courses:
         events += [max(run.start, cluster.start) for run in course.plan.runs]
@@ -174,14 +175,14 @@ def _next(course: ReportCourse, now: float) -> _Next | None:
 
 
 def _is_due(course: ReportCourse, now: float) -> bool:
-    """Whether the time of a planned early run has come, and nothing was done since."""
+    """Return whether the time of a planned early run has come, and nothing was done since."""
     begun = [run.start for run in course.plan.runs[:-1] if run.start <= now + TICK]
     return bool(begun) and course.last_commit < begun[-1] - TICK
 
 
 def _is_tight(course: ReportCourse, now: float, laxity: float) -> bool:
-    """Whether the source is late, and a final run over all that is left would not leave the reserve
-    even if it started now: then what is there is done first (section 4.4)."""
+    """Return whether the source is late, and a final run over all that is left would not leave the
+    reserve even if it started now: then what is there is done first (section 4.4)."""
     report = course.plan.report
     is_late = now >= course.plan.runs[-1].start - TICK
     return is_late and laxity <= report.reserve + TICK and course.committed + 1 < report.at_most
@@ -202,8 +203,9 @@ def _final_seconds(course: ReportCourse) -> float:
 
 
 def _final_from(course: ReportCourse) -> float:
-    """From when on the final run may start: as planned, or as early as its reserve asks for. One
-    that is planned to be late has given its place to others, and keeps to its time."""
+    """Return the instant from which the final run may start: as planned, or as early as its reserve
+    asks for. A run that is planned to be late has given its place to others, and keeps to its
+    time."""
     report = course.plan.report
     if course.plan.missing:
         return course.plan.runs[-1].start
@@ -212,8 +214,8 @@ def _final_from(course: ReportCourse) -> float:
 
 
 def _dispatch(courses: Sequence[ReportCourse], cluster: Cluster, now: float) -> list[float]:
-    """Start what can start now; the instants at which there is something to look at again. What
-    has to wait does so for a run to end, or for an hour that opens, and these are events anyway."""
+    """Start every run that fits now. Return the extra instants at which to call this again; ends of
+    runs and hour changes are events already."""
     ready = [one for course in courses if (one := _next(course, now)) is not None]
     if not ready:
         return []

@@ -1,4 +1,4 @@
-"""What the other reports of a cluster leave to one that chooses its times.
+"""The cores that the other reports of a cluster leave to one that chooses its times.
 
 Reports decide one at a time, each for itself. All of them keep one order: the report whose final
 run has to begin first goes first, as it does when cores are handed out. A report plans around those
@@ -26,20 +26,20 @@ come, and to wait for cores is better."""
 
 
 class Cores(Protocol):
-    """When the runs of a report can begin."""
+    """Tells when the runs of a report can begin."""
 
     def opens(self, at: float, seconds: float) -> float:
-        """When an early run of so many seconds can begin that is wanted at an instant, by what is
-        certain to be in its way."""
+        """Return when an early run of so many seconds that is wanted at an instant can begin, by
+        what is certain to be in its way."""
         ...
 
     def early_by(self, end: float, seconds: float) -> float:
-        """For when an early run is planned that should be done by ``end``."""
+        """Return the instant for which to plan an early run that should be done by ``end``."""
         ...
 
     def final_begins(self, at: float, seconds: float) -> float:
-        """When the final run has its turn that is wanted at an instant. No blackout is in its way:
-        none holds it once its start is urgent."""
+        """Return when a final run that is wanted at an instant has its turn. No blackout is in its
+        way: none holds it once its start is urgent."""
         ...
 
 

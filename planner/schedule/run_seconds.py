@@ -1,4 +1,5 @@
-"""What a run takes by its estimated cost: the fit of section 6.2, and how far to trust it.
+"""Forecast the seconds of a run by its estimated cost: the fit of section 6.2, and how far to trust
+it.
 
 The fit follows the middle of what runs took. Who promises a deadline needs more: the time that nine
 runs in ten do not exceed. So the fit is multiplied by what the past runs were above it.

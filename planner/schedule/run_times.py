@@ -1,4 +1,5 @@
-"""Which early runs one report makes, and when: the cheapest subset of a few candidate times.
+"""Choose the early runs of one report and their times: the cheapest subset of a few candidate
+times.
 
 Candidates are where something changes: where a price begins or is about to rise, where parts of
 the day's rows have come, when the source is complete, and the latest starts that meet the deadline,
@@ -28,7 +29,7 @@ MOST_EARLY, MOST_FINAL = 8, 7
 
 
 class Tariff(Protocol):
-    """What a core pays from one instant to another."""
+    """Prices of a core: their integral from one instant to another."""
 
     def integral(self, start: float, end: float) -> float: ...
 
@@ -184,8 +185,8 @@ class RunTimes:
 
 
 def thin(times: list[float], most: int) -> list[float]:
-    """At most so many of some times in order, the first and the last among them, those that are
-    closest to another left out."""
+    """Return at most ``most`` of the times in order, the first and the last among them; those
+    closest to another are left out."""
     kept = list(times)
     while len(kept) > most:
         inner = range(1, len(kept) - 1)

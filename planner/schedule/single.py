@@ -52,7 +52,8 @@ class Feasible:
 
     @property
     def seconds(self) -> float:
-        """What all of it takes: the computation cost of the paper."""
+        """Return the seconds of all batches and the aggregation: the computation cost of the
+        paper."""
         return sum(batch.seconds for batch in self.batches) + self.aggregation
 
 
@@ -108,8 +109,8 @@ def _without_aggregation(
 
 
 def _missing(cost: BatchCost, arrivals: ArrivalCurve, deadline: float) -> float:
-    """By bisection: with a later deadline, a schedule that fitted still fits. One batch after the
-    last arrival always fits in the end."""
+    """Return by how many seconds the deadline is too early, by bisection: with a later deadline, a
+    schedule that fitted still fits. One batch after the last arrival always fits in the end."""
     fits = arrivals.complete_at + cost.cost(arrivals.total) - deadline
     misses = 0.0
     while fits - misses > _PRECISION_S:

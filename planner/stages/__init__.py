@@ -1,1 +1,1 @@
-"""From a choice to the stages of a run."""
+"""Turn a choice into the stages of a run."""

@@ -64,7 +64,7 @@ Where one side fits in memory for sure, hashing it spares both sorts."""
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """What all runs of a plan share."""
+    """The context that all runs of a plan share."""
 
     space: Space
     chosen: ExtractedPlan
@@ -215,12 +215,13 @@ class StageBuilder:
         self._common = CommonReads(self._paid)
 
     def _spared(self) -> float:
-        """What the stage at hand costs less by what it reads in place of computing it."""
+        """Return how much the stage at hand costs less because it reads common sub-plans in place
+        of computing them."""
         self.spared += self._common.spared
         return self._common.spared
 
     def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
-        """What the texts of the stage read, in a fixed order."""
+        """Return the sources and families that the texts of the stage read, in a fixed order."""
         views: dict[str, SourceInput | FamilyInput] = dict(self._common.inputs)
         for node in (n for text in (relation, *self._sides.relations) for n in walk(text)):
             if isinstance(node, StateRead):
@@ -234,7 +235,7 @@ class StageBuilder:
         return tuple(views[name] for name in sorted(views))
 
     def _is_made_first(self, leaf: Relation) -> bool:
-        """Whether a leaf reads no source, but what is computed before the stage."""
+        """Return whether a leaf reads no source, but what is computed before the stage."""
         return self._sides.is_read_by(leaf) or self._common.is_read_by(leaf)
 
     # -- extraction ---------------------------------------------------------------------------
@@ -314,7 +315,8 @@ class StageBuilder:
     def _small_side(
         self, node: Relation, inputs: list[Relation], below: list[EntryKey]
     ) -> int | None:
-        """Which input is to be computed first; none where the other one is not moved anyway."""
+        """Return which input is to be computed first; none where the other one is not moved
+        anyway."""
         if not isinstance(node, Join) or not self._context.small_sides:
             return None
         joined = replace(node, left=inputs[0], right=inputs[1])

@@ -1,4 +1,5 @@
-"""What a stage reads in place of computing it: sub-plans that reports of a group have in common."""
+"""The sub-plans that reports of a group have in common, which a stage reads in place of computing
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class CommonPart:
 
 @dataclass(frozen=True, slots=True)
 class CommonRead:
-    """How a run reads a common sub-plan: by a leaf that has the columns of the part which it stands
+    """A common sub-plan as a run reads it: a leaf that has the columns of the part which it stands
     for. Each time it is read spares ``each``; the run that computes and holds it for the others
     pays ``once`` for that. Both are in millionths of a CPU second."""
 

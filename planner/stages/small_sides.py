@@ -11,10 +11,9 @@ Only where it can pay: the other side has many rows, and this one is more than a
 whose size is known anyway. A side whose size is a guess is tried up to a larger estimate: to have
 held it for nothing costs little beside a shuffle of the other side that was not needed.
 
-Where the stage joins the same rows whole as well, the side has all their columns and both read it.
-Of TPC-H Q4, orders say which lines count, and are joined with those: computed twice, they would be
-read twice, and since Spark takes a semi join of a union for a union of semi joins, all that they
-are joined with would be read and moved for the kept and for the new ones.
+If the stage also joins the same rows whole, the side gets all their columns and both joins read it.
+(TPC-H Q4: otherwise Spark scans and moves ``lineitem`` twice, because it turns a semi join of a
+union into a union of semi joins.)
 
 A table as it lies that is too large for the engine's own threshold is such a side, too, where own
 batch is cheaper by it. Its rows are stated and not counted, so nothing is computed before.

@@ -55,8 +55,8 @@ def with_contained_keys(relation: Relation, sources: Iterable[Source]) -> tuple[
 
 
 def looks_unique(source: Source, column: SourceColumn) -> bool:
-    """Whether a column has as many values as there are rows, by a sketch; or, of integers, by a
-    range that has room for as many. What is only guessed is no evidence."""
+    """Return whether a column has as many values as there are rows, by a sketch; or, of integers,
+    by a range that has room for as many. What is only guessed is no evidence."""
     stats = dict(source.stats).get(column.name, ColumnStats())
     ranged = column.type.is_integer and stats.minimum is not None and stats.maximum is not None
     return (stats.distinct > 0.0 or ranged) and _is_key(_estimate(source, column), source)

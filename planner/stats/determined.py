@@ -1,5 +1,5 @@
-"""What columns determine others, as estimates take it: the number of groups is that of the columns
-that no others determine (``GROUP BY c_custkey, c_name`` has as many groups as ``c_custkey``).
+"""Columns that determine others, for estimates: the number of groups is that of the columns that no
+others determine (``GROUP BY c_custkey, c_name`` has as many groups as ``c_custkey``).
 
 For estimates, a key is what the author declares, and what looks like one: a column with as many
 values as there are rows. And a column has no NULLs where none were counted.

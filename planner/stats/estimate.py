@@ -184,7 +184,8 @@ def _of_the_same_rows(_: Sort | Relying, below: Below, __: Estimator) -> Estimat
 
 @estimate_of.register(Filter)
 def _of_filter(node: Filter, inputs: Below, _: Estimator) -> Estimate:
-    """By what is counted in a sample, as far as there is one that can tell."""
+    """Estimate a filter by what a sample counts, as far as there is one that can tell; else by
+    guesses."""
     (below,) = inputs
     if below.sample is None:
         rows = below.rows * selectivity(node.predicate, below.columns)

@@ -136,7 +136,8 @@ def block_selectivities(
     parts: Sequence[Scalar],
     reads: Sequence[frozenset[int]],
 ) -> dict[frozenset[int], float]:
-    """Of a block of inner joins the selectivities of its conjuncts, by the leaves that they read.
+    """Return the selectivities of the conjuncts of a block of inner joins, by the leaves that they
+    read.
 
     The equalities between two leaves are taken for a key of one and a foreign key of the other:
     together they are not more selective than one over the smaller leaf, of which ``unfiltered`` has

@@ -1,4 +1,4 @@
-"""What share of a source's rows a predicate lets through, counted in a sample of them.
+"""Count the share of a source's rows that a predicate lets through, in a sample of them.
 
 A uniform sample knows what no statistics of single columns do: which values come how often, what
 goes together in a row, what a pattern or a function lets through. Predicates are evaluated column
@@ -39,7 +39,7 @@ class Sample:
     columns: Mapping[ColumnId, Values]
 
     def through(self, predicate: Scalar) -> Passed:
-        """What passes, conjunct by conjunct."""
+        """Count what passes the predicate, conjunct by conjunct."""
         passed, told, untold = self, [], []
         for part in conjuncts(predicate):
             rest = passed.where(part)
@@ -261,7 +261,8 @@ def _number(function: Callable[..., Value]) -> Callable[..., Value]:
 
 
 def _first(kind: type, function: Callable[..., Value]) -> Callable[..., Value]:
-    """Of a first argument of another type, Spark would take what it casts to."""
+    """Return the function restricted to a first argument of this type. For another type Spark would
+    take what it casts to, which is not evaluated here."""
 
     def of_kind(*args: Value) -> Value:
         if not isinstance(args[0], kind):

@@ -66,8 +66,8 @@ def selectivity_error(part: Scalar) -> float:
 
 
 def is_guessed(predicate: Scalar) -> bool:
-    """Whether a part of the predicate is estimated by a fixed guess, which no statistics of columns
-    say anything of: a pattern, a function, an inequality of two columns."""
+    """Return whether a part of the predicate is estimated by a fixed guess, which no statistics of
+    columns say anything of: a pattern, a function, an inequality of two columns."""
     return any(selectivity_error(part) >= c.GUESS_ERROR for part in conjuncts(predicate))
 
 

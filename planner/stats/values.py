@@ -1,4 +1,4 @@
-"""What is estimated of a relation and its columns, and the counting formulas behind it.
+"""The estimates of a relation and its columns, and the counting formulas behind them.
 
 Formulas: Cardenas (1975), "Analysis and performance of inverted data base structures": rows drawn
 with replacement from ``d`` equally frequent values hit ``d (1 - (1 - 1/d)^n)`` of them; the form

@@ -54,7 +54,7 @@ class AsOf(NamedTuple):
 
     @property
     def is_instant(self) -> bool:
-        """Whether this is an instant, not a step."""
+        """Return whether this is an instant, not a step."""
         return self.base == _INSTANT
 
 

@@ -1,4 +1,5 @@
-"""Which side of a join a run computes and counts first, and is then expected to broadcast."""
+"""Choose the side of a join that a run computes and counts first, and is then expected to
+broadcast."""
 
 from __future__ import annotations
 

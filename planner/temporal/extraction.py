@@ -68,7 +68,7 @@ class ExtractedPlan:
 
     @property
     def has_tables(self) -> bool:
-        """Whether the plan still has the DP tables that it was extracted from."""
+        """Return whether the plan still has the DP tables that it was extracted from."""
         return bool(self.solution.entries[-1].of)
 
     def without_tables(self) -> ExtractedPlan:

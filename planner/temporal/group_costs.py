@@ -29,7 +29,7 @@ _SPENT = ChainCost(0, 0, False, 0)
 
 @dataclass(frozen=True, slots=True)
 class ChainTerms:
-    """What chains are allowed to do.
+    """The limits on what chains may do.
 
     Without ``keeping`` nothing is kept, and without ``rewrites`` the query is computed as it was
     written, too, as batch does.
@@ -46,7 +46,7 @@ class ChainTerms:
 
 @dataclass(frozen=True, slots=True)
 class DpProblem:
-    """What the dynamic program is solved for: one set of opened runs, given as ``spans``.
+    """The input of the dynamic program: one set of opened runs, given as ``spans``.
 
     ``weights`` has an integer for each opened run. ``committed`` are the chains that exist already
     and cost nothing but the reading. ``twins`` maps a chain to another one that holds the same

@@ -1,4 +1,4 @@
-"""What may be tried for a group in a run, listed once for all solutions of the dynamic program.
+"""The alternatives of each group in each run, listed once for all solutions of the dynamic program.
 
 None of it depends on the shared partitions, and what a run may do depends on it and on the opened
 runs before it only. So sets of opened runs that begin alike share their lists.
@@ -47,9 +47,9 @@ class GroupLists(NamedTuple):
 
 
 class Listed:
-    """What is listed once for all solutions of one set of opened runs, given as ``spans``, when it
-    is first needed: in ``runs`` what may be tried for each group in each run, and in ``chains``
-    those that hold a slot's rows as a group reads them."""
+    """The lists shared by all solutions of one set of opened runs, given as ``spans``; each is made
+    when it is first needed. ``runs`` holds the alternatives of each group in each run, and
+    ``chains`` those that hold a slot's rows as a group reads them."""
 
     def __init__(self, spans: tuple[Span, ...]) -> None:
         self.spans = spans

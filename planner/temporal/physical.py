@@ -43,9 +43,9 @@ class PhysicalAlternative(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """What all alternatives of an expression share in a step: requirements without distributions,
-    input and output sizes, and the operator's cost without shuffles, in millionths of a CPU second.
-    """
+    """The part that all alternatives of an expression share in a step: requirements without
+    distributions, input and output sizes, and the operator's cost without shuffles, in millionths
+    of a CPU second."""
 
     requirements: tuple[Requirement, ...]
     sizes: tuple[Size, ...]

@@ -22,10 +22,10 @@ Partition = tuple[ChainId, int]
 
 
 class How(StrEnum):
-    """How an entry gets its rows. ``EXPRESSION``: by computing an expression. ``MOVED``: by
-    shuffling the group's cheapest entry. ``READ``: by reading a chain. ``ADDED``: by reading a
-    chain up to the last run and adding this run's delta. ``SPLIT``: from the step group that gives
-    the old rows and what came."""
+    """The way in which an entry gets its rows. ``EXPRESSION``: by computing an expression.
+    ``MOVED``: by shuffling the group's cheapest entry. ``READ``: by reading a chain. ``ADDED``: by
+    reading a chain up to the last run and adding this run's delta. ``SPLIT``: from the step group
+    that gives the old rows and what came."""
 
     EXPRESSION = "expression"
     MOVED = "moved"

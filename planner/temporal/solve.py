@@ -35,12 +35,12 @@ class Solver:
 
     @property
     def evaluations(self) -> int:
-        """How many alternatives were costed so far."""
+        """Return how many alternatives were costed so far."""
         return self._group_costs.evaluations
 
     @property
     def listed(self) -> Listed:
-        """What is listed so far of what may be tried."""
+        """Return the lists of alternatives that have been made so far."""
         return self._group_costs.listed
 
     @cached_property

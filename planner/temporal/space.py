@@ -54,7 +54,7 @@ class Slot:
 
     @property
     def weighted(self) -> bool:
-        """Whether the stored rows carry a weight column."""
+        """Return whether the stored rows carry a weight column."""
         return self.view is View.WEIGHTED
 
 

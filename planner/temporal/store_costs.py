@@ -1,4 +1,5 @@
-"""What the search charges for shuffling, writing and reading rows, besides the alternatives.
+"""The costs of shuffling, writing and reading rows, which the search charges besides the
+alternatives.
 
 None of it depends on the shared partitions, so each cost is computed once for all solutions.
 """

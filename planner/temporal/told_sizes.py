@@ -1,4 +1,4 @@
-"""What Spark takes the groups of a memo for while it plans the user's own text."""
+"""Spark's static size estimate of the groups of a memo, by which it plans the user's own text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ ToldSides = tuple[Size, Size]
 
 
 class ToldSizes:
-    """The bytes that Spark takes each group for at one instant, by the files that there are.
+    """Spark's static size estimate, in bytes, of each group at one instant.
 
-    A memo does not tell in which order a text joins its tables, and Spark joins them one at a time.
-    So of the text, an inner join of sides below ``one_by_one`` bytes, such as of suppliers and
-    their nations, is no larger than they are: each is sent to where the other rows are. Of a stage
-    the order is known, and ``one_by_one`` is 0.
+    The memo does not keep the text's join order, so an inner join of two tables that are both
+    broadcast (below ``one_by_one`` bytes) is taken as large as its larger side. For a stage the
+    order is known, and ``one_by_one`` is 0.
     """
 
     def __init__(self, memo: Memo, files: Mapping[str, Files], one_by_one: float = 0.0) -> None:

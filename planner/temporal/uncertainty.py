@@ -1,4 +1,5 @@
-"""How uncertain the difference of two plan costs is, which decides whether early work beats batch.
+"""The uncertainty of the difference of two plan costs, which decides whether early work beats
+batch.
 
 Every estimate is a product of known figures and guessed factors: how much of a source is still to
 come, the selectivity of a predicate, the number of join partners, the number of groups. Each guess

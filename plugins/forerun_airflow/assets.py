@@ -38,8 +38,8 @@ def awaited_assets(spec: ReportSpec, run: int) -> dict[str, Asset]:
 def days_published(
     spec: ReportSpec, run: int, inlet_events: Any, day: str
 ) -> dict[str, tuple[str, ...]]:
-    """Which of the assets that a run awaits had an event for ``day``, and what was missing by the
-    newest.
+    """Return which of the assets that a run awaits had an event for ``day``, and what was missing
+    by the newest.
 
     ``inlet_events`` is Airflow's, of a task that has the assets as inlets.
     """

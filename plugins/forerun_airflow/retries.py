@@ -46,7 +46,7 @@ class RepeatableOperator(BaseOperator):
 
 
 def retries_of(task: BaseOperator, task_id: str) -> Retries:
-    """How a task of the same DAG is tried again, as it is set now, whoever has set it.
+    """Return how a task of the same DAG is tried again, as it is set now, whoever has set it.
 
     Each pause is the longest that Airflow may make of it: with exponential backoff it draws up to
     twice the delay.

@@ -340,9 +340,9 @@ def _deployment(given: Mapping[str, str]) -> Any:
 
 
 def _encoding(columns: Sequence[ColumnSpec]) -> dict[str, str]:
-    """How a partition is written: with zstd, half the bytes of snappy for the same CPU; and with
-    dictionaries for texts only, since to look every number up in one costs more CPU than is saved
-    on files that are read a few times and then deleted (docs/lab/benchmarks.md)."""
+    """Return how a partition is written: with zstd, half the bytes of snappy for the same CPU; and
+    with dictionaries for texts only, since to look every number up in one costs more CPU than is
+    saved on files that are read a few times and then deleted (docs/lab/benchmarks.md)."""
     texts = {f"parquet.enable.dictionary#{c.name}": "true" for c in columns if c.type == "string"}
     return {"compression": "zstd", "parquet.enable.dictionary": "false", **texts}
 

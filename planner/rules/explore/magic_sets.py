@@ -148,7 +148,7 @@ class _Restriction:
 
     @staticmethod
     def _through(parts: Iterable[Scalar], said: MagicSets) -> MagicSets:
-        """What is said of a column, said of the columns that are equal to it."""
+        """Return the magic sets of columns that are equal to a column with one."""
         return dict(_equated(parts, said))
 
     def _looked_up(self, node: Relation, key: Column, wanted: MagicSet) -> Relation:

@@ -122,8 +122,8 @@ def memo_rule(rule: DeltaRule) -> MemoRule:
 def _can_take_back(
     rule: DeltaRule, view: KeyedState, node: Relation, given: Input, ids: ColumnIds
 ) -> bool:
-    """Whether the states of an input that takes nothing back have another form for inputs that do,
-    by the same rule: then that form is kept, and a repair can take rows back from it."""
+    """Return whether the states of an input that takes nothing back have another form for inputs
+    that do, by the same rule: then that form is kept, and a repair can take rows back from it."""
     applies = rule.applies(node, (replace(given, signed=True),))
     if not isinstance(applies, Applies) or applies.merges_input:
         return False

@@ -29,7 +29,7 @@ THIS_RUN = Call("this_run", (), INT)
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a rule may know about an input before a plan exists.
+    """The facts that a rule may know about an input before a plan exists.
 
     ``changing`` is True if the input reads a source that grows during the day, ``signed`` if its
     delta may take rows back.
@@ -57,7 +57,7 @@ class Versions(Protocol):
 
     @property
     def changing(self) -> bool:
-        """Whether the input reads a source that grows."""
+        """Return whether the input reads a source that grows."""
         ...
 
     def delta(self) -> Signed:

@@ -62,8 +62,8 @@ STATES = memo_rule(
 
 
 class _Rows(Enum):
-    """How the rows of an operator depend on growing sources: not at all (STATIC), as rows that
-    arrive (GROWING), or through a grouping with states (GROUPED)."""
+    """The dependence of an operator's rows on growing sources: none (STATIC), as rows that arrive
+    (GROWING), or through a grouping with states (GROUPED)."""
 
     STATIC = "static"
     GROWING = "growing"

@@ -152,7 +152,7 @@ def _states(match: Match) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """How AggregateDelta merges kept states: ``filter(aggregate(stamped))``."""
+    """The form in which AggregateDelta merges kept states: ``filter(aggregate(stamped))``."""
 
     filter: Filter
     aggregate: Aggregate

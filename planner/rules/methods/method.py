@@ -15,8 +15,8 @@ from forerun.planner.search.rule import MemoRule
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a method does not apply to a query: a reason code, and a sentence that names the
-    operator."""
+    """The reason why a method does not apply to a query: a reason code, and a sentence that names
+    the operator."""
 
     reason: Reason
     sentence: str

@@ -16,8 +16,8 @@ from forerun.planner.tvr.signed import ColumnIds
 
 @dataclass(frozen=True, slots=True)
 class NormalizeContext:
-    """What a rule may use besides the matched node: fresh column ids, an estimator for join orders,
-    and for each source its columns that are declared NOT NULL and its declared ``keys``.
+    """The context of a rule besides the matched node: fresh column ids, an estimator for join
+    orders, and for each source its columns that are declared NOT NULL and its declared ``keys``.
 
     A declaration may be wrong. So a rule whose result depends on a NOT NULL declaration adds its
     (source, column) to ``relied``; the run checks these in the data, and no others.

@@ -53,8 +53,8 @@ class Refusal:
 def refuse_form(
     form: Form | None, row: NightRow, actor: Actor, about: str, kind: str, kinds: Collection[Kind]
 ) -> Refusal | None:
-    """Why a form is not followed: it is not the actor's, not lately made, not about what it was
-    made for, or names none of ``kinds``. ``about``: what a form would be about now."""
+    """Return why a form is not followed: it is not the actor's, not lately made, not about what it
+    was made for, or names none of ``kinds``. ``about``: what a form would be about now."""
     if row.records is None:
         return Refusal(409, "The day cannot be read.")
     if form is None or (form.user, form.report, form.day) != (actor.id, row.report.name, row.day):

@@ -189,8 +189,9 @@ class _Pages:
         dags: frozenset[str] = DAGS,
         changeable: frozenset[str] = CHANGEABLE,
     ) -> Response:
-        """Where a DAG run of Airflow leads: to the day of its report, or of the report that a task
-        belongs to; to all of its days where it has several. ``page`` ``plan``: to the plan."""
+        """Return where a DAG run of Airflow leads: to the day of its report, or of the report that
+        a task belongs to; to all of its days where it has several. ``page`` ``plan``: to the
+        plan."""
         if dag_id not in dags:
             raise UnknownError
         store, reader = self.reader.store, self.reader

@@ -62,7 +62,7 @@ class OverviewPages:
     def source(
         self, request: Request, report: str, day: str, name: str, dags: frozenset[str] = _DAGS
     ) -> str:
-        """How a source arrived on a day of a report."""
+        """Return how a source arrived on a day of a report."""
         row, reader = self._pages.row(report, day, dags), self._pages.reader
         if row.records is None:
             return render("broken.html", where_of(request), row=row)

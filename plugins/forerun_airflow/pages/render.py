@@ -39,7 +39,7 @@ class Where:
 
 
 def where_of(request: Request) -> Where:
-    """Where a request asks."""
+    """Return where a request asks."""
     framed = request.headers.get("sec-fetch-dest") == "iframe"
     return Where(base=request.scope.get("root_path", ""), framed=framed)
 

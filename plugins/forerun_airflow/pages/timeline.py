@@ -95,7 +95,7 @@ def _hours(sheet: Drawing, records: DayRecords, scale: Scale, bottom: float) -> 
 
 
 def _is_in(arrivals: Arrivals, scale: Scale) -> bool:
-    """Whether there is anything of a source to draw."""
+    """Return whether there is anything of a source to draw."""
     known = (*arrivals.seen, *arrivals.expected)
     return not known or any(scale.shows(at) for at, _ in known)
 

@@ -88,7 +88,7 @@ class WatchTrigger(BaseTrigger):
 
 
 def ends(watched: Watched, generation: str) -> bool:
-    """Whether the watch over a generation is over: for better or worse."""
+    """Return whether the watch over a generation is over: for better or worse."""
     opened_anew = watched.records.at.generation != generation
     return bool(watched.wrong) or watched.over or opened_anew
 

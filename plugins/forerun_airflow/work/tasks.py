@@ -88,9 +88,9 @@ def prepared_run(
 def asked_run(
     spec: ReportSpec, opened: OpenedDay, run: int, *, engine: str
 ) -> tuple[Day, AskedRun | PreparedRun]:
-    """The day, and its run pinned and still to be planned; planned, where somebody has told the day
-    how. It borrows nothing: what another report keeps of a day that is over may be gone before the
-    last of a backfill is computed."""
+    """Pin the run. Return the day and an AskedRun to be planned with the others, or a PreparedRun
+    if an instruction fixes the method. Borrows nothing: another report's state may be gone before
+    the last day is computed."""
     from forerun.include.runs.prepare import ask_for_run, prepare_run
 
     day, asking = _asking(spec, opened, run, engine, batch=False)
