@@ -27,7 +27,7 @@ USER forerun
 COPY --chown=forerun requirements.lock pyproject.toml ./
 COPY --chown=forerun scripts scripts
 RUN scripts/venv.sh && scripts/jars.sh && rm -rf /home/forerun/.m2 /home/forerun/.cache
-COPY --chown=forerun Makefile ./
+COPY --chown=forerun Makefile setup.py README.md LICENSE ./
 COPY --chown=forerun planner planner
 COPY --chown=forerun include include
 COPY --chown=forerun spark_jobs spark_jobs

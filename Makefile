@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all airflow-matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,8 +88,8 @@ test test-all:
 	  -m "not spark $(WHICH)" tests; status=$$?; \
 	wait $$beside || status=$$?; cat $(STAMPS)/spark.log; exit $$status
 
-airflow-matrix: tools ## the tests of the Airflow side on another version of Airflow (AIRFLOW=3.2.2)
-	scripts/airflow_matrix.sh $(or $(AIRFLOW),3.2.2)
+matrix: tools ## the installed package on other versions of Airflow, Spark and Python (CELL=spark-4.0)
+	scripts/matrix.sh $(CELL)
 
 mutate: setup ## break rules and stages on purpose: every break must turn the suite red
 	.venv/bin/python -m scripts.mutate

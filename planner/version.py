@@ -6,4 +6,4 @@ in the planner because that is the only package that all others may import.
 
 from __future__ import annotations
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

@@ -23,6 +23,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from forerun.include.machine.deployment import JAVA_OPTIONS, beside, deployment_defaults
+from forerun.include.machine.options import environment
 from forerun.include.machine.settings import s3_settings
 from forerun.planner.errors import ForerunError
 
@@ -104,7 +105,7 @@ def home_folder(environ: Mapping[str, str] | None = None) -> Path:
     ``FORERUN_HOME`` if set, else ``.forerun`` of the checkout, else (installed without a checkout)
     ``forerun`` in the user's cache folder.
     """
-    environ = os.environ if environ is None else environ
+    environ = environment() if environ is None else environ
     if named := environ.get(HOME_VARIABLE):
         return Path(named).expanduser().resolve()
     checkout = Path(__file__).absolute().parents[3]
@@ -144,7 +145,7 @@ def submit_options(
     Raises :class:`JarsMissingError` for an ``s3://`` store without the S3A jars.
     """
     files = driver_files() if files is None else files
-    environ = os.environ if environ is None else environ
+    environ = environment() if environ is None else environ
     on_s3 = is_s3(store_uri)
     archive = files.s3a_archive if on_s3 else files.archive
     java = java_options(archive, tiny=tiny, narrow=_is_narrow(master))
@@ -163,7 +164,7 @@ def submit_options(
 
 def java_executable(environ: Mapping[str, str] | None = None) -> Path | None:
     """The Java that spark-submit will take: of ``JAVA_HOME``, else of ``PATH``; None without."""
-    environ = os.environ if environ is None else environ
+    environ = environment() if environ is None else environ
     if home := environ.get("JAVA_HOME"):
         named = Path(home) / "bin" / "java"
         return named if named.is_file() else None
@@ -295,7 +296,7 @@ def driver_environment(environ: Mapping[str, str] | None = None) -> dict[str, st
     ``SPARK_HOME`` of the surrounding shell would start another version of Spark, and variables of
     Spark Connect (which a session on Sail sets, too) a session on a server, so they are dropped.
     """
-    environ = os.environ if environ is None else environ
+    environ = environment() if environ is None else environ
     bin_folder = str(Path(sys.prefix) / "bin")
     kept = {name: value for name, value in environ.items() if name not in _OF_THE_SHELL}
     path = environ.get("PATH", os.defpath)

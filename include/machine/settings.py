@@ -1,13 +1,14 @@
-"""Settings from the environment, read once, as frozen values."""
+"""Settings as frozen values, from the environment, or from Airflow's configuration
+(:mod:`forerun.include.machine.options`)."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from forerun.include.machine import options
 from forerun.planner.algebra.spark_functions import ALWAYS_REFUSED
 from forerun.planner.errors import ALLOWED_FUNCTIONS, ForerunError
 
@@ -35,7 +36,7 @@ def store_access(environment: Mapping[str, str] | None = None) -> str:
     """Who may read a store in a folder, from ``FORERUN_STORE_ACCESS``: ``private`` (the default:
     this user alone), ``group`` (also the group of its folders) or ``umask`` (as the process makes
     its other files)."""
-    env = os.environ if environment is None else environment
+    env = options.environment() if environment is None else environment
     access = env.get("FORERUN_STORE_ACCESS", "private")
     if access not in ("private", "group", "umask"):
         raise SettingsError(
@@ -51,7 +52,7 @@ def s3_settings(environment: Mapping[str, str] | None = None) -> S3Settings:
     With an endpoint of one's own, path style is the default: such servers rarely have a wildcard
     name per bucket.
     """
-    env = os.environ if environment is None else environment
+    env = options.environment() if environment is None else environment
     endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or ""
     if "@" in urlsplit(endpoint).netloc:
         raise SettingsError(
@@ -82,7 +83,7 @@ def s3_settings(environment: Mapping[str, str] | None = None) -> S3Settings:
 def allowed_functions(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
     """The functions that the deployment allows to its reports although they are refused by default
     or not known, from ``FORERUN_ALLOWED_FUNCTIONS`` (names with commas between them)."""
-    env = os.environ if environment is None else environment
+    env = options.environment() if environment is None else environment
     names = [name.strip().lower() for name in env.get(ALLOWED_FUNCTIONS, "").split(",")]
     if wrong := [name for name in names if name and not re.fullmatch(r"[a-z_][a-z0-9_]*", name)]:
         raise SettingsError(

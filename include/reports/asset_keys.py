@@ -9,8 +9,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import SplitResult
 
-_URI = "forerun://report/"
+from forerun.include.reports.names import is_name
+
+_SCHEME = "forerun"
+_HOST = "report"
+_URI = f"{_SCHEME}://{_HOST}/"
 _EARLY = "/early"
 _AT_RISK = "/at-risk"
 _NAMED = re.compile(r"forerun_(report|early|at_risk)_(\w+)", re.ASCII)
@@ -48,6 +53,24 @@ def key_of(uri: str, name: str) -> AssetKey:
         if report := _report_of(given):
             return report
     return AssetKey(name or uri, uri or name)
+
+
+def normalized(uri: SplitResult) -> SplitResult:
+    """Return the one way to write the URI of an asset of a report, of several that mean it.
+
+    Airflow calls this with each URI of the scheme ``forerun`` in a DAG. Raises :class:`ValueError`,
+    which it shows as the import error of the DAG, for one that no report ever updates: what is
+    scheduled on it would never run.
+    """
+    report, slash, part = uri.path.strip("/").partition("/")
+    known = {"", _EARLY, _AT_RISK}
+    extra = uri.query or uri.fragment
+    if uri.netloc.lower() != _HOST or not is_name(report) or slash + part not in known or extra:
+        raise ValueError(
+            f"{uri.geturl()} is no asset of a report: write {_URI}NAME, {_URI}NAME{_EARLY} or "
+            f"{_URI}NAME{_AT_RISK}, as report_asset() and warning_asset() do"
+        )
+    return SplitResult(_SCHEME, _HOST, f"/{report}{slash}{part}", "", "")
 
 
 def _report_of(text: str) -> AssetKey | None:

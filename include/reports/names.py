@@ -9,9 +9,14 @@ from forerun.include.reports.fields import SpecError
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z", re.ASCII)
 
 
+def is_name(text: str) -> bool:
+    """Whether ``text`` can be a folder, a table and a column."""
+    return _NAME.fullmatch(text) is not None
+
+
 def check_name(name: str, what: str) -> None:
     """Raise :class:`SpecError` unless ``name`` can be a folder, a table and a column."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise SpecError(
             f"{what} is named {name!r}",
             hint="A name has letters, digits and _, starts with no digit, and has up to 100 signs.",

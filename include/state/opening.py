@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from forerun.include.machine.jvm import home_folder
+from forerun.include.machine.options import STORE, environment
 from forerun.include.machine.settings import store_access
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.store import Store, StoreError
 
-STORE_VARIABLE = "FORERUN_STORE"
-
 
 def default_store() -> str:
-    """The URI of the store of reports that name none: ``FORERUN_STORE``, else at home."""
-    return os.environ.get(STORE_VARIABLE) or (home_folder() / "store").as_uri()
+    """The URI of the store of reports that name none: the one that the deployment names
+    (:data:`forerun.include.machine.options.STORE`), else at home."""
+    return environment().get(STORE.variable) or (home_folder() / "store").as_uri()
 
 
 def open_store(uri: str) -> Store:

@@ -3,7 +3,6 @@ no JVM, is started for it."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
 from forerun.include.machine.job_archive import JOB
+from forerun.include.machine.options import environment
 
 SERVER = "spark_connect"
 """The type of connection of Airflow that names such a server."""
@@ -45,7 +45,7 @@ class EndpointClient:
         host, user = connection.host or "", connection.login or ""
         self.address = _address(host, connection.port, user, ssl=ssl)
         token = {_TOKEN: connection.password} if connection.password else {}
-        self._environment = {**os.environ, **token}
+        self._environment = {**environment(), **token}
         self._process: subprocess.Popen[str] | None = None
 
     def run(self, arguments: Sequence[str], say: Callable[[str], None]) -> None:

@@ -37,6 +37,7 @@ from forerun.airflow.work.tasks import prepared_run
 from forerun.include.engines import engine_spec
 from forerun.include.machine.job_archive import JOB
 from forerun.include.machine.jvm import spark_submit
+from forerun.include.machine.options import said_in_section
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.spark_conf import check_spark_conf
 from forerun.include.reports.spec import ReportSpec
@@ -137,7 +138,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             # Here and not where the run is planned: that may be another machine.
             own = submit_options(store, tiny, master=master)
         self.conf = {**dict(own), **(self.conf or {})}
-        self.env_vars = _this_spark()
+        self.env_vars = {**said_in_section(), **_this_spark()}
 
     def submit(self, context: Any, plans: Sequence[str], *options: str) -> None:
         """Submit the runs of these plans, and return when all are committed."""

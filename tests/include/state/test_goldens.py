@@ -40,7 +40,7 @@ def test_what_was_written_without_a_checksum_is_read(kind: str, data: bytes):
 def test_what_was_written_with_a_checksum_is_read(kind: str, data: bytes):
     document = read(kind, data)
     assert read(kind, written(document)) == document
-    assert json.loads(data)["forerun"] == "0.1.0"
+    assert json.loads(data)["forerun"] == "0.1.0", "that of the first version with checksums"
     assert json.loads(written(document))["forerun"] == VERSION
 
 

@@ -1,0 +1,87 @@
+"""What a deployment may say to Forerun: by a variable, or in Airflow's configuration.
+
+A variable of the environment comes first. The section ``[forerun]`` of ``airflow.cfg``, with all
+other ways that Airflow has to give an option, holds in processes that have Airflow loaded; it is
+handed on to the Spark drivers that they start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SECTION = "forerun"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A setting: its name in the section, its variable, what it is for, and an example."""
+
+    name: str
+    variable: str
+    about: str
+    example: str
+
+
+STORE = Option(
+    name="store",
+    variable="FORERUN_STORE",
+    about="The state store of reports that name none: a folder, file:// or s3://.",
+    example="s3://warehouse/forerun",
+)
+STORE_ACCESS = Option(
+    name="store_access",
+    variable="FORERUN_STORE_ACCESS",
+    about="Who may read a store in a folder: private, group or umask.",
+    example="group",
+)
+HOME = Option(
+    name="home",
+    variable="FORERUN_HOME",
+    about="The folder of the S3A jars, the class-data archives and the archive of the job.",
+    example="/opt/forerun",
+)
+S3_PATH_STYLE = Option(
+    name="s3_path_style",
+    variable="FORERUN_S3_PATH_STYLE",
+    about="Whether a bucket is a part of the path (true) or of the server's name (false).",
+    example="true",
+)
+S3_TIMEOUT = Option(
+    name="s3_timeout",
+    variable="FORERUN_S3_TIMEOUT",
+    about="Seconds that bound a call to S3 with all its retries.",
+    example="60",
+)
+FUNCTIONS = Option(
+    name="allowed_functions",
+    variable="FORERUN_ALLOWED_FUNCTIONS",
+    about="Functions that reports may call although they are refused or not known to Spark, with "
+    "commas between them.",
+    example="reflect,my_udf",
+)
+OPTIONS = (STORE, STORE_ACCESS, HOME, S3_PATH_STYLE, S3_TIMEOUT, FUNCTIONS)
+
+
+def environment() -> Mapping[str, str]:
+    """Return the variables of this process; those of :data:`OPTIONS` that it lacks are what the
+    section says."""
+    return ChainMap(said_in_section(), os.environ)
+
+
+def said_in_section() -> dict[str, str]:
+    """Return the options that only Airflow's configuration gives, by their variables; nothing where
+    Airflow is not loaded."""
+    module = sys.modules.get("airflow.configuration")
+    conf = getattr(module, "conf", None)  # not yet there while Airflow is being loaded
+    if conf is None:
+        return {}
+    said = {
+        one.variable: str(conf.get(SECTION, one.name, fallback=None) or "")
+        for one in OPTIONS
+        if not os.environ.get(one.variable)
+    }
+    return {variable: value for variable, value in said.items() if value}
