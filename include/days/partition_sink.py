@@ -21,8 +21,10 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forerun.include.days.sink_folder import partition_of, refuse_table_sink
 from forerun.include.reports.spec import PartitionFolder
-from forerun.include.sources.files import Location, locate
+from forerun.include.sources.files import Location
+from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.commits import verify_partition
 from forerun.include.state.pointers import Pointer
@@ -62,11 +64,14 @@ def publish_partition(
     """Make the folder of ``stamp.day`` hold this result; return its URI and its data file.
 
     Repeating it changes nothing. Raises :class:`NotPublishedError` if the folder holds a newer
-    generation or files of others, or the result is too large for one file; and
+    generation or files of others, or the result is too large for one file;
+    :class:`forerun.include.sources.table_formats.TableFormatError` if it belongs to a table; and
     :class:`forerun.include.state.commits.ArtifactError` if its files are not as they were
     committed.
     """
-    target = _target(sink, date.fromisoformat(stamp.day))
+    day = date.fromisoformat(stamp.day)
+    refuse_table_sink(sink, day)
+    target = partition_of(sink, day)
     name = f"{stamp.report}.parquet"
     _refuse_strangers(target, name)
     data = _one_file(store, result, stamp)
@@ -79,7 +84,7 @@ def publish_partition(
 
 def lost_partition(pointer: Pointer, sink: PartitionFolder) -> list[str]:
     """The name of the data file in a list, if it is not the version that the pointer names."""
-    target = _target(sink, date.fromisoformat(pointer.day))
+    target = partition_of(sink, date.fromisoformat(pointer.day))
     name = f"{pointer.report}.parquet"
     found = target.store.find(f"{target.key}/{name}")
     stamp = read_stamp(found.data) if found else None
@@ -95,10 +100,6 @@ def _checksum(data: bytes) -> str:
     return checksum_text(zlib.crc32(data))
 
 
-def _target(sink: PartitionFolder, day: date) -> Location:
-    return locate(f"{sink.path.rstrip('/')}/{sink.column}={day.isoformat()}")
-
-
 def read_stamp(data: bytes) -> Stamp | None:
     """Return the version of a published file, or None for a file that Forerun did not publish."""
     try:
@@ -112,7 +113,9 @@ def read_stamp(data: bytes) -> Stamp | None:
 def _refuse_strangers(target: Location, name: str) -> None:
     """Readers take every file of the folder for data of the table, and so would count it twice."""
     start = len(target.key) + 1
-    others = [file.key[start:] for file in target.store.list(target.key)]
+    keys = [file.key for file in target.store.list(target.key)]
+    refuse_tables_below(target.store, target.key, keys)
+    others = [key[start:] for key in keys]
     strange = [other for other in others if other != name and not is_hidden(other)]
     if strange:
         raise NotPublishedError(

@@ -65,6 +65,12 @@ class HourlyMarkers:
             f"{self.folder.replace(_HOUR, f'{number:02d}')}/{self.name}" for number in numbers
         )
 
+    def is_marker(self, path: str) -> bool:
+        """Return whether ``path`` below the folder of the day is that of an hour's marker."""
+        before, _, after = f"{self.folder}/{self.name}".partition(_HOUR)
+        hour = path.removeprefix(before).removesuffix(after)
+        return path == f"{before}{hour}{after}" and len(hour) == 2 and hour.isdigit()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssetEvent:

@@ -30,8 +30,9 @@ class SourceSpec:
 
     ``path``: the folder of a day's files, a path or URI (``file://``, ``s3://``) in which ``{ds}``
     is the report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files
-    below it that have the format's suffix, and whose name does not start with ``_`` or ``.``, are
-    data. ``columns`` is the declared schema in Spark's types; ``key`` columns that are together
+    below it are data, whatever their names, but those that Spark hides, empty ones, and the marker
+    of ``complete_when`` (:func:`forerun.include.sources.listing.data_files`). ``columns`` is the
+    declared schema in Spark's types; ``key`` columns that are together
     unique, if any. ``foreign_keys``: columns that name a row of another source of the report,
     which arrives with the row or before it; a run verifies those that its plan relies on.
     ``change``: a ``changelog``'s files have one column more, ``__w BIGINT``: how

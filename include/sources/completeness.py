@@ -21,8 +21,7 @@ from forerun.include.reports.spec import (
     SourceSpec,
 )
 from forerun.include.sources.files import locate
-from forerun.include.sources.formats import format_of
-from forerun.include.state.store import StoredFile
+from forerun.include.sources.listing import data_files
 
 _MOST_NAMED = 3
 
@@ -94,7 +93,7 @@ def _of_files(
     """Say what a source lacks of the day, by its files and the clock; "" if it is complete."""
     match rule:
         case None:
-            if source.allow_empty or _files(source, day):
+            if source.allow_empty or data_files(source, day)[1]:
                 return ""
             return f"no files in {source.path_on(day)}"
         case ClockTime():
@@ -113,7 +112,7 @@ def _of_files(
 
 
 def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
-    files = _files(source, day)
+    files = data_files(source, day)[1]
     if rule.files:
         found, wanted, unit = len(files), rule.files, "files"
     else:
@@ -137,10 +136,6 @@ def _unmarked(source: SourceSpec, rule: HourlyMarkers, spec: ReportSpec, day: da
         f"{len(expected) - len(missing)} of {len(expected)} hours have their "
         f"marker in {source.path_on(day)}; not {named}"
     )
-
-
-def _files(source: SourceSpec, day: date) -> tuple[StoredFile, ...]:
-    return locate(source.path_on(day)).files(format_of(source.format).suffix)
 
 
 def _names(source: SourceSpec, day: date) -> set[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from forerun.include.sources.table_formats import refuse_tables_below
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.opening import refuse_credentials
 from forerun.include.state.store import Store, StoredFile, is_hidden
@@ -31,16 +33,36 @@ class Location:
     key: str
     has_etags: bool = False
 
-    def files(self, suffix: str) -> tuple[StoredFile, ...]:
-        """The data files, by key: below the folder, with the format's ``suffix``, not hidden."""
-        alone = self.store.stat(self.key) if self.key.endswith(suffix) else None
-        if alone is not None:
-            return (alone,)
+    def files(
+        self, suffix: str, is_marker: Callable[[str], bool] | None = None
+    ) -> tuple[StoredFile, ...]:
+        """The data files, by key: all that lie below the folder, whatever their names, but
+
+        - hidden ones (:func:`forerun.include.state.store.is_hidden`, Spark's own rule);
+        - those whose path below the folder ``is_marker`` says to be that of a marker;
+        - empty ones, which Spark leaves out, too. One that ends in ``suffix``, as files of the
+          format are usually called, was cut short: it counts, so that reading it fails.
+
+        Raises :class:`forerun.include.sources.table_formats.TableFormatError` if a table of another
+        format lies in the folder.
+        """
+        listed = self.store.list(self.key)
+        if not listed:
+            alone = self.store.stat(self.key)
+            if alone is not None and is_hidden(self.key.rpartition("/")[2]):
+                raise SourcePathError(
+                    f"{self.store.uri(self.key)} is a hidden file, which Spark does not read",
+                    hint="Give it a name that does not begin with _ or a dot.",
+                )
+            return (alone,) if alone is not None and alone.size else ()
+        refuse_tables_below(self.store, self.key, (file.key for file in listed))
         start = len(self.key) + 1
         return tuple(
             file
-            for file in self.store.list(self.key)
-            if file.key.endswith(suffix) and not is_hidden(file.key[start:])
+            for file in listed
+            if not is_hidden(file.key[start:])
+            and not (is_marker and is_marker(file.key[start:]))
+            and (file.size or file.key.lower().endswith(suffix))
         )
 
 

@@ -31,6 +31,16 @@ _MOST_PACKED = 10
 _WITHOUT_ENTROPY_CODING = ("SNAPPY", "LZ4", "LZ4_RAW", "LZO")
 
 
+_UNREADABLE = (
+    "It is truncated or still being written: write under a name that starts with _ or . and rename "
+    "it at the end, or deliver it again."
+)
+_NO_DATA = (
+    "Every file in the folder of a source is data, whatever its name, unless the name starts with "
+    "_ or a dot: rename it, or move it away. If it is data, it is truncated or still being written."
+)
+
+
 class SourceFileError(ForerunError):
     """A file of a source cannot be read as Parquet."""
 
@@ -62,8 +72,7 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
     except (pa.ArrowException, OSError, EOFError) as error:
         raise SourceFileError(
             f"{uri} is not a readable Parquet file: {str(error).splitlines()[0]}",
-            hint="It is truncated or still being written: write under a name that starts with _ "
-            "or . and rename it at the end, or deliver it again.",
+            hint=_UNREADABLE if file.key.lower().endswith(".parquet") else _NO_DATA,
         ) from None
     return PinnedFile(
         uri=uri,

@@ -18,6 +18,8 @@ from forerun.include.sources.contents import changed_contents, with_digests
 from forerun.include.sources.delivery import put_together, read_pin
 from forerun.include.sources.files import SourcePathError, locate
 from forerun.include.sources.formats import format_of
+from forerun.include.sources.listing import data_files
+from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
 from forerun.include.state.records import Pin, PinnedFile, encode
@@ -41,11 +43,14 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
 
     Raises :class:`SourcePathError` if nothing is there and the source may not be empty,
     :class:`forerun.include.sources.footers.SourceFileError` for a file that is not Parquet,
-    :class:`SchemaDriftError` for one that has not the declared columns, and
+    :class:`SchemaDriftError` for one that has not the declared columns,
+    :class:`forerun.include.sources.table_formats.TableFormatError` for a folder of a table of
+    another format, and
     :class:`forerun.include.sources.changelog.ChangelogError` for one of a changelog that may have
     NULL in ``__w``.
     """
     path = source.path_on(day)
+    refuse_tables_above(locate(path))
     name = source_id(source.name, source.path, source.format)
     at = day.isoformat()
     backoff = Backoff(pins_folder(name, at))
@@ -109,9 +114,8 @@ def _last_pin(store: StoreReader, source: str, day: str) -> Pin | None:
 def _pin_files(source: SourceSpec, day: date, last: Pin | None) -> tuple[PinnedFile, ...]:
     """The files as they are now. One that the last pin has with its size and time is described
     again only if its content is another one by now."""
-    location, form = locate(source.path_on(day)), format_of(source.format)
+    (location, listed), form = data_files(source, day), format_of(source.format)
     known = {(f.uri, f.size, f.identity): f for f in last.files} if last else {}
-    listed = location.files(form.suffix)
     there = [known.get((location.store.uri(f.key), f.size, f.identity)) for f in listed]
     pairs = [(old, f.key) for old, f in zip(there, listed, strict=True) if old is not None]
     changed = changed_contents(form, location, pairs)
@@ -125,8 +129,8 @@ def _pin_files(source: SourceSpec, day: date, last: Pin | None) -> tuple[PinnedF
 
 def arrived_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, as the files say themselves."""
-    location, form = locate(source.path_on(day)), format_of(source.format)
-    return sum(file.rows for file in form.describe(location, location.files(form.suffix)))
+    location, files = data_files(source, day)
+    return sum(file.rows for file in format_of(source.format).describe(location, files))
 
 
 def check_schema(source: str, declared: Sequence[ColumnSpec], files: Sequence[PinnedFile]) -> None:

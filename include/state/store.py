@@ -146,8 +146,14 @@ class Store(StoreReader, StoreWriter, Protocol):
 
 
 def is_hidden(key: str) -> bool:
-    """Return whether Spark ignores the file: a part of its path starts with ``_`` or ``.``."""
-    return any(part.startswith((".", "_")) for part in key.split("/") if part)
+    """Return whether Spark ignores the file: a part of its path starts with a dot, or with ``_`` if
+    it has no ``=`` (``_shop=7`` is the folder of a partition), or ends in ``._COPYING_``."""
+    return any(
+        part.startswith(".")
+        or (part.startswith("_") and "=" not in part)
+        or part.endswith("._COPYING_")
+        for part in key.split("/")
+    )
 
 
 def checksum_text(crc: int) -> str:

@@ -26,8 +26,8 @@ from forerun.include.reports.spec import (
 )
 from forerun.include.sources.completeness import missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin
-from forerun.include.sources.files import locate
 from forerun.include.sources.formats import format_of
+from forerun.include.sources.listing import data_files
 from forerun.include.sources.statistics import LEAST_SHARE, forecast
 from forerun.include.state.layout import numbers
 from forerun.include.state.records import Manifest
@@ -103,13 +103,10 @@ class EarlyStart:
 
     def _new_rows(self, source: SourceSpec) -> int:
         """The rows of a source that have come since the last run was planned."""
-        location, form = locate(source.path_on(self._day.date)), format_of(source.format)
+        (location, listed), form = data_files(source, self._day.date), format_of(source.format)
         if self._before is None:
             self._before = self._remember(source)
-        files = {
-            (location.store.uri(file.key), file.size, file.identity): file
-            for file in location.files(form.suffix)
-        }
+        files = {(location.store.uri(file.key), file.size, file.identity): file for file in listed}
         new = {key: file for key, file in files.items() if key not in self._rows}
         described = form.describe(location, list(new.values()))
         self._rows |= {key: found.rows for key, found in zip(new, described, strict=True)}

@@ -73,7 +73,7 @@ def pin(store, lake, **changes):
 
 def test_a_pin_names_the_data_files_in_order(store, lake):
     uris = [lake.deliver(n, table((1, 2))) for n in ("10.parquet", "2.parquet", "h=1/a.parquet")]
-    for name in ("_SUCCESS", "_tmp.parquet", ".x.parquet", "_temporary/0/a.parquet", "notes.txt"):
+    for name in ("_SUCCESS", "_tmp.parquet", ".x.parquet", "_temporary/0/a.parquet"):
         lake.deliver(name, b"not data")
     key, made = pin_source(store, lake.spec, DAY, NOW)
     assert [file.uri for file in made.files] == uris

@@ -1,0 +1,100 @@
+"""Every file of a source is data, hidden by a written rule, or an error that names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from forerun.include.reports.spec import (
+    ClockTime,
+    CompleteWhen,
+    ExpectedCount,
+    HourlyMarkers,
+    MarkerFile,
+    SourceSpec,
+)
+from forerun.include.sources.files import SourcePathError
+from forerun.include.sources.footers import SourceFileError
+from forerun.include.sources.listing import data_files
+from forerun.include.sources.pins import arrived_rows, pin_source
+from forerun.include.state.opening import open_store
+from tests.include.days.day_cases import COLUMNS, DAY, NOW, table
+
+
+def source(path: object, rule: CompleteWhen | None = None) -> SourceSpec:
+    rule = rule or ClockTime()
+    return SourceSpec(name="orders", path=str(path), columns=COLUMNS, complete_when=rule)
+
+
+def put(store_uri: str, name: str, rows: int = 1, data: bytes | None = None) -> None:
+    import io
+
+    sink = io.BytesIO()
+    pq.write_table(table(*((i, i) for i in range(rows))), sink)
+    open_store(store_uri).put(name, sink.getvalue() if data is None else data)
+
+
+def names(spec: SourceSpec) -> list[str]:
+    location, files = data_files(spec, DAY)
+    return [file.key.removeprefix(location.key + "/") for file in files]
+
+
+DATA = ("000000_0", "A.PARQUET", "a.parq", "b=1/no-end", "part-0.parquet.v2", "x._COPYING_y", "~")
+
+
+def test_a_file_is_data_whatever_its_name(store_uri: str, tmp_path: Path) -> None:
+    spec = source(f"{store_uri}/in")
+    for name in DATA:
+        put(store_uri, f"in/{name}", 2)
+    store = open_store(f"{store_uri}/state")
+    pin = pin_source(store, spec, DAY, NOW)[1]
+    assert [file.uri.partition("/in/")[2] for file in pin.files] == sorted(DATA) == names(spec)
+    assert pin.rows == arrived_rows(spec, DAY) == 2 * len(DATA)
+
+
+def test_what_is_hidden_is_what_spark_hides(store_uri: str) -> None:
+    for name in ("_a", ".a", "a._COPYING_", "_tmp/a.parquet", "x/.y/a.parquet", "_SUCCESS"):
+        put(store_uri, f"in/{name}")
+    put(store_uri, "in/EMPTY", data=b"")
+    put(store_uri, "in/day_$folder$", data=b"")
+    put(store_uri, "in/_shop=7/a")
+    assert names(source(f"{store_uri}/in")) == ["_shop=7/a"]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "a.csv", "000000_0", "part-0.parquet.crc", "README"])
+def test_what_is_no_parquet_is_an_error_that_names_it(store_uri: str, name: str) -> None:
+    put(store_uri, "in/1.parquet")
+    put(store_uri, f"in/{name}", data=b"k,v\n1,2\n")
+    with pytest.raises(SourceFileError, match="is not a readable Parquet file") as error:
+        pin_source(open_store(f"{store_uri}/state"), source(f"{store_uri}/in"), DAY, NOW)
+    assert f"/in/{name} " in error.value.message
+    assert "whatever its name" in error.value.hint
+
+
+def test_an_empty_file_that_is_called_parquet_was_cut_short(store_uri: str) -> None:
+    put(store_uri, "in/1.parquet", data=b"")
+    with pytest.raises(SourceFileError, match=r"1\.parquet is not a readable"):
+        pin_source(open_store(f"{store_uri}/state"), source(f"{store_uri}/in"), DAY, NOW)
+
+
+def test_the_declared_marker_is_no_data_and_another_file_of_that_name_is(store_uri: str) -> None:
+    put(store_uri, "in/h=00/a.parquet")
+    put(store_uri, "in/DONE", data=b"all of it")
+    put(store_uri, "in/h=00/DONE", data=b"of the hour")
+    assert names(source(f"{store_uri}/in", MarkerFile(name="DONE"))) == [
+        "h=00/DONE",
+        "h=00/a.parquet",
+    ]
+    hourly = HourlyMarkers(folder="h={hh}", name="DONE")
+    assert names(source(f"{store_uri}/in", hourly)) == ["DONE", "h=00/a.parquet"]
+    assert names(source(f"{store_uri}/in", ExpectedCount(files=3)))[0] == "DONE"
+
+
+def test_a_path_may_be_that_of_one_file(store_uri: str) -> None:
+    put(store_uri, "in/000000_0", 3)
+    put(store_uri, "in/_hidden.parquet", 3)
+    assert arrived_rows(source(f"{store_uri}/in/000000_0"), DAY) == 3
+    with pytest.raises(SourcePathError, match="which Spark does not read"):
+        arrived_rows(source(f"{store_uri}/in/_hidden.parquet"), DAY)
