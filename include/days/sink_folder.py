@@ -1,4 +1,4 @@
-"""The folder of a day in a partitioned table, and that no table of another format is there.
+"""The folder of a day in a partitioned table, and that no table of another format is there."""
 
 from __future__ import annotations
 

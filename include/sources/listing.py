@@ -1,4 +1,4 @@
-"""The files of a source that are data on a day: one answer for all who count, pin or read them.
+"""The files of a source that are data on a day: one answer for all who count, pin or read them."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class TableFormatError(ForerunError):
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A mark of a table format: what it keeps in the folder ``folder`` of a table's root: files whose names match
-    ``names``."""
+    """A table format, by what it keeps in the folder ``folder`` of a table's root: files whose
+    names match ``names``."""
 
     table: str
     folder: str
