@@ -1,4 +1,4 @@
-"""What the build needs beside pyproject.toml: that the rooms are there, and a README for an index.
+"""The part of the build that pyproject.toml cannot say: a check of the rooms, and the README.
 
 ``forerun/planner`` and its like are links in a checkout. Windows without developer mode and zip
 downloads have them as small text files: a wheel built then would have no code in it.

@@ -1,4 +1,4 @@
-"""What Forerun tells Airflow of itself as a provider (the entry point ``apache_airflow_provider``).
+"""The record by which Airflow knows Forerun (the entry point ``apache_airflow_provider``).
 
 Airflow reads it while its own configuration is still being imported: nothing here may import it.
 """

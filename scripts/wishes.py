@@ -1,4 +1,4 @@
-"""What an environment with other versions of Airflow and Spark than the locked ones is to hold.
+"""The requirements of an environment with other versions of Airflow and Spark than the locked ones.
 
     python scripts/wishes.py AIRFLOW SPARK
 

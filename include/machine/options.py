@@ -1,4 +1,4 @@
-"""What a deployment may say to Forerun: by a variable, or in Airflow's configuration.
+"""The options of a deployment: variables, or a section of Airflow's configuration.
 
 A variable of the environment comes first. The section ``[forerun]`` of ``airflow.cfg``, with all
 other ways that Airflow has to give an option, holds in processes that have Airflow loaded; it is

@@ -21,7 +21,7 @@ class SettingsError(ForerunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Settings:
-    """How to reach S3. Credentials are not here: boto3's and S3A's own chains find them.
+    """The way to reach S3. Credentials are not here: boto3's and S3A's own chains find them.
 
     ``endpoint`` is empty for Amazon. ``timeout`` seconds bound a call with all its retries.
     """
@@ -33,9 +33,9 @@ class S3Settings:
 
 
 def store_access(environment: Mapping[str, str] | None = None) -> str:
-    """Who may read a store in a folder, from ``FORERUN_STORE_ACCESS``: ``private`` (the default:
-    this user alone), ``group`` (also the group of its folders) or ``umask`` (as the process makes
-    its other files)."""
+    """Return who may read a store in a folder, from ``FORERUN_STORE_ACCESS``: ``private`` (the
+    default: this user alone), ``group`` (also the group of its folders) or ``umask`` (as the
+    process makes its other files)."""
     env = options.environment() if environment is None else environment
     access = env.get("FORERUN_STORE_ACCESS", "private")
     if access not in ("private", "group", "umask"):

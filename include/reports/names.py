@@ -10,7 +10,7 @@ _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]{0,99}\Z", re.ASCII)
 
 
 def is_name(text: str) -> bool:
-    """Whether ``text`` can be a folder, a table and a column."""
+    """Say whether ``text`` can be a folder, a table and a column."""
     return _NAME.fullmatch(text) is not None
 
 
