@@ -18,7 +18,7 @@ from forerun.cli.backfill import backfill_command
 from forerun.cli.calibrate import calibrate_command
 from forerun.cli.doctor import doctor_command
 from forerun.cli.expire import expire_command
-from forerun.cli.options import Day, takes_day
+from forerun.cli.options import CheckedDay, takes_day
 from forerun.cli.repair import repair_command
 from forerun.cli.result import result_command
 from forerun.cli.schedule import schedule_app
@@ -92,7 +92,7 @@ JsonFile = Annotated[
 )
 @takes_day()
 def plan_command(
-    day: Day,
+    day: CheckedDay,
     method: Annotated[
         Method,
         typer.Option(
@@ -187,7 +187,7 @@ Changelog = Annotated[
 )
 @takes_day()
 def simulate_command(  # noqa: PLR0913 - the options of the command
-    day: Day,
+    day: CheckedDay,
     engine: EngineOption = "spark",
     correlate: Annotated[
         list[str] | None,

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from forerun import console
-from forerun.cli.options import Day, takes_day
+from forerun.cli.options import CheckedDay, takes_day
 from forerun.past.past_reports import Past, PastReport, read_past_reports
 from forerun.planner import api
 from forerun.planner.cost.constants import MICRO
@@ -113,7 +113,7 @@ _OF_LOGS = (
 
 @takes_day(reports=None, tables=Path())
 def assess_command(
-    day: Day,
+    day: CheckedDay,
     event_logs: Annotated[
         list[Path] | None,
         typer.Option(
@@ -165,7 +165,7 @@ Unplanned = list[tuple[PastReport, str]]
 
 
 def _assess_all(
-    day: Day, past: Past | None, growing: set[str]
+    day: CheckedDay, past: Past | None, growing: set[str]
 ) -> tuple[tuple[Assessed, ...], Unplanned]:
     """All reports ranked: those that are given, and those of the logs that can be planned. Whoever
     is both is one. ``growing`` gets the tables that grow."""

@@ -11,7 +11,7 @@ from rich.table import Table
 from forerun import console
 from forerun.include.runs.fitted_prices import executed_runs, forget_prices, prices_in, store_prices
 from forerun.include.state.opening import open_store
-from forerun.planner.cost.calibration import Calibration, ExecutedRun, Fit, calibrate
+from forerun.planner.cost.calibration import Calibration, ExecutedRun, PriceFit, calibrate
 from forerun.planner.cost.prices import SPARK, STARTS, WORK, Prices
 from forerun.planner.errors import ForerunError, RequestError
 
@@ -99,7 +99,7 @@ def _show(found: Calibration, now: Prices) -> None:
 
 
 def _record(found: Calibration, now: Prices, *, applied: bool) -> dict[str, object]:
-    def fit(of: Fit | None) -> dict[str, object] | None:
+    def fit(of: PriceFit | None) -> dict[str, object] | None:
         return None if of is None else asdict(of)
 
     names = (*STARTS, *WORK)

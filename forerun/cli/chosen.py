@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forerun import console
-from forerun.cli.options import Day
+from forerun.cli.options import CheckedDay
 from forerun.planner.cost.prices import SPARK, Prices
 from forerun.planner.errors import RequestError
 from forerun.planner.request import PDW
 from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
 
 
-def with_chosen_times(day: Day, prices: Prices = SPARK) -> Day:
+def with_chosen_times(day: CheckedDay, prices: Prices = SPARK) -> CheckedDay:
     """The day with those of its time points that are chosen, as many as ``--choose`` says at most;
     the same day without it. A note says which, and why. ``prices`` are those of the engine.
 

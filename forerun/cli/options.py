@@ -59,7 +59,7 @@ def _different(reports: tuple[Report, ...]) -> tuple[Report, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Day:
+class CheckedDay:
     """A day to plan or to simulate, checked: the query, its runs, and how they are planned.
     Several ``reports`` are a group."""
 
@@ -231,10 +231,10 @@ class DayOptions:
         ),
     ] = None
 
-    def parse(self) -> Day:
+    def parse(self) -> CheckedDay:
         """The day that they describe. Raises a ``ForerunError`` for what does not fit."""
         points = parse_points(self.arrived, self.weights)
-        return Day(
+        return CheckedDay(
             reports=_different(tuple(map(read_report, report_files(self.reports or ())))),
             tables=self.tables,
             changing=self.changing,

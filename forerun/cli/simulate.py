@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from forerun import console
 from forerun.cli.chosen import with_chosen_times
-from forerun.cli.options import Day
+from forerun.cli.options import CheckedDay
 from forerun.include.engines import own_engine
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.errors import ForerunError, RequestError
@@ -35,7 +35,7 @@ class EngineChoice(NamedTuple):
 
 
 def run(
-    day: Day,
+    day: CheckedDay,
     method: Method,
     *,
     correlate: Sequence[str],

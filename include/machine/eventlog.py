@@ -34,7 +34,7 @@ _WANTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ScanMetrics:
     """Rows that one scan gave on, and the size of the files it opened.
 
     Rows that Spark reads twice count twice: it does so to sample for an ORDER BY.
@@ -62,7 +62,7 @@ class StageUse:
     bytes_written: int
     rows_written: int
     bytes_shuffled: int
-    scans: tuple[Scan, ...]
+    scans: tuple[ScanMetrics, ...]
     reading_s: float = 0.0
 
     @property
@@ -254,13 +254,13 @@ def _place(node: Mapping[str, Any]) -> str:
 
 
 def _totals(log: Gathered) -> ApplicationUse:
-    scans: dict[str, list[Scan]] = {}
+    scans: dict[str, list[ScanMetrics]] = {}
     counted: set[int] = set()
     for (execution, rows), (source, size) in sorted(log.scans.items()):
         if rows in log.metrics and rows not in counted:
             counted.add(rows)
             stage = log.stage_of_execution.get(execution, "")
-            scan = Scan(source, log.metrics[rows], log.metrics.get(size, 0))
+            scan = ScanMetrics(source, log.metrics[rows], log.metrics.get(size, 0))
             scans.setdefault(stage, []).append(scan)
     nothing = _Tasks()
     return ApplicationUse(

@@ -23,7 +23,7 @@ RESULT = "result"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class GraphRow:
     """A row of the graph, by what it is about. ``kind``: ``source``, ``kept`` (a family of the
     plan), ``borrowed`` (one that another report keeps) or ``result``."""
 
@@ -33,7 +33,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class GraphNode:
     """Something in a run: rows that are ``read``, or a ``stage`` that computes some. ``level``
     orders the nodes of a run: each reads only from lower ones of it."""
 
@@ -65,8 +65,8 @@ class PlanGraph:
     """The graph: its lanes from top to bottom, its nodes, and arrows between them by id. ``runs``
     are the runs that have nodes."""
 
-    lanes: tuple[Lane, ...]
-    nodes: tuple[Node, ...]
+    lanes: tuple[GraphRow, ...]
+    nodes: tuple[GraphNode, ...]
     edges: tuple[tuple[str, str], ...]
 
     @property
@@ -74,7 +74,7 @@ class PlanGraph:
         return tuple(sorted({node.run for node in self.nodes}))
 
     @property
-    def stages(self) -> tuple[Node, ...]:
+    def stages(self) -> tuple[GraphNode, ...]:
         """The nodes that compute something, in the order of the runs and of their stages."""
         return tuple(node for node in self.nodes if node.stage)
 
@@ -104,8 +104,8 @@ class _Drawing:
     family so far."""
 
     def __init__(self) -> None:
-        self._lanes: dict[str, Lane] = {}
-        self._nodes: dict[str, Node] = {}
+        self._lanes: dict[str, GraphRow] = {}
+        self._nodes: dict[str, GraphNode] = {}
         self._edges: dict[tuple[str, str], None] = {}
         self._writers: dict[str, list[str]] = {}
 
@@ -115,7 +115,7 @@ class _Drawing:
             given = list(self._inputs(plan, run, stage))
             inside = [self._nodes[i].level for i in given if self._nodes[i].run == run.index]
             lane = self._lane_of(plan, stage)
-            self._nodes[node_id] = Node(
+            self._nodes[node_id] = GraphNode(
                 id=node_id,
                 run=run.index,
                 lane=lane,
@@ -144,11 +144,11 @@ class _Drawing:
 
     def _read(self, run: int, given: SourceInput) -> str:
         lane = f"source-{given.source}"
-        self._lanes.setdefault(lane, Lane(id=lane, kind="source", title=given.source))
+        self._lanes.setdefault(lane, GraphRow(id=lane, kind="source", title=given.source))
         delta = given.version == "delta"
         title = "new rows" if delta else "all rows"
         node_id = f"run-{run}-{lane}-{given.version}"
-        node = Node(id=node_id, run=run, lane=lane, level=0, title=title)
+        node = GraphNode(id=node_id, run=run, lane=lane, level=0, title=title)
         self._nodes.setdefault(node_id, node)
         return node_id
 
@@ -156,19 +156,19 @@ class _Drawing:
         origin = next(o for o in plan.shared if o.family == family)
         lane = f"borrowed-{origin.report}-{origin.stored_as}"
         title = f"{plan.family(family).title} (kept by {origin.report})"
-        self._lanes.setdefault(lane, Lane(id=lane, kind="borrowed", title=title))
+        self._lanes.setdefault(lane, GraphRow(id=lane, kind="borrowed", title=title))
         node_id = f"run-{run}-{lane}"
-        node = Node(id=node_id, run=run, lane=lane, level=0, title="read")
+        node = GraphNode(id=node_id, run=run, lane=lane, level=0, title="read")
         self._nodes.setdefault(node_id, node)
         return node_id
 
     def _lane_of(self, plan: Plan, stage: Stage) -> str:
         if not isinstance(stage.output, ArtifactOutput):
-            self._lanes.setdefault(RESULT, Lane(id=RESULT, kind="result", title="the report"))
+            self._lanes.setdefault(RESULT, GraphRow(id=RESULT, kind="result", title="the report"))
             return RESULT
         family = plan.family(stage.output.family)
         lane = f"kept-{family.id}"
-        self._lanes.setdefault(lane, Lane(id=lane, kind="kept", title=family.title))
+        self._lanes.setdefault(lane, GraphRow(id=lane, kind="kept", title=family.title))
         return lane
 
 

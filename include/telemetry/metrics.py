@@ -82,7 +82,7 @@ _BY_NAME = {metric.name: metric for metric in METRICS}
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MetricSample:
     """A value of a metric; a timer's is in seconds. ``tags`` has the report, too."""
 
     metric: Metric
@@ -90,7 +90,7 @@ class Sample:
     tags: tuple[tuple[str, str], ...]
 
 
-def samples(event: Event) -> Iterator[Sample]:
+def samples(event: Event) -> Iterator[MetricSample]:
     """The samples that an event gives."""
     match event:
         case Planned():
@@ -112,7 +112,7 @@ def samples(event: Event) -> Iterator[Sample]:
             raise TypeError(f"no metrics are known of the event {event.name}")
 
 
-def _of_run(event: RunEnded) -> Iterator[Sample]:
+def _of_run(event: RunEnded) -> Iterator[MetricSample]:
     part = event.part
     yield _sample(event, "forerun.run.ended", 1, part=part, outcome=event.outcome)
     if event.outcome != "failed":
@@ -122,7 +122,7 @@ def _of_run(event: RunEnded) -> Iterator[Sample]:
         yield _sample(event, "forerun.run.kept_bytes", event.kept_bytes)
 
 
-def _of_publication(event: Published) -> Iterator[Sample]:
+def _of_publication(event: Published) -> Iterator[MetricSample]:
     complete = "no" if event.incomplete else "yes"
     yield _sample(event, "forerun.publish.made", 1, part=event.part, complete=complete)
     for name, value in (
@@ -135,8 +135,8 @@ def _of_publication(event: Published) -> Iterator[Sample]:
             yield _sample(event, name, value)
 
 
-def _sample(event: Event, name: str, value: float, **tags: str) -> Sample:
+def _sample(event: Event, name: str, value: float, **tags: str) -> MetricSample:
     metric = _BY_NAME[name]
     if tuple(tags) != metric.tags:
         raise ValueError(f"{name} is tagged with {metric.tags}, not with {tuple(tags)}")
-    return Sample(metric, value, (("report", event.report), *tags.items()))
+    return MetricSample(metric, value, (("report", event.report), *tags.items()))

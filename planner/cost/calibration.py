@@ -75,7 +75,7 @@ class ExecutedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class PriceFit:
     """The quality of fitted prices: errors are shares of what was measured. ``correlation`` is
     Spearman's, of estimates and measured processes."""
 
@@ -91,9 +91,9 @@ class Calibration:
     ``unseen`` how those fit a report that are fitted to all others; None where there is but one."""
 
     prices: Prices
-    before: Fit
-    after: Fit
-    unseen: Fit | None
+    before: PriceFit
+    after: PriceFit
+    unseen: PriceFit | None
 
 
 def calibrate(runs: Sequence[ExecutedRun], prices: Prices) -> Calibration:
@@ -217,9 +217,9 @@ def _pairs(runs: Iterable[ExecutedRun], prices: Prices) -> list[tuple[float, flo
     return [(estimate_s(run.work, prices), run.process_s or 0.0) for run in runs]
 
 
-def _fit(pairs: Sequence[tuple[float, float]]) -> Fit:
+def _fit(pairs: Sequence[tuple[float, float]]) -> PriceFit:
     errors = sorted(abs(estimate - took) / max(took, _LEAST_S) for estimate, took in pairs)
-    return Fit(
+    return PriceFit(
         len(pairs),
         errors[len(errors) // 2],
         errors[min(len(errors) - 1, len(errors) * 9 // 10)],

@@ -44,7 +44,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Action(Generic[Goal, Artifact]):
+class GoalAction(Generic[Goal, Artifact]):
     """One way to meet a goal. ``cost`` is its own, without the prices of the artifacts that it
     ``keeps``; ``goals`` are those that it sets for the parts below."""
 
@@ -69,7 +69,7 @@ class Program(Generic[Goal, Artifact]):
         self._prices = prices
         self._best: dict[Goal, tuple[BudgetStep[Artifact], ...]] = {}
 
-    def meet(self, goal: Goal, actions: Iterable[Action[Goal, Artifact]]) -> None:
+    def meet(self, goal: Goal, actions: Iterable[GoalAction[Goal, Artifact]]) -> None:
         """Compute a goal's function. The goals that its actions set must be computed before; an
         action with a goal that nothing meets is not applicable."""
         found: list[BudgetStep[Artifact]] = []
@@ -88,7 +88,7 @@ class Program(Generic[Goal, Artifact]):
         place = bisect_right(steps, budget, key=lambda step: step.bytes)
         return steps[place - 1] if place else None
 
-    def _of(self, action: Action[Goal, Artifact]) -> list[BudgetStep[Artifact]]:
+    def _of(self, action: GoalAction[Goal, Artifact]) -> list[BudgetStep[Artifact]]:
         """Return the step function of one action: its own price plus the functions of its goals."""
         prices = [self._prices[artifact] for artifact in action.keeps]
         own = BudgetStep(

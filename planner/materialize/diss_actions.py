@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from forerun.planner.cost import operators
-from forerun.planner.materialize.diss import Action, BudgetStep, Price, Program
+from forerun.planner.materialize.diss import BudgetStep, GoalAction, Price, Program
 from forerun.planner.materialize.footprint import Footprint
 from forerun.planner.memo.groups import Expression, GroupId
 from forerun.planner.memo.reference import Reference, Stamped
@@ -53,7 +53,7 @@ class Wants(StrEnum):
 
 Goal = tuple[Wants, GroupId, Key]
 """What is wanted, of which group, distributed by which key."""
-_DissAction = Action[Goal, ChainId]
+_DissAction = GoalAction[Goal, ChainId]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +147,11 @@ class _Actions:
         if wants is not Wants.STAMPED:
             for expression in self._memo.alternatives(group):
                 if isinstance(expression.node, Stamped):
-                    yield Action(0, goals=((Wants.STAMPED, self._stamped(expression), key),))
+                    yield GoalAction(0, goals=((Wants.STAMPED, self._stamped(expression), key),))
                 else:
                     yield from self._computed(expression, goal)
             if key:
-                yield Action(self._moved(goal), goals=((wants, group, ()),))
+                yield GoalAction(self._moved(goal), goals=((wants, group, ()),))
         if wants is not Wants.DELTA:
             for slot in self._space.slots_of(group):
                 yield from self._kept(slot, goal)
@@ -190,7 +190,7 @@ class _Actions:
                 (self._wanted_of(given, wants), self._memo.leader(given.group), below)
                 for given, below in zip(expression.inputs, asked, strict=True)
             )
-            yield Action(cost, goals=goals)
+            yield GoalAction(cost, goals=goals)
 
     def _own(self, alternative: PhysicalAlternative) -> int:
         """Return the cost of an alternative, taking the other side of a hash join to need no
@@ -242,7 +242,7 @@ class _Actions:
             cost = self._kept_up(slot, place) + self._read(
                 slot, wants, consolidate=group == slot.whole
             )
-            yield Action(cost, (kept,), ((Wants.DELTA, slot.delta, ()),))
+            yield GoalAction(cost, (kept,), ((Wants.DELTA, slot.delta, ()),))
 
     def _kept_up(self, slot: Slot, key: Key) -> int:
         """Return the weighted cost of shuffling the delta of each later run into place."""

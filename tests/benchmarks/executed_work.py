@@ -19,7 +19,13 @@ from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
 from forerun.include.state.records import RunCommit
 from forerun.include.state.store import StoreReader
-from forerun.planner.cost.calibration import Calibration, ExecutedRun, ExecutedStage, Fit, calibrate
+from forerun.planner.cost.calibration import (
+    Calibration,
+    ExecutedRun,
+    ExecutedStage,
+    PriceFit,
+    calibrate,
+)
 from forerun.planner.cost.prices import SPARK, STARTS, WORK
 from forerun.simulation.accounts import read_plan
 
@@ -69,7 +75,7 @@ def lines(found: Calibration) -> Iterator[str]:
     yield f"Fitted prices as shares of those: {', '.join(changed)}."
 
 
-def _line(prices: str, fit: Fit) -> str:
+def _line(prices: str, fit: PriceFit) -> str:
     errors = f"{fit.median_error:.0%} | {fit.ninth_decile:.0%}"
     return f"| {prices} | {fit.runs} | {errors} | {fit.correlation:.2f} |"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from forerun.airflow.pages.drawing import Drawing
 from forerun.airflow.pages.figures import clock, cpu, rows, short
 from forerun.include.oncall.day_records import DayRecords
-from forerun.include.oncall.plan_graph import Lane, Node, PlanGraph
+from forerun.include.oncall.plan_graph import GraphNode, GraphRow, PlanGraph
 
 ZOOMS = ("fit", "50", "75", "100", "150", "200")
 """How large the graph may be shown: as wide as the page, or so many percent."""
@@ -66,7 +66,7 @@ def _columns(
         sheet.text("soft", x + _PAD, 40, f"price ×{records.weights[run - 1]:g}")
 
 
-def _label(sheet: Drawing, lane: Lane, top: float, width: float) -> None:
+def _label(sheet: Drawing, lane: GraphRow, top: float, width: float) -> None:
     sheet.line("floor", 0, top, width, top)
     sheet.text("label", 8, top + 26, short(lane.title, 26), says=lane.title)
     kinds = {"source": "source", "kept": "kept between runs", "borrowed": "kept by another report"}
@@ -84,7 +84,7 @@ def _arrow(sheet: Drawing, source: tuple[float, float], target: tuple[float, flo
     sheet.path("arrow", d)
 
 
-def _node(sheet: Drawing, node: Node, at: tuple[float, float], kind: str, done: bool) -> None:
+def _node(sheet: Drawing, node: GraphNode, at: tuple[float, float], kind: str, done: bool) -> None:
     x, y = at
     look = f"node {kind}{' done' if done else ''}"
     if node.stage is None:

@@ -19,7 +19,7 @@ from airflow.sdk.observability import stats
 from forerun.airflow.day import utc_now
 from forerun.airflow.watching import openlineage
 from forerun.include.telemetry.events import Event, Part, line
-from forerun.include.telemetry.metrics import Sample, samples
+from forerun.include.telemetry.metrics import MetricSample, samples
 
 if TYPE_CHECKING:
     from forerun.include.days.handle import Day
@@ -162,7 +162,7 @@ def _send_end(day: Day, event: RunEnded) -> None:
     openlineage.send(make)
 
 
-def _send(sample: Sample) -> None:
+def _send(sample: MetricSample) -> None:
     name, tags = sample.metric.name, dict(sample.tags)
     if sample.metric.kind == "counter":
         stats.incr(name, round(sample.value), tags=tags)

@@ -9,7 +9,14 @@ from itertools import product
 
 import pytest
 
-from forerun.planner.materialize.diss import MOST_STEPS, Action, BudgetStep, Price, Program, thinned
+from forerun.planner.materialize.diss import (
+    MOST_STEPS,
+    BudgetStep,
+    GoalAction,
+    Price,
+    Program,
+    thinned,
+)
 
 Goal = tuple[str, int]
 """``D`` or ``F``, and the number of an operator."""
@@ -19,13 +26,15 @@ class Tree:
     """A random tree of the paper's operators. Sizes are small, so that many sums are equal."""
 
     def __init__(self, rng: random.Random, operators: int) -> None:
-        self.actions: dict[Goal, list[Action[Goal, str]]] = {}
+        self.actions: dict[Goal, list[GoalAction[Goal, str]]] = {}
         self.prices: dict[str, Price] = {}
         self.order: list[Goal] = []
         self._rng = rng
         self.root = self._grow(operators)
 
-    def _add(self, number: int, delta: list[Action[Goal, str]], full: list[Action[Goal, str]]):
+    def _add(
+        self, number: int, delta: list[GoalAction[Goal, str]], full: list[GoalAction[Goal, str]]
+    ):
         self.actions["D", number], self.actions["F", number] = delta, full
         self.order += [("D", number), ("F", number)]
 
@@ -41,7 +50,7 @@ class Tree:
             return self._join(self._grow(below), self._grow(left - 1 - below))
         if kind == "scan":
             number = len(self.order)
-            self._add(number, [Action(rng.randint(1, 9))], [Action(rng.randint(5, 60))])
+            self._add(number, [GoalAction(rng.randint(1, 9))], [GoalAction(rng.randint(5, 60))])
             return number
         return self._unary(kind, self._grow(left - 1))
 
@@ -51,30 +60,30 @@ class Tree:
         small, large = rng.randint(1, 9), rng.randint(5, 60)
         below = "F" if kind == "aggregate" else "D"
         keep = (self._artifact(number, kind),)
-        drop = Action(large if kind == "aggregate" else small, (), ((below, child),))
-        kept = Action(small, keep, (("D", child),))
-        read = Action(small + rng.randint(0, 9), keep, (("D", child),))
-        self._add(number, [drop, kept], [Action(large, (), (("F", child),)), read])
+        drop = GoalAction(large if kind == "aggregate" else small, (), ((below, child),))
+        kept = GoalAction(small, keep, (("D", child),))
+        read = GoalAction(small + rng.randint(0, 9), keep, (("D", child),))
+        self._add(number, [drop, kept], [GoalAction(large, (), (("F", child),)), read])
         return number
 
     def _join(self, left: int, right: int) -> int:
         """Action 6, the symmetric hash join, and to drop both."""
         rng, number = self._rng, len(self.order)
         one, other = self._artifact(number, "right"), self._artifact(number, "left")
-        both = (Action(rng.randint(30, 90), (), (("F", left), ("F", right))),)
+        both = (GoalAction(rng.randint(30, 90), (), (("F", left), ("F", right))),)
         right_kept = (("F", left), ("D", right))
         deltas = (("D", left), ("D", right))
         self._add(
             number,
             [
                 *both,
-                Action(rng.randint(9, 40), (one,), right_kept),
-                Action(5, (one, other), deltas),
+                GoalAction(rng.randint(9, 40), (one,), right_kept),
+                GoalAction(5, (one, other), deltas),
             ],
             [
                 *both,
-                Action(rng.randint(9, 40), (one,), right_kept),
-                Action(9, (one, other), deltas),
+                GoalAction(rng.randint(9, 40), (one,), right_kept),
+                GoalAction(9, (one, other), deltas),
             ],
         )
         return number
@@ -164,16 +173,16 @@ def test_steps_are_where_binary_search_over_budgets_finds_them(seed: int) -> Non
 
 def test_an_action_without_a_way_to_its_parts_is_not_applicable() -> None:
     program: Program[str, str] = Program({"kept": Price(5, 1)})
-    program.meet("top", [Action(1, goals=("nowhere",)), Action(7, keeps=("kept",))])
+    program.meet("top", [GoalAction(1, goals=("nowhere",)), GoalAction(7, keeps=("kept",))])
     assert program.at("top", 4) is None
     assert program.at("top", 5) == BudgetStep(5, 8, frozenset({"kept"}))
 
 
 def test_an_artifact_that_two_parts_keep_counts_once() -> None:
     program: Program[str, str] = Program({"kept": Price(5, 10)})
-    program.meet("one", [Action(1, keeps=("kept",))])
-    program.meet("other", [Action(2, keeps=("kept",))])
-    program.meet("top", [Action(0, goals=("one", "other"))])
+    program.meet("one", [GoalAction(1, keeps=("kept",))])
+    program.meet("other", [GoalAction(2, keeps=("kept",))])
+    program.meet("top", [GoalAction(0, goals=("one", "other"))])
     assert program.steps("top") == (BudgetStep(5, 13, frozenset({"kept"})),)
 
 
