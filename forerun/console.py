@@ -1,4 +1,4 @@
-"""What the commands say: results on stdout, everything on the way on stderr."""
+"""Print what the commands say: results on stdout, everything on the way on stderr."""
 
 from __future__ import annotations
 

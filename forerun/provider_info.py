@@ -1,4 +1,4 @@
-"""The record by which Airflow knows Forerun (the entry point ``apache_airflow_provider``).
+"""Tell Airflow about Forerun as a provider (the entry point ``apache_airflow_provider``).
 
 Airflow reads it while its own configuration is still being imported: nothing here may import it.
 """

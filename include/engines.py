@@ -27,7 +27,7 @@ class UnknownEngineError(ForerunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSpec:
-    """What is known of an engine without starting it.
+    """The facts about an engine that are known without starting it.
 
     ``start``: ``module:function`` in ``spark_jobs``, called with the keywords ``master`` (a Spark
     master or None) and ``name`` (of the application); imported only by a process that runs a plan.

@@ -1,4 +1,5 @@
-"""What spark-submit runs: the stages of one run. Knows the plan contract, never the planner."""
+"""The program that spark-submit runs: the stages of one run. Knows the plan contract, never the
+planner."""
 
 from __future__ import annotations
 

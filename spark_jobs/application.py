@@ -26,7 +26,8 @@ from forerun.spark_jobs.lifted import run_lifted
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run: the commit that counts, or why there is none."""
+    """The outcome of a run: the commit that counts, or the error that explains why there is
+    none."""
 
     report: str
     commit: RunCommit | None = None

@@ -1,4 +1,4 @@
-"""What a changelog holds: each row as often as its ``__w`` add up to.
+"""Read changelogs: a row is there as often as its ``__w`` add up to.
 
 See :mod:`forerun.include.sources.changelog` for the files.
 """

@@ -1,4 +1,4 @@
-"""What a run relies on of its sources beyond their files, checked in the data before any stage.
+"""Check declarations that a run relies on beyond files, in the data and before any stage.
 
 Footers are not enough: a writer may leave counts of NULLs out (for nested columns all do), and what
 it counts may be wrong. So where an answer depends on a declaration, the run reads the columns

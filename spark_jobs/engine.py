@@ -1,4 +1,4 @@
-"""What a run needs of an engine, so that the same job runs on Spark and on the small engine.
+"""The interface of an engine, so that the same job runs on Spark and on the small engine.
 
 Everything else in this package uses only what :class:`pyspark.sql.SparkSession` and Spark Connect
 share. Bucketed tables, partitions with a location of their own and the event log need the JVM:

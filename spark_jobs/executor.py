@@ -97,7 +97,7 @@ def execute(
 def _done(
     work: Work, stored: StoredPlan, records: Sequence[StageRecord], meter: Meter
 ) -> RunCommit:
-    """What the run has done by now, without its result."""
+    """Return the commit of what the run has done by now, without its result."""
     return RunCommit(
         run=stored.plan.current,
         base=work.inputs.manifest.own_base,

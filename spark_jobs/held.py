@@ -17,7 +17,7 @@ from forerun.spark_jobs.engine import Engine
 
 
 class HeldSubplans:
-    """What is held of the common sub-plans of an application's plans.
+    """The rows that are held of the common sub-plans of an application's plans.
 
     ``plans``: those whose runs the application does; each stage that names a view reads it.
     """

@@ -1,4 +1,4 @@
-"""What a run reads: its plan, manifest, pins and committed chain, verified and then bound.
+"""Load the inputs of a run: its plan, manifest, pins and committed chain, verified and then bound.
 
 Nothing here asks the store what is there to read: the manifest names the pins, the pins name the
 source files, the commits name the artifact files.

@@ -1,4 +1,4 @@
-"""Which copy of pyspark an application imports.
+"""Decide which copy of pyspark an application imports.
 
 spark-submit puts Spark's own zips of pyspark and py4j in front of what is installed. They hold no
 compiled code, so every process compiles what it imports of them: half a CPU second of an

@@ -64,8 +64,8 @@ class OneDay:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the query has written, below ``folder`` by day, and what it took in seconds: of the
-    clock, and of CPU of executors."""
+    """The output of the query, below ``folder`` by day, and what it took in seconds: of the clock,
+    and of CPU of executors."""
 
     folder: str
     columns: tuple[ColumnSpec, ...]

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, progress: Progress, meter: Meter) -> list[O
 
 
 def _said(outcome: Outcome, attempt: str) -> dict[str, object]:
-    """What the last line of stdout says of a run."""
+    """Return the content of the last line of stdout on a run."""
     commit = outcome.commit
     if commit is None:
         error = outcome.error

@@ -94,7 +94,7 @@ def most_saved(past: PastReport, points: Sequence[TimePoint]) -> float:
 
 
 def assumptions(points: Iterable[TimePoint], growing: Iterable[str]) -> Iterator[str]:
-    """What the figures rest on, a sentence each."""
+    """Yield the assumptions of the figures, a sentence each."""
     runs = ", ".join(f"{p.arrived:.0%} of the day at price {p.weight:g}" for p in points)
     yield f"runs: {runs} (--arrived, --weights)"
     yield f"tables that grow during the day: {', '.join(sorted(growing)) or 'none'} (--changing)"

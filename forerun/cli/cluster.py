@@ -146,7 +146,7 @@ def _reports_table(reports: Sequence[ClusterReport], now: float) -> Table:
 
 
 def _budgets(look: Look) -> list[tuple[str, float, float]]:
-    """By owner, what early runs have used today, and its budget."""
+    """Return for each owner what early runs have used today, and its budget."""
     day = look.cluster.day_at(look.now)
     return [
         (owner, look.slots.used(owner, day, look.now), budget)

@@ -28,7 +28,7 @@ DIFFERS = 1
 
 
 class EngineChoice(NamedTuple):
-    """Which engine runs the day; ``master`` is where Spark does."""
+    """The engine that runs the day; ``master`` is where Spark does."""
 
     name: str
     master: str

@@ -1,4 +1,4 @@
-"""For the demo only: a DAG that lets data arrive between the time points of a day that is over."""
+"""Let data arrive between the time points of a day that is over: a DAG for the demo only."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def demo_dag(group: ReportGroup) -> DAG:
 
 
 def demo_arrivals(group: ReportGroup) -> BeforePoint:
-    """For ``before_point`` of :func:`forerun.airflow.group_dag`: an ``arrive_<i>`` per time
+    """Return the ``before_point`` of :func:`forerun.airflow.group_dag`: an ``arrive_<i>`` per time
     point."""
 
     def before_point(point: int) -> BaseOperator:

@@ -90,8 +90,8 @@ def _title() -> str:
 
 
 def _account(place: Place, tables: dict[str, Table], runner: Runner) -> GroupAccount:
-    """What the DAG's runs committed, beside the plain queries over the same files: each in an
-    application of its own, and all in one."""
+    """Return the account of what the DAG's runs committed, beside the plain queries over the same
+    files: each in an application of its own, and all in one."""
     days, plains = [], []
     for name in REPORTS:
         console.notes().print(f"{name}: batch")
@@ -128,7 +128,7 @@ def _account(place: Place, tables: dict[str, Table], runner: Runner) -> GroupAcc
 
 
 def _points(arrivals: tuple[tuple[str, tuple[int, ...]], ...]) -> tuple[tuple[float, float], ...]:
-    """Of each run, what compute costs then and which part of all rows has arrived."""
+    """Return for each run its price of compute and the part of all rows that has arrived."""
     whole = max(sum(rows[-1] for _, rows in arrivals), 1)
     parts = [sum(rows[i] for _, rows in arrivals) / whole for i in range(len(POLICY.runs))]
     return tuple((run.weight, part) for run, part in zip(POLICY.runs, parts, strict=True))
@@ -152,7 +152,7 @@ def _plain(place: Place, at: Generation, tables: dict[str, Table], runner: Runne
 
 
 def _tiles(group: GroupAccount) -> Tiles:
-    """What the night cost, by whole processes."""
+    """Return tiles that say what the night cost, by whole processes."""
     count = len(group.reports)
     shares = (
         (group.process_ratio, f"of {count} batch applications, by whole processes"),

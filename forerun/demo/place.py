@@ -1,4 +1,4 @@
-"""Where a demo keeps its things: its data, its store, an Airflow home, perhaps an S3 server."""
+"""The place of a demo: its data, its store, an Airflow home, perhaps an S3 server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DemoError(ForerunError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one demo keeps its things. ``env`` is for Airflow and everything that it starts."""
+    """The folders of one demo. ``env`` is for Airflow and everything that it starts."""
 
     home: Path
     store: str

@@ -118,7 +118,8 @@ def _wait_until_up(parts: Sequence[ChildProcess], url: str) -> None:
 
 
 def _password(place: Place) -> str:
-    """What Airflow made up for the user admin when it first ran in this home."""
+    """Return the password that Airflow made up for the user admin when it first ran in this
+    home."""
     found = Path(place.env["AIRFLOW_HOME"]) / "simple_auth_manager_passwords.json.generated"
     try:
         return str(json.loads(found.read_text(encoding="utf-8"))["admin"])

@@ -1,4 +1,4 @@
-"""Whether the demo's night paid, in the figures of this very demo, both ways."""
+"""Say whether the demo's night paid, in the figures of this very demo, both ways."""
 
 from __future__ import annotations
 

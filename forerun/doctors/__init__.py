@@ -1,1 +1,1 @@
-"""What a machine, an Airflow or a cluster lacks to run reports."""
+"""Find what a machine, an Airflow or a cluster lacks to run reports."""

@@ -53,8 +53,8 @@ def examine_cluster(
 
 
 def _look(master: str, store_uri: str, wait: float) -> tuple[dict[str, Any], int]:
-    """What the application found out, and how many files of its executors are seen from here. The
-    files are deleted again."""
+    """Return what the application found out, and how many files of its executors are seen from
+    here. The files are deleted again."""
     store = open_store(store_uri)
     key = f"{FOLDER}/{uuid.uuid4().hex}"
     try:
@@ -92,8 +92,8 @@ def reachable(master: str, environ: Mapping[str, str]) -> Finding:
 
 
 def judged(facts: Mapping[str, Any], files_here: int) -> tuple[Finding, ...]:
-    """What the application found out. ``files_here``: how many of the files that executors wrote
-    into the store are seen from this machine."""
+    """Return the findings of what the application found out. ``files_here``: how many of the files
+    that executors wrote into the store are seen from this machine."""
     hosts = facts["executors"]
     if not hosts:
         todo = (

@@ -1,4 +1,4 @@
-"""What a doctor says: a line for each thing that was looked at."""
+"""The findings of a doctor: a line for each thing that was looked at."""
 
 from __future__ import annotations
 

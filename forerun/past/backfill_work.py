@@ -24,7 +24,7 @@ from forerun.simulation.running import Runner, open_runner, scratch_folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneDay:
-    """What became of a day: the version that is published, or why there is none."""
+    """The outcome of a day: the version that is published, or why there is none."""
 
     date: date
     version: str = ""

@@ -1,4 +1,5 @@
-"""Which engine may compute what readers are given: one whose result is what Spark's would be.
+"""Choose an engine that may compute what readers are given: one whose result is what Spark's would
+be.
 
 The small engine starts in a second, and knows no other way than its own for what it computes
 otherwise than Spark. So all that a query does is looked at

@@ -52,7 +52,7 @@ class Past:
 
 
 def read_past_reports(places: Iterable[Path]) -> Past:
-    """What the event logs of these places say. What is damaged is left out, and counted. Raises
+    """Read what the event logs of these places say. Damaged parts are left out, and counted. Raises
     :class:`forerun.include.machine.event_files.EventLogError` for a place without a log."""
     return past_of([read_past(log) for log in all_event_files(places)])
 

@@ -1,4 +1,4 @@
-"""On which engine a repair is computed: on one whose result is what Spark's would be.
+"""Choose the engine of a repair: one whose result is what Spark's would be.
 
 A day whose runs were made by Spark may be repaired by the small engine, which starts in a second
 and reads what Spark has kept as plain files, if all that its query does is known to be computed

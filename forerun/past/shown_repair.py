@@ -18,7 +18,8 @@ _MOST_WIDE = 40
 
 
 def preview_lines(chosen: ChosenEngine) -> Iterator[str]:
-    """What changed, and what repairing it takes on the engine that computes it."""
+    """Yield lines on what changed, and on what repairing it takes on the engine that computes
+    it."""
     repair = chosen.repair
     there = repair.published
     yield f"{there.report} of {there.day}, version {there.version}, published {there.published_at}"

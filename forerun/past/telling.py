@@ -48,7 +48,8 @@ def told_publication(day: Day, run: int, publish: Callable[[], Pointer]) -> Poin
 
 @cache
 def _of_tasks() -> ModuleType | None:
-    """What the tasks tell by; Airflow is imported only where it is configured."""
+    """Return the module by which tasks tell of events, or None; Airflow is imported only where it
+    is configured."""
     if "AIRFLOW_HOME" not in os.environ or find_spec("airflow") is None:
         return None
     from forerun.airflow.watching import telling

@@ -1,4 +1,4 @@
-"""What a day has cost, read from what its runs committed: the figures of everything that ran.
+"""The account of a day, read from what its runs committed: the figures of everything that ran.
 
 The same account is made of a day that was simulated and of one that Airflow ran, because both
 leave the same commits. Nothing here is an estimate, except where a field says so.
@@ -127,8 +127,8 @@ class DayAccount:
 
     @property
     def waiting(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """What waits for the final run, for people: by reason code, every operator once, without
-        those that only reshape the rows of others."""
+        """Return what waits for the final run, for people: by reason code, every operator once,
+        without those that only reshape the rows of others."""
         found: dict[str, dict[str, None]] = {}
         for item in self.not_incremental:
             if item["operator"] not in _RESHAPES:
@@ -187,7 +187,8 @@ def commit_with_result(store: StoreReader, at: Generation, run: int) -> RunCommi
 
 
 def read_pointer(store: StoreReader, at: Generation) -> Pointer:
-    """What is published of a day. Raises :class:`AccountError` if nothing is."""
+    """Return the pointer to what is published of a day. Raises :class:`AccountError` if nothing
+    is."""
     pointer = read_published(store, at.report, at.day).pointer
     if pointer is None:
         raise AccountError(

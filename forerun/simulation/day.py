@@ -203,7 +203,7 @@ def run_day(
 
 
 def weights_and_arrivals(what: Simulation) -> tuple[tuple[float, float], ...]:
-    """Of each run, what compute costs then and what has arrived, as :func:`accounts.read_runs`
+    """Return for each run its price of compute and what has arrived, as :func:`accounts.read_runs`
     takes them."""
     return tuple((point.weight, point.arrived) for point in what.points)
 

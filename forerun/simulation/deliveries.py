@@ -128,7 +128,7 @@ class Splitter:
     def _parts(
         self, name: str, batch: pa.RecordBatch, runs: np.ndarray, first: int
     ) -> Iterator[Part]:
-        """What of these rows is in the delivery of which run."""
+        """Yield (run, rows): the rows of a batch that are in the delivery of each run."""
         if name not in self.changelogs:
             for run in np.unique(runs):
                 yield run, batch.filter(pa.array(runs == run))

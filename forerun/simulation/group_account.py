@@ -1,5 +1,5 @@
-"""What the day of a report group has cost, beside batch: each query as an application of its own,
-and all of them in one."""
+"""The account of a report group's day, beside batch: each query as an application of its own, and
+all of them in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where a query ends in a LIMIT, and by which columns of the result its rows were ordered."""
+"""Find out whether a query ends in a LIMIT, and by which columns of the result its rows were
+ordered."""
 
 from __future__ import annotations
 

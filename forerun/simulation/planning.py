@@ -1,4 +1,4 @@
-"""From a SQL file and a folder of tables to a planning request."""
+"""Turn a SQL file and a folder of tables into a planning request."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class RunFailedError(ForerunError):
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What an application used, measured from outside. None: only its own figures are there."""
+    """The use of an application, measured from outside. None: only its own figures are there."""
 
     process_cpu_s: float | None = None
 

@@ -1,4 +1,4 @@
-"""What a simulated day is made of: deliveries on disk, and reports whose runs find them."""
+"""The parts of a simulated day: deliveries on disk, and reports whose runs find them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What to simulate. ``work`` holds the deliveries and logs, ``store`` the state. The method
+    """The day to simulate. ``work`` holds the deliveries and logs, ``store`` the state. The method
     ``progressive`` opens every run, whether it repays its fixed cost or not."""
 
     name: str
@@ -139,7 +139,7 @@ def _link(path: Path, target: Path) -> None:
 
 
 def arrive(what: Simulation, run: int) -> None:
-    """What was split off for a run appears among its source's files, each file at once."""
+    """Let what was split off for a run appear among its source's files, each file at once."""
     for path in sorted((what.work / "incoming").glob(f"*/run-{run}.parquet")):
         _appear(what, path.parent.name, path, path.name)
 

@@ -46,7 +46,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """Where a table would lie: a file, a folder, or (which is refused when it is read) both."""
+    """The place where a table would lie: a file, a folder, or (which is refused when it is read)
+    both."""
 
     name: str
     entries: tuple[Path, ...]
@@ -69,9 +70,9 @@ class TablePlace:
 
 
 def list_tables(folder: Path) -> dict[str, TablePlace]:
-    """What may be a table of a folder, by name: every Parquet file and every folder. Nothing in
-    them is looked at. Raises :class:`TablesError` if it is no folder, or has nothing of the kind.
-    """
+    """Return what may be a table of a folder, by name: every Parquet file and every folder. Nothing
+    in them is looked at. Raises :class:`TablesError` if it is no folder, or has nothing of the
+    kind."""
     if not folder.is_dir():
         raise TablesError(
             f"{folder} is not a folder",

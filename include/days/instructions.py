@@ -1,4 +1,4 @@
-"""What people have told a day to do while it is under way, from its page.
+"""The instructions that people have given a day while it is under way, from its page.
 
 Each instruction lies under the next number of the day's generation, put if absent: none is lost,
 and every reader sees them in one order. The tasks of the day read them when they look at the clock
@@ -36,7 +36,7 @@ class Instruction:
 
     @property
     def text(self) -> str:
-        """Who wanted it and when, for logs."""
+        """Return who wanted it and when, for logs."""
         return f"{self.by} has said so at {self.at}"
 
 

@@ -48,7 +48,7 @@ class NotPublishedError(ForerunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """What a published file says of itself. ``incomplete``: it was published although these sources
+    """The metadata in a published file. ``incomplete``: it was published although these sources
     were not complete, each with what was missing."""
 
     report: str

@@ -1,4 +1,4 @@
-"""From a commit with a result, as a rule the final run's, to what readers see.
+"""Publish a commit with a result, as a rule the final run's, to where readers look.
 
 The result is copied to a folder of its own and compared, then one conditional put moves the
 pointer: readers of the pointer see the old version or the new one, whole. An older generation never

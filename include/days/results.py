@@ -1,4 +1,4 @@
-"""What readers of a report ask: which result of a day is published, and is it the whole day."""
+"""Find the published result of a day, and whether it is over the whole day."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class NoResultError(ForerunError):
 
 
 class NotCompleteError(ForerunError):
-    """What is published is an early result, or was published although sources were incomplete."""
+    """An early result is published, or one over sources that were incomplete, where a whole one is
+    asked for."""
 
     code = "not-complete"
 

@@ -1,4 +1,4 @@
-"""When the runs of a day start: as it was decided last, else at the report's own times.
+"""The times at which the runs of a day start: as decided last, else the report's own times.
 
 A schedule only ever makes runs earlier, later or fewer; it decides nothing about what is published.
 So one that cannot be read, or that does not fit the report as it is now, is passed over with a
@@ -26,8 +26,8 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunTimes:
-    """When each slot of a day starts, None for one that has no run. ``schedule`` is the record that
-    says so; without one these are the report's own times."""
+    """The start of each slot of a day, None for one that has no run. ``schedule`` is the record
+    that says so; without one these are the report's own times."""
 
     starts: tuple[datetime | None, ...]
     schedule: RunSchedule | None = None

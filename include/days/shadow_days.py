@@ -19,8 +19,8 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ShadowStanding:
-    """How far a report in shadow is: ``equal`` days in a row up to the newest one that could be
-    compared, of ``wanted``."""
+    """The progress of a report in shadow: ``equal`` days in a row up to the newest one that could
+    be compared, of ``wanted``."""
 
     equal: int
     wanted: int

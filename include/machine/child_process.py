@@ -91,7 +91,8 @@ def stop(children: Sequence[ChildProcess]) -> None:
 
 
 def as_account(account: str) -> list[str]:
-    """What stands before a command that another user is to run; nothing without an account."""
+    """Return the words to put before a command that another user is to run; none without an
+    account."""
     if not account:
         return []
     user = pwd.getpwnam(account)

@@ -34,7 +34,7 @@ class ProcessError(ForerunError):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How a command ended. A negative ``exit_code`` is the signal that killed it."""
+    """The end of a command. A negative ``exit_code`` is the signal that killed it."""
 
     exit_code: int
     process_cpu_s: float

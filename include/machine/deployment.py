@@ -1,4 +1,4 @@
-"""What the deployment says about every Spark application: its ``spark-defaults.conf``.
+"""The deployment's own settings for every Spark application: its ``spark-defaults.conf``.
 
 A setting on the command line replaces the one in that file. Where a setting is a list (class
 path, jars), Forerun's entries must come beside the deployment's, so the file is read where

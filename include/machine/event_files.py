@@ -115,7 +115,8 @@ _UNREADABLE = ("snappy", "lzf")
 
 
 class _Lz4Blocks(RawIOBase):
-    """What Spark compresses with lz4: not the frames of the lz4 program, but blocks of its own."""
+    """The stream of data that Spark compresses with lz4: not the frames of the lz4 program, but
+    blocks of its own."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")

@@ -53,7 +53,7 @@ class ScanMetrics:
 
 @dataclass(frozen=True, slots=True)
 class StageUse:
-    """What the tasks of one stage used. Seconds are CPU seconds of executor threads; ``reading_s``
+    """The use of the tasks of one stage. Seconds are CPU seconds of executor threads; ``reading_s``
     are those of tasks that read tables or files, and whatever they did with the rows."""
 
     stage: str
@@ -149,7 +149,7 @@ class Gathered:
             self.writes.update(dict.fromkeys(_writes(event["sparkPlanInfo"])))
 
     def use(self) -> ApplicationUse:
-        """What it comes to."""
+        """Return the totals of all that was gathered."""
         return _totals(self)
 
 

@@ -88,7 +88,7 @@ class JarsMissingError(ForerunError):
 
 @dataclass(frozen=True, slots=True)
 class DriverFiles:
-    """What set-up left for driver JVMs. Each is None where it is not there.
+    """The files that set-up left for driver JVMs. Each is None where it is not there.
 
     ``jars`` is the folder of the slim S3A jar set. An archive fits one class path exactly:
     ``archive`` the plain one, ``s3a_archive`` the one with ``jars`` in front.

@@ -1,4 +1,4 @@
-"""What the SQL of past Spark applications took, read from their event logs.
+"""The use of the SQL of past Spark applications, read from their event logs.
 
 An application that is not ours says of each statement what it read, what its tasks took, and when;
 its text only where somebody gave that as the description of the job, as the shell ``spark-sql`` and
@@ -61,7 +61,7 @@ class PastApplication:
 
 @dataclass(slots=True)
 class _Application:
-    """What was gathered of an application; statements by the id of their outermost execution."""
+    """The facts gathered of an application; statements by the id of their outermost execution."""
 
     name: str = ""
     ended: bool = False
@@ -151,7 +151,7 @@ def _queries(found: _Application, application: str) -> Iterator[PastQuery]:
 
 
 def _plan_shape(plans: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """What each operator of a plan does, without numbers: ids, values, dates in paths."""
+    """Yield what each operator of a plan does, without numbers: ids, values, dates in paths."""
     for plan in plans:
         for node in plan_nodes(plan):
             yield _NUMBERS.sub("?", f"{node['nodeName']} {node.get('simpleString', '')}")

@@ -21,7 +21,7 @@ class SettingsError(ForerunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Settings:
-    """The way to reach S3. Credentials are not here: boto3's and S3A's own chains find them.
+    """The settings that reach S3. Credentials are not here: boto3's and S3A's own chains find them.
 
     ``endpoint`` is empty for Amazon. ``timeout`` seconds bound a call with all its retries.
     """

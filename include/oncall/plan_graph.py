@@ -90,8 +90,8 @@ def read_plan_graph(store: StoreReader, records: DayRecords, plan: Plan) -> Plan
 def plan_graph(
     plan: Plan, followed: Mapping[int, Plan], done: Mapping[int, RunCommit]
 ) -> PlanGraph:
-    """As :func:`read_plan_graph`, of values: ``followed`` has the plans of the committed runs,
-    ``done`` their commits."""
+    """Return the graph of a plan: the pure form of :func:`read_plan_graph`. ``followed`` has the
+    plans of the committed runs, ``done`` their commits."""
     drawing = _Drawing()
     for run in plan.runs:
         of_run = followed.get(run.index, plan)

@@ -55,8 +55,8 @@ class ComputedRepair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairView:
-    """What is to be repaired of a day, None where ``refused`` says why nothing can be; and the
-    repair that is computed already, if there is one."""
+    """The repair of a day that could be made, None where ``refused`` says why nothing can be; and
+    the repair that is computed already, if there is one."""
 
     records: DayRecords
     repair: Repair | None
@@ -65,8 +65,8 @@ class RepairView:
 
     @property
     def about(self) -> str:
-        """What a form to prepare a repair is about: another version that is published meanwhile
-        makes it void."""
+        """Return the version that a form to prepare a repair is about: another version that is
+        published meanwhile makes it void."""
         published = self.records.published
         return published.version if published else ""
 
@@ -123,7 +123,8 @@ def _is_current(store: StoreReader, at: Generation, run: int, repair: Repair) ->
 
 
 def prepare_action(view: RepairView, run: DagRunState | None) -> Action:
-    """What preparing a repair would bring. ``run``: the DAG run that was triggered for it last."""
+    """Return what preparing a repair would bring. ``run``: the DAG run that was triggered for it
+    last."""
     refused = view.refused or _not_by_tasks(view) or _under_way(view, run)
     if refused or view.repair is None:
         return Action(kind="repair", refused=refused)
@@ -159,8 +160,8 @@ def _under_way(view: RepairView, run: DagRunState | None) -> str:
 
 
 def publish_action(view: RepairView, run: DagRunState | None) -> Action | None:
-    """What publishing the repair that is computed would bring; None if none is. ``run`` is the DAG
-    run that has opened it, None if Airflow does not know one."""
+    """Return what publishing the repair that is computed would bring, or None if none is. ``run``
+    is the DAG run that has opened it, None if Airflow does not know one."""
     computed = view.computed
     if computed is None:
         return None

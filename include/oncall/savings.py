@@ -1,4 +1,4 @@
-"""What a report has saved: its days by what they took, beside what batch would have taken.
+"""The savings of a report: its days by what they took, beside what batch would have taken.
 
 What a day took is measured. What batch would have taken on it is not, as it did not run:
 :mod:`forerun.include.runs.losing_days` says how it is worked out, and that days on which batch did
@@ -49,12 +49,13 @@ class Savings:
 
     @property
     def judged(self) -> tuple[tuple[float, float], ...]:
-        """What was measured and what batch would have taken, of the days that can be compared."""
+        """Return (measured, batch) CPU seconds of the days that can be compared."""
         return tuple((d.measured_s, d.batch_s) for d in self.days if d.batch_s is not None)
 
     @property
     def share(self) -> float | None:
-        """What all of them took, as a share of what batch would have taken; None without any."""
+        """Return what all of them took, as a share of what batch would have taken; None without
+        any."""
         batch = sum(batch for _, batch in self.judged)
         return sum(measured for measured, _ in self.judged) / batch if batch else None
 

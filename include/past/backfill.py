@@ -90,13 +90,13 @@ class Backfill:
 
     @property
     def apart(self) -> int:
-        """What the range costs with an application for each day."""
+        """Return the cost of the range with an application for each day."""
         return sum(day.cost for day in self.days)
 
     @property
     def cost(self) -> int:
-        """What it costs as it is done: of days that share an application the start once, and of
-        those that one query computes the query."""
+        """Return the cost of the range as it is done: days that share an application pay the start
+        once, and those that one query computes pay the query."""
         return sum(self.start + self._work(application) for application in self.applications)
 
     def _work(self, application: Application) -> int:

@@ -44,12 +44,12 @@ class LiftedDays:
 
     @property
     def cost(self) -> int:
-        """What the query costs."""
+        """Return the estimated cost of the query."""
         return self.query.run.estimated_cost
 
     @property
     def alone(self) -> tuple[int, ...]:
-        """What each day would cost in an application of its own."""
+        """Return what each day would cost in an application of its own."""
         work = self.largest.plan.run.estimated_cost - self.start
         return tuple(self.start + stated(work * share) for share in self.shares)
 

@@ -67,7 +67,7 @@ class LookedAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What could be done about a published day, looked at and not begun.
+    """The options of repairing a published day, looked at and not begun.
 
     ``corrections``: what changed since the published version read its sources, by source; None if
     clean-up has deleted what would tell. ``plans``: how it can be repaired, cheapest first;
@@ -100,7 +100,7 @@ class Repair:
 
     @property
     def trigger(self) -> str:
-        """What identifies a repair: the same one is found again after a kill, and by whoever
+        """Return the identity of a repair: the same one is found again after a kill, and by whoever
         does the same at the same time."""
         base, keys = self.best.base, sorted(key for key, _ in self.pins.values())
         at = (base.at.generation, base.run) if base else ("", 0)
@@ -257,8 +257,8 @@ def _refuse_unready(
 def _corrections(
     store: StoreReader, at: Generation, published: Pointer, pins: Pins
 ) -> tuple[Correction, ...] | None:
-    """What changed since the published version pinned its sources; None if nobody knows any more
-    what these pins were."""
+    """Return what changed since the published version pinned its sources, or None if nobody knows
+    any more what these pins were."""
     try:
         manifest = read_manifest(store, at, published.run)
     except MissingKeyError:
@@ -274,8 +274,8 @@ def _corrections(
 def _incomplete(
     spec: ReportSpec, day: date, now: datetime, published: Pointer
 ) -> Iterator[tuple[str, str]]:
-    """What the sources lack now. Of one that waits for an asset only Airflow could tell, so what
-    the published version says of it stays."""
+    """Yield (source, what it lacks now). Only Airflow knows of a source that waits for an asset, so
+    for these the word of the published version stays."""
     yield from ((one.source, one.what) for one in find_missing(spec, day, now))
     by_asset = {s.name for s in spec.sources if isinstance(s.complete_when, AssetEvent)}
     yield from (pair for pair in published.incomplete if pair[0] in by_asset)

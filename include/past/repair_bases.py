@@ -1,4 +1,5 @@
-"""What is left of a day that a repair can go on from: committed runs whose state is still there.
+"""Find what is left of a day that a repair can go on from: committed runs whose state is still
+there.
 
 The run of a repair has what changed since a committed run as its delivery. Rows of files that are
 gone are taken back, for which they have to be read once more: from a copy, or from nowhere.
@@ -46,7 +47,8 @@ class Base:
         return f"run {self.run} of generation {self.at.generation}"
 
     def withdrawn(self, source: str) -> tuple[PinnedFile, ...]:
-        """What has to be taken back of a source, as it can be read now."""
+        """Return the files whose rows have to be taken back of a source, as they can be read
+        now."""
         return tuple(self.copies[file.uri] for file in went(self.changes[source]))
 
 

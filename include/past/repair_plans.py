@@ -1,4 +1,4 @@
-"""How a day can be repaired, each way planned: the price is the planner's own estimate."""
+"""Plan each way in which a day can be repaired: the price is the planner's own estimate."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RepairPlan:
 
     @property
     def how(self) -> str:
-        """What it does, in words."""
+        """Return a phrase for people that says what the plan does."""
         if self.base is None:
             return "computing the report anew"
         return f"a delta over the state of {self.base.name}"

@@ -37,8 +37,8 @@ has too many of is found by no one, and computed."""
 
 
 def find_borrowed_views(store: StoreReader, manifest: Manifest) -> tuple[BorrowedView, ...]:
-    """What other reports of the same group keep over the pins of this run, or of its base: one view
-    of a kind, of this run rather than of the base, and of those the smallest."""
+    """Return what other reports of the same group keep over the pins of this run, or of its base:
+    one view of a kind, of this run rather than of the base, and of those the smallest."""
     best: dict[str, BorrowedView] = {}
     checked: dict[tuple[str, str, int], bool] = {}
     for note in _notes(store, manifest) if manifest.share else ():

@@ -1,6 +1,5 @@
-"""What a planning request is made of: sources as they are pinned, time points, settings, and what
-committed runs hold.
-"""
+"""Build a planning request: sources as they are pinned, time points, settings, and what committed
+runs hold."""
 
 from __future__ import annotations
 

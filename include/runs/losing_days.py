@@ -65,9 +65,9 @@ class JudgedDay:
 
 @dataclass(frozen=True, slots=True)
 class _Prices:
-    """What a run takes: ``start_s`` whatever it does, and ``rate`` seconds of executors for each
-    estimated second of its work. ``opening_s`` is what the estimates have for the start,
-    of a run of one stage; what more of them cost counts as work."""
+    """The prices of a run, fitted to past ones: ``start_s`` whatever it does, and ``rate`` seconds
+    of executors for each estimated second of its work. ``opening_s`` is what the estimates have for
+    the start, of a run of one stage; what more of them cost counts as work."""
 
     start_s: float
     rate: float

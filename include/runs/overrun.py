@@ -1,4 +1,4 @@
-"""When an early run had better go no further.
+"""Decide when an early run had better go no further.
 
 An early run is worth what later runs save by it. If its stages turn out several times dearer than
 planned, what is left of it is expected to be so, too; if all of it together then costs more than

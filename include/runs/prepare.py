@@ -176,10 +176,10 @@ def _open(
 
 
 class Asking(TypedDict, total=False):
-    """How a run is to be planned. ``method`` is ``auto`` by default. ``points`` replaces the
-    forecast of what arrives when, and ``holds`` says what is there now, if not what the forecast
-    has for this run; with ``share`` false nothing that other reports keep is read; ``incomplete``
-    says which sources were known not to be complete, and what is missing."""
+    """The keywords by which a run is planned. ``method`` is ``auto`` by default. ``points``
+    replaces the forecast of what arrives when, and ``holds`` says what is there now, if not what
+    the forecast has for this run; with ``share`` false nothing that other reports keep is read;
+    ``incomplete`` says which sources were known not to be complete, and what is missing."""
 
     now: Required[datetime]
     method: Method

@@ -1,4 +1,5 @@
-"""What a final run leaves for repairs: state as of the whole day, where that is expected to pay.
+"""Plan what a final run leaves for repairs: state as of the whole day, where that is expected to
+pay.
 
 A final run keeps nothing by itself, since nothing comes after it. Whoever expects corrections says
 how many (:class:`forerun.include.reports.run_policy.RunPolicy`, ``expected_repairs``). The final

@@ -1,1 +1,1 @@
-"""What sources hold and deliver: pins of files, footers, deliveries, completeness, statistics."""
+"""The content of sources: pins of files, footers, deliveries, completeness, statistics."""

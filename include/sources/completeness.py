@@ -1,4 +1,4 @@
-"""Whether the day of a source is complete, as its report says how to tell.
+"""Tell whether the day of a source is complete, by the sign that its report names.
 
 The clock is an argument. Asset events live in Airflow: the caller names those that have come.
 """
@@ -28,7 +28,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What a source lacks: ``what`` is a sentence without its name. ``accepted``: the report goes
+    """The lack of a source: ``what`` is a sentence without its name. ``accepted``: the report goes
     on all the same, and readers of its result must be told."""
 
     source: str
@@ -61,7 +61,8 @@ def missing_of(
     *,
     events: Mapping[str, Sequence[str]] | None,
 ) -> Missing | None:
-    """What is missing of one source, as :func:`find_missing` says it; None if it is complete."""
+    """Return what is missing of one source, as :func:`find_missing` says it, or None if it is
+    complete."""
     rule = source.complete_when
     if isinstance(rule, AssetEvent):
         return missing_of_asset(source.name, rule, day, events)
@@ -72,7 +73,8 @@ def missing_of(
 def missing_of_asset(
     source: str, rule: AssetEvent, day: date, events: Mapping[str, Sequence[str]] | None
 ) -> Missing | None:
-    """What is missing of an asset that stands for ``source``; None if its event has come."""
+    """Return what is missing of an asset that stands for ``source``, or None if its event has
+    come."""
     if events is None:
         return None
     if rule.uri not in events:

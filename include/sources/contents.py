@@ -1,4 +1,4 @@
-"""Whether a file still has the content that was pinned, where its size and time cannot tell."""
+"""Tell whether a file still has the content that was pinned, where its size and time cannot."""
 
 from __future__ import annotations
 

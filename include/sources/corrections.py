@@ -1,4 +1,4 @@
-"""What has changed in a source since a pin: files that are new, written again, or gone.
+"""Find what has changed in a source since a pin: files that are new, written again, or gone.
 
 A source that only grows has none but new files. Whoever corrects a day that is over may also write
 a file again or take one away; what such a file held then has to be taken back.

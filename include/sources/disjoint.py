@@ -1,4 +1,5 @@
-"""How many distinct values parts of a column have together, by how many each has and its bounds."""
+"""Estimate how many distinct values parts of a column have together, by the count and the bounds of
+each."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class SourceFormatError(ForerunError):
 
 
 class SourceFormat(Protocol):
-    """How the files of a source are recognized, described and read."""
+    """A format of source files: it recognizes, describes and reads them."""
 
     @property
     def name(self) -> str:

@@ -38,8 +38,8 @@ Sampled = tuple[tuple[str, tuple[SampleValue, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Drawable:
-    """What a sample of a source is drawn from. ``rows``: how many are asked for, 0 for none; None
-    draws :data:`BY_DEFAULT` if a filter over the source is guessed."""
+    """The files from which a sample of a source is drawn. ``rows``: how many are asked for, 0 for
+    none; None draws :data:`BY_DEFAULT` if a filter over the source is guessed."""
 
     files: Sequence[PinnedFile]
     rows: int | None = None

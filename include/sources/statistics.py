@@ -1,4 +1,4 @@
-"""From pins to what the planner wants to know of a source, and forecasts of what will arrive."""
+"""Turn pins into the planner's statistics of a source, and into forecasts of what will arrive."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _least(texts: Sequence[str | None], kind: DataType, *, last: bool = False) -
 
 
 def _order(kind: DataType) -> Callable[[str], Any]:
-    """What values given as text are compared by."""
+    """Return the function that gives the sort key of values that are given as text."""
     return float if kind.is_numeric else str
 
 

@@ -1,4 +1,4 @@
-"""What is told of a report's day while it is under way: each plan, the end of each run, what was
+"""The events of a report's day while it is under way: each plan, the end of each run, what was
 skipped, what was published, and how a report in shadow compares.
 
 An event is one line of JSON in the log, and what metrics are made of. It has names, figures and
@@ -18,8 +18,8 @@ Outcome = Literal["committed", "given-up", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What all events say: which run of which generation of a report's day they are about, and
-    whether it is the ``final`` run of the day (a repair counts as one) or an ``early`` one."""
+    """The fields of every event: which run of which generation of a report's day it is about, and
+    whether that is the ``final`` run of the day (a repair counts as one) or an ``early`` one."""
 
     name: ClassVar[str]
     report: str

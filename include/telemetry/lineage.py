@@ -1,5 +1,6 @@
-"""What a report is made of: its sources and, column by column, where the values of its result come
-from. From the algebra of the planned query; who sends it says it in the words of a standard."""
+"""The lineage of a report: its sources and, column by column, where the values of its result come
+from. Taken from the algebra of the planned query; who sends it says it in the words of a
+standard."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from forerun.planner.result import PlanResult
 
 @dataclass(frozen=True, slots=True, order=True)
 class DataPlace:
-    """Where data lies, as OpenLineage names datasets: ``namespace`` is the file system or bucket,
+    """The place of data, as OpenLineage names datasets: ``namespace`` is the file system or bucket,
     ``name`` the path in it."""
 
     namespace: str

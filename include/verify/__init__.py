@@ -1,1 +1,1 @@
-"""Whether two results are equal, column by column."""
+"""Compare two results, column by column."""

@@ -1,4 +1,4 @@
-"""What a repair changes in the result, row by row, kept before anybody publishes it."""
+"""Keep what a repair changes in the result, row by row, before anybody publishes it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What a new version of a result changes, row by row: a bag with weights, readable before anybody
-publishes it.
-"""
+"""Compute what a new version of a result changes, row by row: a bag with weights, readable before
+anybody publishes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a query the small engine is known to compute exactly as Spark does.
+"""The part of SQL that the small engine is known to compute exactly as Spark does.
 
 :mod:`forerun.include.verify.sail_gaps` names what it is known to get wrong, which is enough for a
 simulation. A result that readers are given asks for more: of a query, only what is listed here may
@@ -99,7 +99,8 @@ def _of_node(node: Relation) -> Iterator[str]:
 
 
 def _of_types(types: Iterable[DataType]) -> Iterator[str]:
-    """What is neither read nor given out does not matter: columns of sources are not looked at."""
+    """Yield a sentence for each type that was not compared with Spark, or is not exact. The caller
+    passes the types that are read or given out: other columns of sources do not matter."""
     for type_ in types:
         if type_.name not in _TYPES:
             yield f"{type_.sql} was not compared with Spark, or is not exact"

@@ -1,4 +1,5 @@
-"""What ``equal`` does not say on the small engine: where Sail differs from Spark, in silence.
+"""The gaps of ``equal`` on the small engine: constructs on which Sail differs from Spark in
+silence.
 
 The plain query and the stages both run on Sail there. Where Sail gets the plain query wrong, the
 comparison says that Forerun's stages give what Sail gives, or that they differ because they are

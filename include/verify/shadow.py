@@ -116,7 +116,7 @@ def _rows(place: Location, key: str) -> pa.Table:
 
 
 def _cpu_s(day: Day) -> float:
-    """What the committed runs of a day took; 0 where they are gone."""
+    """Return the CPU seconds of the committed runs of a day; 0 where they are gone."""
     return sum(
         max(commit.metrics.process_cpu_s, commit.metrics.executor_cpu_s) for commit in day.chain()
     )

@@ -119,7 +119,8 @@ def start_connect(*, master: str | None = None, name: str = "") -> ConnectEngine
 
 
 def _host_and_port(address: str) -> tuple[str, int]:
-    """What to connect to. A message never holds the address as it was given: that may be secret."""
+    """Return the host and port to connect to. A message never holds the address as it was given:
+    that may be secret."""
     if "token=" in address.lower():
         raise EngineError(
             "the address of the Spark Connect server holds a token",

@@ -1,4 +1,4 @@
-"""From a report spec to tasks."""
+"""Turn a report spec into tasks."""
 
 from __future__ import annotations
 

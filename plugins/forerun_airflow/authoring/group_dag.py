@@ -1,4 +1,4 @@
-"""From a report group to a DAG."""
+"""Turn a report group into a DAG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an author gives beside the report: options of the DAG, of its tasks, and of Forerun.
+"""The options that an author gives beside the report: of the DAG, of its tasks, and of Forerun.
 
 Everything that Airflow's DAG and operators take is handed on to them. What would break the way in
 which the tasks of a day work together is refused, with the reason.

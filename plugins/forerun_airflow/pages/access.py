@@ -1,4 +1,4 @@
-"""Who may see what: Airflow's own login and its rights on DAGs.
+"""Decide who may see what, by Airflow's own login and its rights on DAGs.
 
 Airflow mounts the apps of plugins without a look at who asks, so every route of the pages depends
 on something of this module. It is the one place that knows Airflow's internal security module.

@@ -34,7 +34,7 @@ _ACTOR = Depends(Actor)
 
 
 class FindsRows(Protocol):
-    """Who finds the row of a day that may be seen, and reads the store."""
+    """Finds the row of a day that may be seen, and reads the store."""
 
     @property
     def reader(self) -> NightReader: ...
@@ -44,7 +44,7 @@ class FindsRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a form was not followed, with the status of the answer."""
+    """The reason why a form was not followed, with the status of the answer."""
 
     status: int
     why: str
@@ -81,7 +81,7 @@ class ActionPages:
         dags: frozenset[str] = _DAGS,
         actor: Actor = _ACTOR,
     ) -> Response:
-        """What can be told the day, and what each would bring."""
+        """Show what can be told the day, and what each would bring."""
         row = await in_thread(self._row, report, day, dags, actor)
         return await self._page(request, row, actor)
 

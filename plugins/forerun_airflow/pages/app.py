@@ -122,7 +122,7 @@ class _Pages:
         dags: frozenset[str] = DAGS,
         changeable: frozenset[str] = CHANGEABLE,
     ) -> str:
-        """What the newest days of a report took, beside batch."""
+        """Return the page of a report: what its newest days took, beside batch."""
         known, reader = self.known(report, dags), self.reader
         found = reader.ask(lambda: read_savings(reader.store, known.name))
         may = known.dag_id in changeable

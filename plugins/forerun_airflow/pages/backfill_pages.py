@@ -34,7 +34,7 @@ _WEEK = timedelta(days=7)
 
 
 class FindsReports(Protocol):
-    """Who finds a report that may be seen, and reads the store."""
+    """Finds a report that may be seen, and reads the store."""
 
     @property
     def reader(self) -> NightReader: ...
@@ -58,7 +58,7 @@ class BackfillPages:
         dags: frozenset[str] = _DAGS,
         actor: Actor = _ACTOR,
     ) -> Response:
-        """What a range of days would take; without a range, a form that asks for one."""
+        """Show what a range of days would take; without a range, a form that asks for one."""
         known, view, why = await in_thread(self._look, report, first, last, dags, actor)
         return self._page(request, known, actor, view, (first, last), why)
 
@@ -149,7 +149,8 @@ class BackfillPages:
 
 
 def _conf(days: list[str]) -> dict[str, Any]:
-    """What a DAG run is told: one day has no start of an application to share."""
+    """Return the conf of a DAG run for the days: one day has no start of an application to
+    share."""
     return {"mode": BACKFILL, "days": days} if len(days) > 1 else {"report_date": days[0]}
 
 

@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 def margin(seconds: float) -> str:
-    """What is left before the deadline, or by how much it is missed."""
+    """Return a phrase for the time that is left before the deadline, or by which it is missed."""
     return f"{duration(seconds)} left" if seconds >= 0 else f"{duration(-seconds)} over"
 
 

@@ -22,7 +22,7 @@ _PURPOSE = "forerun-action"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What a form is about: who may send it, and for which generation of which day. ``id`` is new
+    """The subject of a form: who may send it, and for which generation of which day. ``id`` is new
     for every page, so a form that is sent twice is known."""
 
     user: str

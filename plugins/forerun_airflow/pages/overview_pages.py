@@ -21,7 +21,7 @@ _DAGS = Depends(readable_dags)
 
 
 class FindsSources(Protocol):
-    """Who finds the row of a day and a source of it, and reads the store."""
+    """Finds the row of a day and a source of it, and reads the store."""
 
     @property
     def reader(self) -> NightReader: ...
@@ -37,12 +37,12 @@ class OverviewPages:
         self._clock = clock
 
     def savings(self, request: Request, dags: frozenset[str] = _DAGS) -> str:
-        """What all reports have saved, together and each."""
+        """Return the page of what all reports have saved, together and each."""
         found = _overviews(self._pages.reader, self._clock).savings().of(dags)
         return render("savings.html", where_of(request), savings=found)
 
     def state(self, request: Request, dags: frozenset[str] = _DAGS) -> str:
-        """What all reports keep in the store."""
+        """Return the page of what all reports keep in the store."""
         states = _overviews(self._pages.reader, self._clock).states()
         shown = [one for one in states if one.report.dag_id in dags]
         return render("state.html", where_of(request), states=shown, now=self._clock())

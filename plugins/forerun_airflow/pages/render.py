@@ -26,8 +26,9 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a page is asked for: ``base`` is the path of the pages, ``framed`` whether it is shown
-    inside of Airflow's UI. From there no link leads out: the frame of the UI forbids it."""
+    """The place that a page is asked for: ``base`` is the path of the pages, ``framed`` whether it
+    is shown inside of Airflow's UI. From there no link leads out: the frame of the UI forbids
+    it."""
 
     base: str
     framed: bool

@@ -67,7 +67,7 @@ class RepairPages:
         dags: frozenset[str] = _DAGS,
         actor: Actor = _ACTOR,
     ) -> Response:
-        """What a repair of the day would take, and what one that is computed changes."""
+        """Show what a repair of the day would take, and what one that is computed changes."""
         row, view = await in_thread(self._look, report, day, dags, actor)
         return await self._page(request, row, view, actor)
 

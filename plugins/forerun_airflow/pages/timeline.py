@@ -17,7 +17,7 @@ _TOP, _LANE, _GAP = 76.0, 44.0, 10.0
 
 
 class Scale:
-    """From instants to pixels."""
+    """Maps instants to pixels."""
 
     def __init__(self, start: datetime, end: datetime, left: float, right: float) -> None:
         self.start, self.end = start, end
@@ -170,7 +170,7 @@ def _run_said(run: ShownRun, records: DayRecords) -> str:
 
 
 def _marks(sheet: Drawing, row: NightRow, scale: Scale, now: datetime, bottom: float) -> None:
-    """What the day is measured by: safe start, deadline, forecast or publication, and now."""
+    """Draw what the day is measured by: safe start, deadline, forecast or publication, and now."""
     records = row.records
     if records is None or row.standing is None:
         return

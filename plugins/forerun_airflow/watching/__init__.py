@@ -1,1 +1,1 @@
-"""What watches a day and tells of it: deadlines, alerts, logs, lineage."""
+"""Watch a day and tell of it: deadlines, alerts, logs, lineage."""
