@@ -10,7 +10,16 @@ from forerun.planner.algebra.aggregate_functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
 from forerun.planner.algebra.spark_functions import KINDS, FunctionKind, is_refused
-from forerun.planner.algebra.types import BOOLEAN, INT, NULL, STRING, UNKNOWN, DataType, parse_type
+from forerun.planner.algebra.types import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    NULL,
+    STRING,
+    UNKNOWN,
+    DataType,
+    parse_type,
+)
 from forerun.planner.sql import literals
 from forerun.planner.sql.binder import Binder
 from forerun.planner.sql.coercion import arithmetic, cast, compare, unify
@@ -21,7 +30,8 @@ _CASTS = {
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date",
     "timestamp", "decimal", "binary",
 }  # fmt: skip
-_UNIT_FIRST = {"date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"}
+UNIT_FIRST = {"date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"}
+"""Functions whose first of three arguments is a word like MONTH."""
 _COMMON = {"coalesce", "nvl", "ifnull", "greatest", "least"}
 _EXTRACTED = {
     "YEAR": "year", "YEARS": "year", "QUARTER": "quarter", "MONTH": "month", "MONTHS": "month",
@@ -46,7 +56,7 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
         raise binder.text.unsupported(node, f"the generator {name}")
     arguments = node.expressions
     _check_known(binder, node, name)
-    if name in _UNIT_FIRST and len(arguments) == 3:
+    if name in UNIT_FIRST and len(arguments) == 3:
         return _with_unit(binder, name, arguments)
     for argument in arguments:
         if isinstance(argument, exp.Star | exp.Distinct | exp.Alias | exp.Order):
@@ -114,6 +124,14 @@ def _is_null(args: tuple[Scalar, ...]) -> Scalar | None:
     return Call("isnull", args, BOOLEAN) if len(args) == 1 else None
 
 
+def _positive(args: tuple[Scalar, ...]) -> Scalar | None:
+    """``+ x``: a number as it is; a text becomes one."""
+    if len(args) != 1:
+        return None
+    value = cast(args[0], DOUBLE) if args[0].type == STRING else args[0]
+    return value if value.type.is_numeric or value.type.name.startswith("INTERVAL") else None
+
+
 def _concat(args: tuple[Scalar, ...]) -> Scalar | None:
     return concatenated("concat", args)
 
@@ -125,6 +143,7 @@ _SPECIAL: dict[str, Callable[[tuple[Scalar, ...]], Scalar | None]] = {
     "nvl2": _nvl2,
     "isnull": _is_null,
     "concat": _concat,
+    "positive": _positive,
 }
 
 

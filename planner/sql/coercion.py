@@ -28,6 +28,8 @@ from forerun.planner.algebra.types import (
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _INTEGER_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 _DATETIMES = ("DATE", "TIMESTAMP_NTZ", "TIMESTAMP")
+_DAYS = ("TINYINT", "SMALLINT", "INT")
+"""Numbers of days that may be added to a DATE."""
 _DAY_FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
@@ -192,7 +194,8 @@ def _decimal_arithmetic(op: str, left: Scalar, right: Scalar) -> Scalar:
 
 
 def _temporal(op: str, left: Scalar, right: Scalar) -> Scalar | None:
-    if op == "+" and is_interval(left.type) and not is_interval(right.type):
+    later = is_interval(left.type) or left.type.is_integer
+    if op == "+" and later and not is_interval(right.type):
         left, right = right, left
     type_ = temporal_type(op, left.type, right.type)
     if type_ is None:
@@ -218,7 +221,7 @@ def temporal_type(op: str, left: DataType, right: DataType) -> DataType | None:
     if op == "-" and left.name in _DATETIMES and right.name in _DATETIMES:
         both_dates = left.name == right.name == "DATE"
         return DataType("INTERVAL DAY" if both_dates else "INTERVAL DAY TO SECOND")
-    if left.name == "DATE" and right.is_integer and op in ("+", "-"):
+    if left.name == "DATE" and right.name in _DAYS and op in ("+", "-"):
         return left
     return None
 

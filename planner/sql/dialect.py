@@ -1,75 +1,27 @@
-"""Spark's dialect as Spark 4.1 reads it, on top of sqlglot's.
-
-sqlglot's own Spark dialect rewrites functions to a common vocabulary (and back, with losses), reads
-``CAST`` as ``TRY_CAST`` and ``'it''s'`` as ``its``. Here functions keep the name and the arguments
-that were written, so that what Spark calls ``nvl`` is ``nvl`` in the algebra too.
-"""
+"""From the text of a query to sqlglot's tree of it, as Spark 4.1 reads it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.parsers.spark import SparkParser
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from forerun.planner.algebra.scalar import MOST_NESTED
 from forerun.planner.errors import SqlError, TooDeepError, TooLongError
 from forerun.planner.nesting import MOST_CHAINED, MOST_LEVELS
+from forerun.planner.sql.lexer import ForerunSpark, tokens_of
+from forerun.planner.sql.parser import ForerunSparkParser
 from forerun.planner.sql.templates import refuse_templates
 from forerun.planner.sql.text import QueryText
-
-_KEPT_FUNCTION_PARSERS = (
-    "CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "SUBSTR", "TRIM", "POSITION", "OVERLAY",
-)  # fmt: skip
-
-
-class ForerunSparkParser(SparkParser):
-    """Keeps function calls as written; CAST is strict."""
-
-    STRICT_CAST = True
-    ADD_JOIN_ON_TRUE = False
-    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
-    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
-        name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS
-    }
-
-    def expression(
-        self, instance: Any, token: Token | None = None, comments: list[str] | None = None
-    ) -> Any:
-        node = super().expression(instance, token, comments)
-        if isinstance(node, exp.Expr) and "start" not in node.meta and not _has_parts(node):
-            node.update_positions(token or self._prev)
-        return node
-
-
-def _has_parts(node: exp.Expr) -> bool:
-    return next(node.iter_expressions(), None) is not None
-
-
-class ForerunSpark(Spark):
-    """Spark with doubled quotes and Spark's escapes in strings."""
-
-    class Tokenizer(Spark.Tokenizer):
-        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
-
-    Parser = ForerunSparkParser
 
 
 def parse(text: QueryText) -> exp.Expr:
     """The one query in the text as a sqlglot tree; a :class:`SqlError` if there is none."""
-    dialect = ForerunSpark()
-    try:
-        tokens = dialect.tokenize(text.sql)
-    except TokenError:
-        raise text.error_at(
-            max(0, len(text.sql) - 1), "a quote or a comment is opened and not closed"
-        ) from None
+    tokens = tokens_of(text)
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
@@ -84,7 +36,7 @@ def parse(text: QueryText) -> exp.Expr:
     check_nesting(tokens)
     check_chains(tokens)
     try:
-        trees = dialect.parser().parse(tokens, text.sql)
+        trees = ForerunSparkParser(dialect=ForerunSpark()).parse(tokens, text.sql)
     except ParseError as error:
         raise _parse_error(text, error) from None
     tree = trees[0] if len(trees) == 1 else None

@@ -112,7 +112,11 @@ def bind_call(binder: Binder, node: exp.Expr) -> AggregateCall:
         require_only(binder.text, arguments[0], "expressions")
         arguments, distinct = list(arguments[0].expressions), True
     if [type(a) for a in arguments] == [exp.Star]:
-        if not known.takes_star or distinct:
+        if known.takes_star and distinct:
+            raise binder.text.unsupported(
+                node, f"{written}(DISTINCT *)", "name the columns in place of *"
+            )
+        if not known.takes_star:
             raise binder.text.error(node, f"{written} does not take *")
         return AggregateCall(name, (), False, where)
     args = tuple(binder.bind(argument) for argument in arguments)

@@ -6,6 +6,7 @@ import re
 
 from sqlglot import exp
 
+_SUFFIX = re.compile(r"(?<=[\d.])(BD|[LSYDF])\Z", re.IGNORECASE)
 _INTERNAL = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -37,7 +38,7 @@ def _pretty(node: exp.Expr) -> str:
     if isinstance(node, exp.Column):
         return str(node.name)
     if isinstance(node, exp.Literal):
-        return str(node.this)
+        return str(node.this) if node.is_string else _SUFFIX.sub("", str(node.this))
     if type(node) in _INFIX:
         return f"({_pretty(node.this)} {_INFIX[type(node)]} {_pretty(node.expression)})"
     if isinstance(node, exp.Anonymous):

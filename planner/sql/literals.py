@@ -14,6 +14,7 @@ from forerun.planner.algebra.types import (
     BINARY,
     DATE,
     DOUBLE,
+    FLOAT,
     INT,
     STRING,
     TIMESTAMP,
@@ -32,24 +33,41 @@ _WHOLE_WEEK = 7
 
 
 def number(text: QueryText, node: exp.Expr, digits: str) -> Literal:
-    """An unsuffixed number: INT, BIGINT or DECIMAL by its size, DOUBLE with an exponent."""
+    """A number: without a suffix INT, BIGINT or DECIMAL by its size, DOUBLE with an exponent; with
+    one of the type that it names. Raises :class:`forerun.planner.errors.SqlError` for one that its
+    type does not have."""
+    found = _NUMBER.fullmatch(digits)
     try:
-        value = Decimal(digits)
+        value = Decimal(found[1] if found else digits)
     except InvalidOperation:
         raise text.error(node, f"{digits} is not a number") from None
-    if "e" in digits.lower():
+    suffix = found[2].upper() if found else ""
+    if suffix in _SUFFIXED:
+        type_ = _SUFFIXED[suffix]
+        # The sign is read later, so the lowest of all is one more than the highest.
+        if value != int(value) or value > 2 ** (_BITS[suffix] - 1):
+            raise text.error(node, f"{digits} is not a {type_}")
+        return Literal(str(int(value)), type_)
+    if suffix == "F":
+        return Literal(repr(float(value)), FLOAT)
+    if suffix == "D" or (suffix != "BD" and "e" in digits.lower()):
         return Literal(repr(float(value)), DOUBLE)
-    if "." not in digits:
+    if not suffix and "." not in digits:
         if -(2**31) <= value < 2**31:
             return Literal(str(int(value)), INT)
         if -(2**63) <= value < 2**63:
             return Literal(str(int(value)), BIGINT)
     exponent = value.as_tuple().exponent
-    scale = -exponent if isinstance(exponent, int) else 0
-    precision = max(len(value.as_tuple().digits), scale)
+    scale = max(0, -exponent) if isinstance(exponent, int) else 0
+    precision = max(len(f"{value:f}".replace(".", "").lstrip("0")), scale, 1)
     if precision > 38:
         raise text.error(node, f"{digits} has more than 38 digits")
     return Literal(f"{value:f}", decimal(precision, scale))
+
+
+_NUMBER = re.compile(r"([\d.]+(?:[eE][+-]?\d+)?)(BD|[LSYDF]?)", re.IGNORECASE)
+_SUFFIXED = {"L": BIGINT, "S": DataType("SMALLINT"), "Y": DataType("TINYINT")}
+_BITS = {"L": 64, "S": 16, "Y": 8}
 
 
 def negated(literal: Literal) -> Literal:

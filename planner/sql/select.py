@@ -160,6 +160,8 @@ def _group_keys(block: _Block, clause: exp.Group) -> tuple[Keys, GroupingSets | 
     require_only(text, clause, "expressions", "all", "rollup", "cube", "grouping_sets")
 
     def bind_key(part: exp.Expr) -> tuple[str, Scalar]:
+        if isinstance(part, exp.Tuple) and not part.expressions:
+            raise text.error(part, "Spark does not read GROUP BY ()", "write GROUPING SETS (())")
         name, target = _group_target(block, part)
         if found := aggregate_calls(target):
             raise text.error(found[0], "an aggregate function in GROUP BY")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from forerun.planner.errors import SqlError
-from forerun.planner.sql.dialect import ForerunSpark, parse
+from forerun.planner.sql.dialect import parse
+from forerun.planner.sql.lexer import tokens_of
 from forerun.planner.sql.text import QueryText
 
 _QUERY = (TokenType.SELECT, TokenType.WITH)
@@ -60,6 +60,6 @@ def _dotted(parts: list[exp.Expr]) -> str:
 
 def _tokens(sql: str) -> list[Token]:
     try:
-        return ForerunSpark().tokenize(sql)
-    except TokenError:
+        return tokens_of(QueryText(sql))
+    except SqlError:
         return []

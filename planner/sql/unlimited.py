@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from forerun.planner.sql.dialect import ForerunSpark
+from forerun.planner.errors import SqlError
+from forerun.planner.sql.lexer import tokens_of
+from forerun.planner.sql.text import QueryText
 
 _OPEN, _CLOSE = TokenType.L_PAREN, TokenType.R_PAREN
 _CLAUSE = (TokenType.LIMIT, TokenType.OFFSET)
@@ -18,8 +19,8 @@ def without_limit(sql: str) -> str | None:
     may also name columns, so what comes out is to be read before it is trusted.
     """
     try:
-        tokens = ForerunSpark().tokenize(sql)
-    except TokenError:
+        tokens = tokens_of(QueryText(sql))
+    except SqlError:
         return None
     spans = _spans(tokens, len(sql))
     chosen = [span for depth, *span in spans if depth == 0] or [span for _, *span in spans]
