@@ -15,6 +15,7 @@ from forerun.include.days.handle import Day
 from forerun.include.engines import EngineSpec
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.runs.day_request import sources_at, sql_of
+from forerun.include.sources.old_times import why_not_by_files
 from forerun.include.state.records import Pin
 from forerun.planner.contract import Plan
 from forerun.planner.errors import ForerunError
@@ -63,6 +64,7 @@ def why_not_exact(engine: EngineSpec, day: Day, pins: Mapping[str, Pin]) -> list
         parameters=day.parameters,
     )
     reasons = list(engine.why_not_exact(query.relation, sources))
+    reasons += [said for pin in pins.values() if (said := why_not_by_files(pin.name, pin.files))]
     if day.spec.expectations or any(source.expectations for source in day.spec.sources):
         reasons.append("its expectations are checked by Spark")
     return reasons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,14 @@ import pyarrow.parquet as pq
 
 from forerun.include.sources.disjoint import PartOfColumn, least_distinct
 from forerun.include.sources.files import Location
-from forerun.include.sources.parquet_types import same_but_for_case, spark_type
+from forerun.include.sources.old_times import columns_of_old_times
+from forerun.include.sources.parquet_schema import SchemaField, read_schema
+from forerun.include.sources.parquet_types import (
+    UnreadTypeError,
+    same_but_for_case,
+    spark_type,
+    types_beside,
+)
 from forerun.include.state.records import ColumnFooter, PinnedFile
 from forerun.include.state.store import MissingKeyError, StoredFile
 from forerun.planner.errors import ForerunError
@@ -60,16 +68,17 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
     uri = location.store.uri(file.key)
     try:
         with location.store.open(file.key) as handle, pq.ParquetFile(handle) as parquet:
-            meta, schema = parquet.metadata, parquet.schema_arrow
-            _check_names(uri, schema.names)
-            columns = tuple(_column(uri, meta, field) for field in schema)
+            meta, schema = parquet.metadata, read_schema(handle)
+            _check_names(uri, [field.name for field in schema])
             rows = _rows(uri, meta)
+            columns = _columns(uri, meta, schema)
+            old = columns_of_old_times(meta.metadata, schema)
     except MissingKeyError:
         raise SourceFileError(
             f"{uri} vanished while it was being pinned",
             hint="Deliver new files; leave those that are there. Then retry the task.",
         ) from None
-    except (pa.ArrowException, OSError, EOFError) as error:
+    except (pa.ArrowException, ValueError, OSError, EOFError) as error:
         raise SourceFileError(
             f"{uri} is not a readable Parquet file: {str(error).splitlines()[0]}",
             hint=_UNREADABLE if file.key.lower().endswith(".parquet") else _NO_DATA,
@@ -80,6 +89,7 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
         identity=file.identity,
         rows=rows,
         columns=columns,
+        old_times=old,
     )
 
 
@@ -104,41 +114,42 @@ def _check_names(uri: str, names: Sequence[str]) -> None:
         )
 
 
-def _column(uri: str, meta: Any, field: pa.Field) -> ColumnFooter:
-    leaves = [i for i in range(meta.num_columns) if _top(meta, i) == field.name]
-    groups = [meta.row_group(g) for g in range(meta.num_row_groups)]
-    chunks = [[group.column(i) for i in leaves] for group in groups]
-    flat = len(leaves) == 1 and not pa.types.is_nested(field.type)
+def _columns(uri: str, meta: Any, schema: Sequence[SchemaField]) -> tuple[ColumnFooter, ...]:
+    groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
+    beside = types_beside(meta.metadata)
+    first, found = 0, []
+    for field in schema:
+        count = sum(1 for _ in field.leaves())
+        chunks = [[group.column(first + i) for i in range(count)] for group in groups]
+        first += count
+        kind = beside.get(field.name) or _type(uri, field)
+        found.append(_column(field, kind, chunks))
+    return tuple(found)
+
+
+def _column(field: SchemaField, kind: str, chunks: list[list[Any]]) -> ColumnFooter:
     sizes = [chunk for row in chunks for chunk in row]
     base = ColumnFooter(
         name=field.name,
-        type=_type(uri, meta, field, leaves),
+        type=kind,
         compressed=sum(chunk.total_compressed_size for chunk in sizes),
         uncompressed=sum(chunk.total_uncompressed_size for chunk in sizes),
     )
-    return _with_statistics(base, [row[0] for row in chunks], field.type) if flat else base
+    flat = field.physical and field.repetition != "repeated"
+    return _with_statistics(base, [row[0] for row in chunks], field) if flat else base
 
 
-def _top(meta: Any, index: int) -> str:
-    path: str = meta.schema.column(index).path
-    name: str = meta.schema.column(index).name
-    # A flat column's path is its name, dots and all; a nested one's starts with the column's name.
-    return name if path == name else path.split(".", 1)[0]
-
-
-def _type(uri: str, meta: Any, field: pa.Field, leaves: list[int]) -> str:
-    if len(leaves) == 1 and meta.schema.column(leaves[0]).physical_type == "INT96":
-        return "TIMESTAMP"  # Arrow takes Spark's own old format for one without a zone
+def _type(uri: str, field: SchemaField) -> str:
     try:
-        return spark_type(field.type)
-    except TypeError:
+        return spark_type(field)
+    except UnreadTypeError as error:
         raise SourceFileError(
-            f"{uri}: column {field.name} has type {field.type}, which Spark does not read",
+            f"{uri}: column {field.name} has type {error}, which Spark does not read",
             hint="Cast the column when the file is written; timestamps to microseconds.",
         ) from None
 
 
-def _with_statistics(base: ColumnFooter, chunks: list[Any], kind: pa.DataType) -> ColumnFooter:
+def _with_statistics(base: ColumnFooter, chunks: list[Any], field: SchemaField) -> ColumnFooter:
     stats = [chunk.statistics if chunk.is_stats_set else None for chunk in chunks]
     nulls: int | None = 0
     lows, highs, known = [], [], bool(chunks)
@@ -147,23 +158,32 @@ def _with_statistics(base: ColumnFooter, chunks: list[Any], kind: pa.DataType) -
             nulls = None
         elif nulls is not None:
             nulls += stat.null_count
-        if stat is not None and stat.has_min_max:
-            lows.append(stat.min)
-            highs.append(stat.max)
+        bounds = _bounds(stat)
+        if bounds is not None:
+            lows.append(bounds[0])
+            highs.append(bounds[1])
         elif stat is None or not stat.has_null_count or stat.null_count < chunk.num_values:
             known = False
     usable = known and bool(lows)
     low, high = (_text(min(lows)), _text(max(highs))) if usable else (None, None)
-    return ColumnFooter(
-        name=base.name,
-        type=base.type,
+    return replace(
+        base,
         minimum=low,
         maximum=high,
         nulls=nulls,
-        compressed=base.compressed,
-        uncompressed=base.uncompressed,
-        distinct=_distinct(chunks, _width(kind, low, high)),
+        distinct=_distinct(chunks, _width(field, low, high)),
     )
+
+
+def _bounds(stat: Any) -> tuple[Any, Any] | None:
+    """The least and the greatest value of a row group; None where the footer has none, or such as
+    no value of Python is: dates outside of the years 1 to 9999, texts cut within a letter."""
+    if stat is None or not stat.has_min_max:
+        return None
+    try:
+        return stat.min, stat.max
+    except (OverflowError, ValueError, pa.ArrowException):  # UnicodeDecodeError is a ValueError
+        return None
 
 
 def _text(value: object) -> str | None:
@@ -210,16 +230,20 @@ def _distinct(chunks: list[Any], width: float) -> int:
 
 def _bounded(stats: Any, distinct: int) -> PartOfColumn:
     """A row group with its bounds, if they can be compared with others."""
-    if stats is None or not stats.has_min_max or None in (_text(stats.min), _text(stats.max)):
+    bounds = _bounds(stats)
+    if bounds is None or None in map(_text, bounds):
         return PartOfColumn(None, None, distinct)
-    return PartOfColumn(stats.min, stats.max, distinct)
+    return PartOfColumn(*bounds, distinct)
 
 
-def _width(kind: pa.DataType, low: str | None, high: str | None) -> float:
+_BYTES = {"INT32": 4.0, "INT64": 8.0, "INT96": 12.0, "FLOAT": 4.0, "DOUBLE": 8.0, "BOOLEAN": 1.0}
+
+
+def _width(field: SchemaField, low: str | None, high: str | None) -> float:
     """Bytes of a value in a dictionary; a text has its length in 4 more."""
-    if pa.types.is_primitive(kind):
-        return float((int(kind.bit_width) + 7) // 8)
-    if pa.types.is_decimal(kind):
-        return 8.0 if kind.precision <= 18 else 16.0
+    if field.physical in _BYTES:
+        return _BYTES[field.physical]
+    if field.length:
+        return float(field.length)
     lengths = [len(text) for text in (low, high) if text is not None]
     return 4.0 + (sum(lengths) / len(lengths) if lengths else 12.0)

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from forerun.include.sources.formats import format_of
-from forerun.include.sources.parquet_types import spark_type
 from forerun.include.state.records import PinnedFile
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 from forerun.planner.errors import ForerunError
@@ -101,11 +100,8 @@ def draw(
         together = pa.concat_tables(parts, promote_options="permissive")
     except (ForerunError, pa.ArrowException, OSError, EOFError):
         return ()  # types that do not go together, too
-    return tuple(
-        (name, tuple(_value(value) for value in together.column(name).to_pylist()))
-        for name in columns
-        if name in together.column_names and _is_simple(together.schema.field(name).type)
-    )
+    found = ((n, _values(together.column(n))) for n in columns if n in together.column_names)
+    return tuple((name, values) for name, values in found if values is not None)
 
 
 def _rows(
@@ -129,14 +125,23 @@ def _plain(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-def _is_simple(kind: pa.DataType) -> bool:
-    if pa.types.is_timestamp(kind):
-        return True  # in nanoseconds, too: so Arrow gives the old format of Spark
+def _values(column: pa.ChunkedArray) -> tuple[SampleValue, ...] | None:
+    """The values of a column; None if they are of a type that is not sampled, or if one of them is
+    no value of Python (a date outside of the years 1 to 9999)."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not any(is_of(kind) for is_of in _SIMPLE):
+        return None
     try:
-        name = spark_type(kind)
-    except TypeError:
-        return False
-    return name != "BINARY" and "<" not in name
+        return tuple(_value(value) for value in column.to_pylist())
+    except (OverflowError, ValueError, pa.ArrowException):
+        return None
+
+
+_SIMPLE = (
+    pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
+    pa.types.is_string, pa.types.is_large_string, pa.types.is_date32, pa.types.is_timestamp,
+)  # fmt: skip
+"""Timestamps in nanoseconds, too: so Arrow gives the old format of Spark."""
 
 
 def _value(value: object) -> SampleValue:

@@ -49,6 +49,8 @@ class PinnedFile:
     ``uri`` is what Spark reads; ``identity`` the etag, or the modification time in nanoseconds.
     ``digest``: of the file's footer and of blocks spread over the file, where ``identity`` is a
     time, which a copy may keep; empty where it is an etag, and in pins of older versions.
+    ``old_times``: the columns with dates or times by an old calendar or in an old format; None
+    where that was not looked at, in pins of older versions.
     """
 
     uri: str
@@ -57,6 +59,7 @@ class PinnedFile:
     rows: int
     columns: tuple[ColumnFooter, ...] = ()
     digest: str = later("")
+    old_times: tuple[str, ...] | None = later(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

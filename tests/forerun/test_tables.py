@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.sources.footers import SourceFileError
-from forerun.include.sources.parquet_types import spark_type
 from forerun.planner.errors import ForerunError, RequestError, SqlError
 from forerun.simulation.planning import read_day_tables
 from forerun.simulation.tables import TablesError, find_tables
@@ -30,12 +29,21 @@ def test_files_and_folders_are_tables(tmp_path: Path) -> None:
     assert [(c.name, c.type) for c in tables["two"].columns] == [("b", "STRING")]
 
 
-def test_types_are_sparks() -> None:
+def test_types_are_sparks(tmp_path: Path) -> None:
     kind = pa.struct([("a", pa.list_(pa.int64())), ("b", pa.map_(pa.string(), pa.float32()))])
-    assert spark_type(kind) == "STRUCT<a:ARRAY<BIGINT>,b:MAP<STRING,FLOAT>>"
-    assert spark_type(pa.decimal128(15, 2)) == "DECIMAL(15,2)"
-    assert spark_type(pa.timestamp("us")) == "TIMESTAMP_NTZ"
-    assert spark_type(pa.timestamp("us", "UTC")) == "TIMESTAMP"
+    kinds = {
+        "nested": kind,
+        "exact": pa.decimal128(15, 2),
+        "plain": pa.timestamp("us"),
+        "at": pa.timestamp("us", "UTC"),
+    }
+    table = pa.table({name: pa.nulls(1, kind) for name, kind in kinds.items()})
+    (tmp_path / "one").mkdir()
+    pq.write_table(table, tmp_path / "one" / "1.parquet")
+    assert [column.type for column in find_tables(tmp_path)["one"].columns] == [
+        "STRUCT<a:ARRAY<BIGINT>,b:MAP<STRING,FLOAT>>", "DECIMAL(15,2)", "TIMESTAMP_NTZ",
+        "TIMESTAMP",
+    ]  # fmt: skip
 
 
 def refused(folder: Path) -> str:

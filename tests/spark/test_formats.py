@@ -17,7 +17,6 @@ from forerun.include.reports.spec import ClockTime, SourceSpec, SpecError
 from forerun.include.sources import formats
 from forerun.include.sources.delivery import SourceChangedError, verify_pin
 from forerun.include.sources.formats import SourceFormatError, format_of
-from forerun.include.sources.parquet_types import spark_type
 from forerun.include.sources.pins import SchemaDriftError, pin_source
 from forerun.include.sources.samples import draw
 from forerun.include.state.opening import open_store
@@ -26,6 +25,9 @@ from forerun.planner.contract import ColumnSpec
 
 DAY = dt.date(2026, 3, 1)
 NOW = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+
+
+SPARK = {pa.int64(): "BIGINT", pa.string(): "STRING"}
 
 
 class OrcFormat:
@@ -41,9 +43,7 @@ class OrcFormat:
         for file in files:
             with location.store.open(file.key) as handle:
                 read = orc.ORCFile(handle)
-                columns = tuple(
-                    ColumnFooter(name=f.name, type=spark_type(f.type)) for f in read.schema
-                )
+                columns = tuple(ColumnFooter(name=f.name, type=SPARK[f.type]) for f in read.schema)
                 found.append(
                     PinnedFile(
                         uri=location.store.uri(file.key),
