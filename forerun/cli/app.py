@@ -13,16 +13,21 @@ import typer
 from typer.exceptions import TyperException
 
 from forerun import console
+from forerun.cli.arrivals import arrivals_command
 from forerun.cli.assess import assess_command
 from forerun.cli.backfill import backfill_command
 from forerun.cli.calibrate import calibrate_command
+from forerun.cli.diff import diff_command
 from forerun.cli.doctor import doctor_command
 from forerun.cli.expire import expire_command
+from forerun.cli.explain import explain_command
 from forerun.cli.options import CheckedDay, takes_day
 from forerun.cli.repair import repair_command
 from forerun.cli.result import result_command
+from forerun.cli.savings import savings_command
 from forerun.cli.schedule import schedule_app
 from forerun.cli.shadow import shadow_command
+from forerun.cli.status import status_command
 from forerun.include.engines import ENGINES
 from forerun.planner.errors import ForerunError, RequestError
 from forerun.planner.request import Method, PlanRequest
@@ -34,7 +39,6 @@ _DEBUG = "FORERUN_DEBUG"
 app = typer.Typer(
     name="forerun",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help="Daily reports, computed early, published exact: plan them, try them, check the set-up.",
@@ -274,6 +278,28 @@ def demo_command(
     return command.run(store.value, scale, mode.value, as_json=as_json)
 
 
+app.command(
+    "status",
+    epilog="**Examples**\n\n`forerun status`\n\n`forerun status daily_totals 2026-01-31`\n\n"
+    "`forerun status --store s3://warehouse/forerun --json`",
+)(status_command)
+app.command(
+    "explain",
+    epilog="**Examples**\n\n`forerun explain source-file`\n\n"
+    "`forerun explain daily_totals 2026-01-31 --store s3://warehouse/forerun`",
+)(explain_command)
+app.command(
+    "diff",
+    epilog="**Examples**\n\n`forerun diff daily_totals 2026-01-30 2026-01-31`",
+)(diff_command)
+app.command(
+    "savings",
+    epilog="**Examples**\n\n`forerun savings`\n\n`forerun savings daily_totals --json`",
+)(savings_command)
+app.command(
+    "arrivals",
+    epilog="**Examples**\n\n`forerun arrivals daily_totals 2026-01-31`",
+)(arrivals_command)
 app.command(
     "assess",
     epilog="**Examples**\n\n"

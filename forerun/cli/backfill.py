@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.cli.stored import StoreOption
 from forerun.include.engines import own_engine
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.oncall.catalogue import newest_spec
@@ -36,9 +37,7 @@ def backfill_command(  # noqa: PLR0913 - the options of the command
     report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
     first: Annotated[str, typer.Argument(metavar="FROM", help="The first day, YYYY-MM-DD.")],
     last: Annotated[str, typer.Argument(metavar="TO", help="The last day, YYYY-MM-DD.")],
-    store: Annotated[
-        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
-    ],
+    store: StoreOption,
     preview: Annotated[
         bool, typer.Option("--preview", help="Only say what is to be done and what it would take.")
     ] = False,

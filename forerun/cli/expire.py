@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.cli.stored import StoreOption
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.opening import open_store
 
@@ -15,9 +16,7 @@ _KEEP = Retention()
 
 def expire_command(
     report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
-    store: Annotated[
-        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
-    ],
+    store: StoreOption,
     days: Annotated[
         int, typer.Option(min=0, help="Keep the state of this many newest days.")
     ] = _KEEP.days,

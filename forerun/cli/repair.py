@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.cli.stored import StoreOption
 from forerun.include.engines import own_engine
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.oncall.catalogue import spec_of_day
@@ -58,9 +59,7 @@ SpecFile = Annotated[
 def repair_command(  # noqa: PLR0913 - the options of the command
     report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
     day: Annotated[str, typer.Argument(metavar="YYYY-MM-DD", help="The published day.")],
-    store: Annotated[
-        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
-    ],
+    store: StoreOption,
     preview: Annotated[
         bool, typer.Option("--preview", help="Only say what changed and what it would take.")
     ] = False,

@@ -7,15 +7,14 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.cli.stored import StoreOption
 from forerun.include.days.results import read_result, what_lacks
 from forerun.include.reports.clock import parse_day
 
 
 def result_command(
     report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
-    store: Annotated[
-        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
-    ],
+    store: StoreOption,
     day: Annotated[str, typer.Option("--date", metavar="YYYY-MM-DD", help="The report date.")],
     require_complete: Annotated[
         bool,

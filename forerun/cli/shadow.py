@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from forerun import console
+from forerun.cli.stored import StoreOption
 from forerun.include.days.handle import Day
 from forerun.include.days.shadow_days import ShadowStanding, shadow_standing
 from forerun.include.machine.wall_clock import utc_now
@@ -24,9 +25,7 @@ from forerun.planner.errors import RequestError
 
 def shadow_command(
     report: Annotated[str, typer.Argument(metavar="REPORT", help="The name of the report.")],
-    store: Annotated[
-        str, typer.Option("--store", metavar="URI", help="The store: a folder, file:// or s3://.")
-    ],
+    store: StoreOption,
     compare: Annotated[
         bool,
         typer.Option("--compare", help="First compare the days that could not be until now."),

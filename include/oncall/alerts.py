@@ -13,10 +13,12 @@ from typing import Literal
 
 from forerun.include.oncall.catalogue import known_reports, newest_spec
 from forerun.include.oncall.day_records import DayRecords, read_day_records
+from forerun.include.oncall.remedies import remedies
 from forerun.include.oncall.standing import Standing, standing
 from forerun.include.reports.asset_keys import report_key
-from forerun.include.reports.spec import AssetEvent
+from forerun.include.reports.spec import AssetEvent, ReportSpec
 from forerun.include.sources.completeness import find_missing
+from forerun.include.state.failure import Failure
 from forerun.include.state.layout import results_folder
 from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.store import StoreReader
@@ -121,11 +123,11 @@ def _wrong(
     missing: tuple[str, ...],
 ) -> str:
     """Return why the deadline will be missed, empty while it will not."""
-    if found.state in ("blocked", "missed", "at risk"):
+    if found.state in ("failed", "blocked", "missed", "at risk"):
         return found.what
     if records.final is not None:
         return ""
-    begun = [one.stored_at for one in records.plans if one.run == records.spec.runs]
+    begun = [one.stored_at for one in records.plans_of_final]
     if begun:
         late = now >= last and now > begun[-1] + timedelta(seconds=records.safe.wall_s)
         return "the final run takes longer than forecast; batch can just be in time" if late else ""
@@ -172,6 +174,27 @@ def alert_of(
     )
 
 
+def unopened_alert(
+    spec: ReportSpec, day: date, failure: Failure, now: datetime, page: str
+) -> Alert:
+    """Return the alert about a day that could not be opened; the store is not asked, since it may
+    be what has failed."""
+    deadline = spec.deadline_on(day)
+    return Alert(
+        kind="warning",
+        report=spec.name,
+        day=day.isoformat(),
+        owner=spec.owner,
+        deadline=f"{deadline.astimezone(spec.zone):%Y-%m-%d %H:%M} {spec.timezone}",
+        minutes_left=int((deadline - now).total_seconds() // 60),
+        what=f"the day could not be opened: {failure.what}",
+        impact="nothing of this day is computed until it is opened",
+        last_good="look at the report's page",
+        to_do=remedies(failure, was_batch=True),
+        page=page,
+    )
+
+
 def _impact(store: StoreReader, records: DayRecords) -> str:
     published = records.published
     if published is None:
@@ -209,6 +232,10 @@ def _last_good(store: StoreReader, report: str, before: date) -> str:
 
 def _to_do(watched: Watched, now: datetime) -> tuple[str, ...]:
     records = watched.records
+    if records.fatal is not None:
+        planned = records.plan
+        was_batch = planned is not None and planned.method == "batch"
+        return remedies(records.fatal, was_batch=was_batch)
     if watched.standing.state == "blocked":
         return ("put right the data that breaks a critical expectation, then clear the DAG run",)
     if records.final is not None:

@@ -15,6 +15,7 @@ from forerun.include.days.run_times import read_times
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.state.commits import read_chain
+from forerun.include.state.failure import Failure, read_failures
 from forerun.include.state.layout import Generation, day_folder, pointer_key
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.pointers import Pointer, read_published
@@ -47,7 +48,9 @@ class DayRecords:
     prices, as they are written or were chosen last. ``safe`` is the latest safe start as the tasks
     of the day work it out; once the final run is committed, as it was before. ``batch_wall_s``: the
     seconds that one run of batch over the day is forecast to take, None where nothing forecasts it.
-    ``older``: how many generations came before. ``told`` has what people told this one to do."""
+    ``older``: how many generations came before. ``told`` has what people told this one to do.
+    ``failures``: the errors of its tasks that have failed for good and not been started again,
+    oldest first."""
 
     at: Generation
     record: GenerationRecord
@@ -63,6 +66,7 @@ class DayRecords:
     batch_wall_s: float | None
     older: int
     told: Told
+    failures: tuple[Failure, ...] = ()
 
     @property
     def date(self) -> date:
@@ -71,6 +75,24 @@ class DayRecords:
     @property
     def started_at(self) -> datetime:
         return datetime.fromisoformat(self.record.started_at)
+
+    @property
+    def plans_of_final(self) -> tuple[PlanFile, ...]:
+        """The plans that were made for the final run, oldest first."""
+        return tuple(one for one in self.plans if one.run == self.spec.runs)
+
+    @property
+    def fatal(self) -> Failure | None:
+        """The newest failure that keeps the day from being published, None if there is none. What
+        an early run was to do is done by a later one, and a plan that was made for the final run
+        since says that it was begun again."""
+        last = [one for one in self.failures if one.run == self.spec.runs]
+        if not last:
+            return None
+        planned = [plan.stored_at for plan in self.plans_of_final]
+        # A failure is kept to the second.
+        since = max(planned, default=self.started_at).replace(microsecond=0)
+        return last[-1] if last[-1].failed_at >= since else None
 
     @property
     def final(self) -> RunCommit | None:
@@ -93,7 +115,7 @@ def day_mark(store: StoreReader, report: str, day: str) -> tuple[object, ...]:
     if not newest:
         return (names, tag)
     at = Generation(report, day, newest)
-    folders = [at.plans, at.commits]
+    folders = [at.plans, at.commits, at.failures]
     # The newest may be a repair, of which the page of the day shows what was published before.
     folders += [Generation(report, day, name).instructions for name in names if name.isdigit()]
     listed = [file for folder in folders for file in store.list(folder)]
@@ -136,6 +158,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         batch_wall_s=WallForecast(before, spec.policy).of(batch_s)[0],
         older=len(known) - 1,
         told=read_told(store, at),
+        failures=read_failures(store, at),
     )
 
 

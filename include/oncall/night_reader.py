@@ -21,6 +21,7 @@ from forerun.include.oncall.day_records import DayRecords, day_mark, read_day_re
 from forerun.include.oncall.kept_value import PATIENCE_S, KeptValue, in_time
 from forerun.include.oncall.night import NightRow, make_row
 from forerun.include.sources.completeness import find_missing
+from forerun.include.state.failure import read_unopened
 from forerun.include.state.store import StoreDownError, StoreReader
 from forerun.planner.errors import ForerunError
 
@@ -107,7 +108,7 @@ class NightReader:
         try:
             records = self._records(report.name, day)
             if records is None:
-                return None
+                return self._unopened(report, day)
             missing, looked_at = self._look(records, now)
             shadow = records.spec.shadow
             standing = shadow_standing(self.store, report.name, shadow) if shadow else None
@@ -118,6 +119,21 @@ class NightReader:
             return NightRow(
                 report=report, day=day, group="", records=None, standing=None, broken=str(error)
             )
+
+    def _unopened(self, report: KnownReport, day: str) -> NightRow | None:
+        """A row for a day that could not be opened; None where nothing is known of it."""
+        failure = read_unopened(self.store, report.name, day)
+        if failure is None:
+            return None
+        hint = f"\n  hint: {failure.hint}" if failure.hint else ""
+        return NightRow(
+            report=report,
+            day=day,
+            group="",
+            records=None,
+            standing=None,
+            broken=f"could not be opened: {failure.what}{hint}",
+        )
 
     def _records(self, report: str, day: str) -> DayRecords | None:
         mark = day_mark(self.store, report, day)

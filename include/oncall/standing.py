@@ -1,7 +1,8 @@
 """The standing of a day at an instant: what is done, when it will be, and whether that is in time.
 
-Pure: what was read and the time are arguments. A run that is planned and not committed may be at
-work or have failed; the store cannot tell, Airflow can, so pages name the DAG run beside it.
+Pure: what was read and the time are arguments. A task that has failed for good leaves its error in
+the store. One that never began, since its DAG is paused or nothing schedules it, leaves nothing:
+then the clock alone says that a deadline has passed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from forerun.include.times.safe_start import AROUND_S
 from forerun.planner.contract import Plan
 
 State = Literal[
+    "failed",
     "missed",
     "blocked",
     "at risk",
@@ -31,6 +33,7 @@ State = Literal[
 Severity = Literal["bad", "warn", "calm", "good"]
 
 SEVERITIES: dict[State, Severity] = {
+    "failed": "bad",
     "missed": "bad",
     "blocked": "bad",
     "at risk": "bad",
@@ -82,13 +85,15 @@ def standing(day: DayRecords, now: datetime, missing: Sequence[str] = ()) -> Sta
     each."""
     counts = day.started_at < day.deadline
     finish = _finish(day, now, missing)
-    state, what = _state(day, now, finish if counts else None, missing)
+    state, what = _state(day, now, finish if counts else None, missing, counts)
     return Standing(state=state, what=what, finish=finish, deadline_counts=counts)
 
 
 def _state(
-    day: DayRecords, now: datetime, finish: Finish | None, missing: Sequence[str]
+    day: DayRecords, now: datetime, finish: Finish | None, missing: Sequence[str], counts: bool
 ) -> tuple[State, str]:
+    """The state and what to say of it. ``finish`` is None where the deadline does not count
+    (``counts``), or nothing forecasts when the day is published."""
     published, final = day.published, day.final
     whole = published is not None and not published.early
     if published is not None and whole and published.generation >= day.at.number:
@@ -96,10 +101,14 @@ def _state(
     if critical := _critical(day):
         plural = "" if critical == 1 else "s"
         return "blocked", f"{critical} critical expectation{plural} did not hold: not published"
-    if finish is not None and now > day.deadline:
+    if failure := day.fatal:
+        return "failed", failure.what
+    if counts and now > day.deadline:
         return "missed", f"the deadline has passed; {_doing(day, now, missing)}"
     if finish is not None and finish.margin_s < 0:
         return "at risk", f"forecast {_hours(-finish.margin_s)} after the deadline"
+    if counts and finish is None and now > day.safe.at and not day.plans_of_final:
+        return "at risk", f"the latest safe start has passed; {_doing(day, now, missing)}"
     if final is None and missing and now >= day.points[-1]:
         return "waits", f"waits for {_sources(len(missing))}"
     if _working(day) or final is not None:
@@ -153,7 +162,7 @@ def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | 
         at = datetime.fromisoformat(published.published_at)
         margin = (deadline - at).total_seconds()
         return Finish(at=at, done=True, margin_s=margin, why="published")
-    if _critical(day):
+    if _critical(day) or day.fatal:
         return None
     safe, around = day.safe, timedelta(seconds=AROUND_S)
     if day.final is not None:
@@ -161,7 +170,7 @@ def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | 
     elif not safe.wall_s:
         return None
     else:
-        planned = [one.stored_at for one in day.plans if one.run == day.spec.runs]
+        planned = [one.stored_at for one in day.plans_of_final]
         start = planned[-1] if planned else max(now, day.points[-1])
         at = max(now, start + timedelta(seconds=safe.wall_s)) + around
         late = bool(missing) and not planned and now >= day.points[-1]

@@ -17,6 +17,8 @@
     reports/<report>/<day>/<generation>/commits/run-<i>.json
     reports/<report>/<day>/<generation>/given-up/run-<i>.json
     reports/<report>/<day>/<generation>/instructions/<n>.json
+    reports/<report>/<day>/<generation>/failures/<task>.json
+    reports/<report>/<day>/failure.json
     results/<report>/<day>/<version>/
     results/<report>/<day>/pointer.json
     history/<report>/<day>-<generation>-run-<i>.json
@@ -105,6 +107,11 @@ def report_folder(report: str) -> str:
 
 def day_folder(report: str, day: str) -> str:
     return f"{report_folder(report)}/{part(day, 'day')}"
+
+
+def day_failure_key(report: str, day: str) -> str:
+    """Return the key of the record that says why a day could not be opened."""
+    return f"{day_folder(report, day)}/failure.json"
 
 
 def claim_key(report: str) -> str:
@@ -205,6 +212,14 @@ class Generation:
     @property
     def instructions(self) -> str:
         return f"{self.folder}/instructions"
+
+    def failure(self, task: str) -> str:
+        return f"{self.failures}/{part(task, 'task')}.json"
+
+    @property
+    def failures(self) -> str:
+        """The folder of the errors of tasks that have failed for good."""
+        return f"{self.folder}/failures"
 
 
 def generation_of(key: str) -> Generation:

@@ -155,7 +155,7 @@ def test_tasks_that_are_cleared_when_all_is_done_change_nothing(days):
 def test_a_clock_that_jumps_back_and_far_ahead(days, monkeypatch):
     clock = {"now": MIDNIGHT + timedelta(hours=20)}
     for name, module in list(sys.modules.items()):
-        if name.startswith("forerun_airflow") and hasattr(module, "utc_now"):
+        if name.startswith("forerun.airflow") and hasattr(module, "utc_now"):
             monkeypatch.setattr(module, "utc_now", lambda: clock["now"])
     jumps = {"run_1__run": timedelta(hours=-30), "run_2__plan": timedelta(hours=2)}
     jumps |= {"run_2__run": timedelta(days=40), "check": timedelta(days=-41)}

@@ -84,7 +84,7 @@ def run_day(airflow_home, tmp_path, monkeypatch, request):
         shift = NightShift(days, late or {})
         shift.hears = lambda: hears(shift.now)
         for module_name, module in list(sys.modules.items()):
-            if module_name.startswith("forerun_airflow") and hasattr(module, "utc_now"):
+            if module_name.startswith("forerun.airflow") and hasattr(module, "utc_now"):
                 monkeypatch.setattr(module, "utc_now", lambda: shift.now)
         waiting = SimpleNamespace(sleep=shift.sleep, to_thread=asyncio.to_thread)
         monkeypatch.setattr("forerun.airflow.work.triggers.asyncio", waiting)

@@ -23,6 +23,7 @@ from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import Options, check_timeout, refuse_broken, sort_options
 from forerun.airflow.day import OPEN_DAY, final_task_of
 from forerun.airflow.watching.alerting import EarlyRunTicket, check_notify
+from forerun.airflow.watching.failing import keep_failures
 from forerun.airflow.watching.watch import WatchDay
 from forerun.airflow.work.comparing import CompareShadow
 from forerun.airflow.work.publish import CheckResult, PublishReport
@@ -71,6 +72,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     known: dict[str, Any] = {"spec": spec, "cluster": cluster, "engine": engine}
     opened = OpenDay(task_id=OPEN_DAY, **known, trigger_rule=TriggerRule.ALL_SUCCESS)
     refuse_defaults(opened)
+    keep_failures([opened], spec, 0, opened.task_id, notify)
     waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll, cluster=cluster)
     submitting = partial(
         SubmitRun,
@@ -152,6 +154,8 @@ def _tasks_of_run(
     )
     submit = submitting(**known, plan_task=plan.task_id, trigger_rule=TriggerRule.ALL_SUCCESS)
     early = publishing(spec, run, opened) if run in spec.policy.early_results else []
+    if run == spec.runs:
+        keep_failures([wait, plan, submit], spec, run, opened.task_id)
     return [wait, plan, submit, *early]
 
 
@@ -200,6 +204,8 @@ def publishing(
         outlets=[] if spec.shadow else [report_asset(spec.name, early=run < spec.runs)],
         trigger_rule=TriggerRule.ALL_SUCCESS,
     )
+    if run == spec.runs:
+        keep_failures([check, publish], spec, run, opened.task_id)
     return [check, publish]
 
 

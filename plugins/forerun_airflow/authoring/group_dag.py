@@ -30,6 +30,7 @@ from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import sort_options
 from forerun.airflow.day import OPEN_DAY
+from forerun.airflow.watching.failing import keep_failures
 from forerun.airflow.work.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
 from forerun.airflow.work.tasks import OpenDay
 from forerun.include.reports.cluster import Cluster, under_cluster
@@ -67,6 +68,9 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
     # or Airflow's UI cannot show the DAG.
     with TaskGroup(group_id="open_days", prefix_group_id=False):
         days = {one.spec.name: _open_day(one, group.name, cluster) for one in group.members}
+    for member in group.members:
+        opened = days[member.spec.name]
+        keep_failures([opened], member.spec, 0, opened.task_id, notify)
     own = {one.spec.name: TaskGroup(group_id=one.spec.name) for one in group.members}
     day_tasks = {name: task.task_id for name, task in days.items()}
     before: list[BaseOperator] = list(days.values())

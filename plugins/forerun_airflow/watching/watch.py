@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from forerun.include.oncall.alerts import Alert, Watched
     from forerun.include.state.store import StoreReader
 
-POLL_S = 60.0
+POLL_S = 30.0
 
 
 class WatchTrigger(BaseTrigger):
-    """Fires when a day is published, is going to miss its deadline, or was opened anew."""
+    """Fires when a day is published, has failed, is going to miss its deadline, or was opened
+    anew."""
 
     def __init__(
         self, store: str, report: str, day: str, generation: str, poll: float = POLL_S
@@ -48,7 +49,7 @@ class WatchTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         while True:
-            published = await asyncio.to_thread(self._published)
+            seen = await asyncio.to_thread(self._seen)
             again = await asyncio.to_thread(self._look)
             if again is None:
                 yield TriggerEvent({})
@@ -56,20 +57,23 @@ class WatchTrigger(BaseTrigger):
             while again > 0:
                 await asyncio.sleep(min(again, self.poll))
                 again -= self.poll
-                if await asyncio.to_thread(self._published) != published:
+                if await asyncio.to_thread(self._seen) != seen:
                     break
 
-    def _published(self) -> str:
-        """A mark of what is published of the day: publishing ends the watch, so it is looked for
-        at every poll, by one short look."""
-        from forerun.include.state.layout import pointer_key
+    def _seen(self) -> tuple[str, ...]:
+        """A mark of what is published of the day and of what has failed: either ends the watch, so
+        they are looked for at every poll, by two short looks."""
+        from forerun.include.state.layout import Generation, pointer_key
         from forerun.include.state.opening import open_store
 
+        failures = Generation(self.report, self.day, self.generation).failures
         try:
-            found = open_store(self.store).stat(pointer_key(self.report, self.day))
+            store = open_store(self.store)
+            found = store.stat(pointer_key(self.report, self.day))
+            failed = [file.identity for file in store.list(failures)]
         except ForerunError:
-            return ""
-        return found.identity if found else ""
+            return ()
+        return (found.identity if found else "", *failed)
 
     def _look(self) -> float | None:
         """Seconds until the next look, None to wake the task."""

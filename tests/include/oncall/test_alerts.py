@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from forerun.include.oncall.alerts import alert_of, watch
+from forerun.include.oncall.remedies import BATCH_SHARES
+from forerun.include.state.failure import failure_of, record_failure
 from forerun.include.state.records import CheckRecord
 from forerun.include.times.safe_start import AROUND_S
 from tests.include.oncall.dag_days import DATE, at, dag_day
@@ -117,3 +121,40 @@ def test_an_alert_says_all_that_is_needed_at_three_in_the_morning(case):
     assert missed.minutes_left == -60
     assert "deadline passed" in missed.text
     assert missed.to_do[-1].endswith("late: tell the readers")
+
+
+@pytest.mark.parametrize(
+    ("code", "batch", "advice"),
+    [
+        ("source-file", False, "then clear the task run_2.plan of the DAG run"),
+        ("artifact", False, "or run batch now, from the page"),
+        ("artifact", True, "then clear the task run_2.plan of the DAG run"),
+        ("store-full", False, "then clear the task run_2.plan of the DAG run"),
+    ],
+)
+def test_a_failure_is_told_at_once_and_never_what_has_just_failed(case, code, batch, advice):
+    if batch:
+        case.plan(2, at(16), method="batch")
+    failure = failure_of(
+        f"[{code}] it broke\n  hint: Mend it.", task="run_2.plan", run=2, at=at(16, 3), tries=3
+    )
+    record_failure(case.store, case.handle.at, failure)
+    records = case.read()
+    watched = watch(records, at(16, 4))
+    assert watched.wrong == f"run_2.plan has failed: [{code}] it broke"
+    alert = alert_of(case.store, watched, at(16, 4), kind="warning", page="here")
+    assert alert.to_do == ("Mend it.", advice)
+    assert alert.what == watched.wrong
+
+
+def test_every_code_that_batch_shares_is_a_code():
+    import forerun.include
+    import forerun.planner
+    import forerun.spark_jobs
+
+    folders = [
+        Path(one.__path__[0]) for one in (forerun.include, forerun.planner, forerun.spark_jobs)
+    ]
+    texts = [path.read_text() for folder in folders for path in folder.rglob("*.py")]
+    codes = {code for text in texts for code in re.findall(r'code = "([a-z-]+)"', text)}
+    assert BATCH_SHARES - codes == set()

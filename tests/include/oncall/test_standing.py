@@ -8,6 +8,7 @@ import re
 import pytest
 
 from forerun.include.oncall.standing import plan_sentence, standing
+from forerun.include.state.failure import failure_of, forget_failure, record_failure
 from forerun.include.state.records import CheckRecord
 from forerun.planner.contract import decode_plan
 from tests.include.oncall.dag_days import at, dag_day
@@ -68,6 +69,51 @@ def test_a_day_whose_forecast_passes_the_deadline_is_at_risk(tmp_path):
     found = standing(case.read(), now)
     assert (found.state, found.severity) == ("at risk", "bad")
     assert found.finish.margin_s < 0
+
+
+def test_a_deadline_that_has_passed_is_missed_whatever_is_known(tmp_path):
+    """A report on its first days has no history, so nothing forecasts its finish."""
+    case = dag_day(tmp_path)
+    case.begin()
+    records = case.read()
+    assert standing(records, at(28), LATE).finish is None
+    assert standing(records, at(28), LATE).state == "waits"
+    found = standing(records, at(29, 1), LATE)
+    assert (found.state, found.severity) == ("at risk", "bad")
+    for hour, missing in ((30.5, LATE), (30.5, ()), (54, LATE)):
+        found = standing(records, at(0) + dt.timedelta(hours=hour), missing)
+        assert (found.state, found.severity) == ("missed", "bad")
+
+
+def test_a_task_that_has_failed_for_good_is_the_first_thing_that_is_said(tmp_path):
+    case = dag_day(tmp_path)
+    day = case.begin()
+    case.make(1, at(12))
+    text = "[source-file] part-00.parquet is not a Parquet file\n  hint: It is truncated."
+    failure = failure_of(text, task="run_2.plan", run=2, at=at(16, 3), tries=3)
+    record_failure(case.store, day.at, failure)
+    for hour in (17, 31):
+        found = standing(case.read(), at(hour))
+        assert (found.state, found.severity, found.finish) == ("failed", "bad", None)
+        assert found.what == (
+            "run_2.plan has failed: [source-file] part-00.parquet is not a Parquet file"
+        )
+    assert case.read().fatal.hint == "It is truncated."
+    case.plan(2, at(17))
+    assert standing(case.read(), at(17, 1)).state == "working", "what came later is newer"
+
+
+def test_a_failure_that_is_forgotten_or_of_an_early_run_says_nothing(tmp_path):
+    case = dag_day(tmp_path)
+    day = case.begin()
+    early = failure_of("gone", task="run_1.run", run=1, at=at(13), tries=1)
+    record_failure(case.store, day.at, early)
+    assert (early.code, early.message, early.hint) == ("", "gone", "")
+    assert standing(case.read(), at(14)).state == "ahead"
+    record_failure(case.store, day.at, failure_of("", task="run_2.run", run=2, at=at(16), tries=1))
+    assert standing(case.read(), at(17)).what == "run_2.run has failed: it gave no reason"
+    forget_failure(case.store, day.at, "run_2.run")
+    assert standing(case.read(), at(16, 5)).state == "ahead"
 
 
 def test_a_day_that_is_opened_after_its_deadline_is_not_late(tmp_path):

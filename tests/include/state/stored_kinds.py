@@ -8,6 +8,7 @@ from pathlib import Path
 from forerun.include.runs.fitted_prices import FittedPrices
 from forerun.include.state import (
     cluster_report,
+    failure,
     given_up,
     ledger_entry,
     pointers,
@@ -22,6 +23,7 @@ GOLDENS = Path(__file__).resolve().parents[2] / "goldens"
 RECORDS: dict[str, type] = {
     "Claim": records.Claim,
     "ClusterReport": cluster_report.ClusterReport,
+    "Failure": failure.Failure,
     "Fence": records.Fence,
     "FittedPrices": FittedPrices,
     "GenerationRecord": records.GenerationRecord,
