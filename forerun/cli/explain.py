@@ -21,7 +21,7 @@ from forerun.include.oncall.standing import plan_sentence
 from forerun.planner.errors import RequestError
 from forerun.planner.explain.reasons import reason_text
 
-_CODE = re.compile(r'^    code = "([a-z-]+)"$', re.MULTILINE)
+_CODE = re.compile(r'^    code = "([a-z-]+)"(?=\s|\Z)', re.MULTILINE)
 _ROOMS = ("planner", "include", "spark_jobs", "airflow", "simulation", "past", "demo", "cli")
 
 
