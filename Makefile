@@ -13,7 +13,7 @@ STAMPS := $(CURDIR)/.forerun/stamps
 STORE ?= file
 SCALE ?=
 
-.PHONY: help setup jars s3-server postgres cds lock format check unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
+.PHONY: help setup jars s3-server postgres cds lock format check docs unit test test-all matrix mutate demo up bench-smoke bench-tpch bench-tpcds bench-plan bench-methods bench-scale bench-night bench-backfill bench-repair bench-prices bench-samples bench-wrong bench-schedule bench-choosing bench-streaming clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ check: $(STAMPS)/venv ## ruff, mypy strict, import layers, secrets, unit tests: 
 	mypy
 	.venv/bin/python -m pytest -q -m "not slow and not spark" tests/meta
 	$(MAKE) --no-print-directory unit
+
+docs: $(STAMPS)/venv ## the pages of docs/ as a site, .forerun/site/index.html; a dead link ends it
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --clean
 
 unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under a minute
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" \
@@ -121,7 +124,7 @@ bench-tpcds: setup ## TPC-DS's 99 queries (fetched) executed against batch (SF=1
 bench-night: setup ## a suite's queries as one night, against batch, executed (SF=3, SUITE=tpch): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.night $(or $(SUITE),tpch) --scale $(or $(SF),3)
 
-bench-prices: setup ## a suite's queries as batch and early, and how well prices fit them (SF=3): docs/how/planning.md
+bench-prices: setup ## a suite's queries as batch and early, and how well prices fit them (SF=3): docs/lab/planning.md
 	.venv/bin/python -m tests.benchmarks.prices $(or $(SUITE),tpch) --scale $(or $(SF),3)
 
 bench-repair: setup ## published days of TPC-H repaired after late rows, against batch anew (SF=1): docs/lab/benchmarks.md
@@ -130,20 +133,20 @@ bench-repair: setup ## published days of TPC-H repaired after late rows, against
 bench-backfill: setup ## thirty days as a backfill, against one wide batch, resumable (SF=1): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.backfill --scale $(or $(SF),1)
 
-bench-samples: setup ## filters that would be guessed, by the guess and by a sample (SF=1): docs/how/statistics.md
+bench-samples: setup ## filters that would be guessed, by the guess and by a sample (SF=1): docs/lab/samples.md
 	.venv/bin/python -m tests.benchmarks.samples --scale $(or $(SF),1)
 
 bench-wrong: setup ## days planned with wrong estimates, by all methods and each: docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks.wrong
 
-bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simulated: docs/guides/schedule.md
+bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simulated: docs/lab/schedule.md
 	.venv/bin/python -m tests.benchmarks.schedule
 	.venv/bin/python -m tests.benchmarks.deciding
 
-bench-choosing: setup ## times chosen among a dozen, against all subsets, and how long planning takes: docs/guides/schedule.md
+bench-choosing: setup ## times chosen among a dozen, against all subsets, and how long planning takes: docs/lab/schedule.md
 	.venv/bin/python -m tests.benchmarks.choosing
 
-bench-streaming: setup ## a day by Forerun and by Spark Structured Streaming, resumable (SF=1): docs/guides/schedule.md
+bench-streaming: setup ## a day by Forerun and by Spark Structured Streaming, resumable (SF=1): docs/lab/schedule.md
 	.venv/bin/python -m tests.benchmarks.streaming --scale $(or $(SF),1)
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=$(scripts/uv.sh)
 "$uv" pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
-    --no-emit-index-url --no-emit-find-links --all-extras --group dev "$@" \
+    --no-emit-index-url --no-emit-find-links --all-extras --group dev --group docs "$@" \
     pyproject.toml --output-file requirements.lock
 if grep -nE '://|^-|pyspark-client' requirements.lock; then
     echo "requirements.lock names an address, an option or pyspark-client (above)" >&2

@@ -186,7 +186,7 @@ def measured(
 
 
 def section(found: Iterable[tuple[int, float, Sequence[Decided]]]) -> Iterator[str]:
-    """The lines of docs/guides/schedule.md."""
+    """The lines of docs/lab/schedule.md."""
     yield "| reports, ceiling, nights | | as if alone | beside the others | all planned at once |"
     yield "| --- | --- | ---: | ---: | ---: |"
     lost = 0

@@ -181,7 +181,7 @@ def section(
     reports: int,
     large_s: float,
 ) -> Iterator[str]:
-    """The lines of docs/guides/schedule.md."""
+    """The lines of docs/lab/schedule.md."""
     nights = [night for one in found for night in one.nights]
     yield f"{len(found)} warehouses of {reports} reports, {len(nights)} nights in all."
     yield ""

@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / "docs" / "lab"
 """Where commands write what they measured: pages, and the pictures and tables beside them."""
 PAGE = LAB / "benchmarks.md"
-SCHEDULE_PAGE = ROOT / "docs" / "guides" / "schedule.md"
-SAMPLES_PAGE = ROOT / "docs" / "how" / "statistics.md"
+SCHEDULE_PAGE = LAB / "schedule.md"
+SAMPLES_PAGE = LAB / "samples.md"
 
 
 def write_section(name: str, lines: list[str], page: Path = PAGE) -> None:

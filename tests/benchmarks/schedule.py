@@ -207,7 +207,7 @@ def single_table() -> list[str]:
 
 
 def section(found: Sequence[Outcome], orders: int) -> list[str]:
-    """The part of docs/guides/schedule.md that this command writes."""
+    """The part of docs/lab/schedule.md that this command writes."""
     return [
         f"Each case in {orders} random orders of the deadlines: in how many all 13 were met.",
         "*cost* is that of LLF, as times one batch of each query.",
