@@ -92,6 +92,7 @@ JsonFile = Annotated[
     "`forerun plan report.sql --tables data/ --sample 2000`\n\n"
     "`forerun plan report.sql --tables data/ --date 2026-01-31 --param region=EU`\n\n"
     "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`\n\n"
+    "`forerun plan report.sql --tables data/ --as-if 1000x`\n\n"
     "`forerun plan sales.sql returns.sql stock.sql --tables data/`",
 )
 @takes_day()
@@ -116,6 +117,15 @@ def plan_command(
         bool,
         typer.Option("--why-not", help="Show what was not chosen, and by how much it is dearer."),
     ] = False,
+    larger: Annotated[
+        str,
+        typer.Option(
+            "--as-if",
+            metavar="FACTOR",
+            help="Plan as if there were so many times the rows, such as 1000x. Statistics are "
+            "scaled, nothing is read.",
+        ),
+    ] = "1x",
 ) -> int:
     """Plan the runs of a day and show what runs early, what is kept, and what it should cost.
 
@@ -124,9 +134,13 @@ def plan_command(
     from forerun.cli.chosen import with_chosen_times
     from forerun.planner import api
     from forerun.planner.explain import memo, methods, record, sql, steps, tree
+    from forerun.simulation.scaled import as_if, parse_factor
 
     day = with_chosen_times(day)
-    requests = day.requests(method)
+    factor = parse_factor(larger)
+    requests = tuple(as_if(request, factor) for request in day.requests(method))
+    if factor != 1.0 and not (as_json or output is not Format.tree):
+        console.say(f"As if there were {factor:g} times the rows: scaled, not measured.\n")
     if day.is_group:
         if output is Format.sql or show_memo or show_steps or why_not:
             raise RequestError(

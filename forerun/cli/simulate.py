@@ -126,6 +126,7 @@ def _bars(rows: int, steps: int) -> Iterator[tuple[Say, Advance]]:
             bars.advance(split, count)
 
         yield say, advance
+        bars.update(step, description="done", completed=steps)
         bars.update(split, completed=rows)
 
 

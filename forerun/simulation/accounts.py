@@ -6,6 +6,7 @@ leave the same commits. Nothing here is an estimate, except where a field says s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from forerun.include.sources.delivery import read_pin
@@ -266,3 +267,9 @@ def _stage(title: str, sql: str, used: StageMetrics) -> StageAccount:
         source_rows_read=used.source_rows_read,
         state_rows_read=used.state_rows_read,
     )
+
+
+def decided_alone(runs: Sequence[RunAccount]) -> str:
+    """Return the method of a day that did all in its final run, or "" if it worked early."""
+    *early, final = runs
+    return final.decided if all(run.skipped for run in early) else ""

@@ -22,7 +22,7 @@ from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.sql.frontend import read_query
 from forerun.simulation import accounts
-from forerun.simulation.accounts import DayAccount, EarlyResult, RunAccount
+from forerun.simulation.accounts import DayAccount, EarlyResult, RunAccount, decided_alone
 from forerun.simulation.deliveries import check_correlations
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.planning import sources as planner_sources
@@ -70,12 +70,6 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
         say("the plain query in stages of our own")
         day = _with_own_batch(day, plain, plain_at)
     return day
-
-
-def decided_alone(runs: Sequence[RunAccount]) -> str:
-    """Return the method of a day that did all in its final run, or "" if it worked early."""
-    *early, final = runs
-    return final.decided if all(run.skipped for run in early) else ""
 
 
 def read_simulated(what: Simulation) -> Relation:

@@ -8,7 +8,7 @@ from rich.table import Table as Grid
 
 from forerun import console
 from forerun.planner.explain.reasons import reason_text
-from forerun.simulation.accounts import DayAccount, RunAccount
+from forerun.simulation.accounts import DayAccount, RunAccount, decided_alone
 from forerun.simulation.group_account import GroupAccount
 
 
@@ -114,7 +114,12 @@ def _verdict(day: DayAccount) -> Iterator[str]:
     if day.not_covered:
         yield "this comparison does not cover what Sail itself gets wrong; use --engine spark:"
         yield from (f"  {one['reason']}" for one in day.not_covered)
-    if day.weighted_ratio is not None and day.final_ratio is not None:
+    if decided_alone(day.runs) == "batch":
+        yield (
+            "the plan is batch, one run at the end: there is nothing to compare. Early work pays "
+            "on more data (forerun plan --as-if 1000x says from which size on)"
+        )
+    elif day.weighted_ratio is not None and day.final_ratio is not None:
         whole = f" ({day.process_ratio:.2f} by whole processes)" if day.process_ratio else ""
         yield (
             f"weighted cost {day.weighted_ratio:.2f} of batch{whole}, "

@@ -22,8 +22,8 @@ from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.cost.prices import SPARK
 from forerun.planner.explain.sql import statements
 from forerun.planner.request import PDW, Method, Problem, Settings
-from forerun.simulation.accounts import DayAccount, RunAccount
-from forerun.simulation.day import account_of, decided_alone, plain_query, read_simulated, run_day
+from forerun.simulation.accounts import DayAccount, RunAccount, decided_alone
+from forerun.simulation.day import account_of, plain_query, read_simulated, run_day
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.running import InProcessRunner, Runner
 from forerun.simulation.simulated_day import Simulation, arrive, open_day, write_deliveries
