@@ -49,7 +49,7 @@ def show_command(store: StoreUri, cluster: ClusterName = "", as_json: AsJson = F
     opened = open_store(store)
     leases = Leases(opened, read_cluster(opened, cluster_name(opened, cluster)))
     look = leases.overview(store_clock(opened))
-    waiting = sorted(look.waiting, key=lambda one: one.ready.laxity(look.now))
+    waiting = sorted(look.waiting, key=lambda one: one.laxity(look.now))
     today = parse_day(look.cluster.day_at(look.now))
     reports = reports_of(opened, look.cluster.name, today)
     if as_json:

@@ -12,6 +12,7 @@ day of the cluster's clock on which it began.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,7 +20,6 @@ from itertools import pairwise
 
 from forerun.include.reports.cluster import Cluster
 from forerun.planner.contract.plan_v1 import later
-from forerun.planner.schedule.strategies import ReadyBatch, pick
 
 _TIMES = 2.0
 """Who is the least lax lets a run of higher priority go first if that one may take so many times
@@ -65,11 +65,10 @@ class SlotRequest:
         """Return whether it is a final run that has reached its latest safe start."""
         return self.final and self.latest_start is not None and now >= self.latest_start
 
-    @property
-    def ready(self) -> ReadyBatch:
-        """The request as the strategies see it."""
-        latest = float("inf") if self.latest_start is None else self.latest_start
-        return ReadyBatch(name=self.token, deadline=latest + self.seconds, remaining=self.seconds)
+    def laxity(self, now: float) -> float:
+        """Return the seconds that the run can still wait, ``inf`` without a deadline (equation 9 of
+        "Scheduling of Intermittent Query Processing")."""
+        return math.inf if self.latest_start is None else self.latest_start - now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +286,7 @@ def _first(waiting: Sequence[SlotRequest], look: Look) -> SlotRequest:
     if urgent:
         return _least_lax(urgent, now)
     least = _least_lax(waiting, now)
-    laxity = least.ready.laxity(now)
+    laxity = least.laxity(now)
     before = [
         one
         for one in waiting
@@ -300,11 +299,9 @@ def _first(waiting: Sequence[SlotRequest], look: Look) -> SlotRequest:
 
 
 def _least_lax(some: Sequence[SlotRequest], now: float) -> SlotRequest:
-    chosen = pick([one.ready for one in some], now)
-    return next(one for one in some if one.token == chosen.name)
+    return min(some, key=lambda one: (one.laxity(now), one.token))
 
 
 def _lax(one: SlotRequest, now: float) -> str:
-    if one.latest_start is None:
-        return "no deadline"
-    return f"{one.latest_start - now:,.0f} s to its latest start"
+    left = one.laxity(now)
+    return "no deadline" if left == math.inf else f"{left:,.0f} s to its latest start"

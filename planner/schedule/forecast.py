@@ -85,14 +85,6 @@ class ArrivalForecast:
             (day_start + x, y * rows) for x, y in zip(part.xs, part.ys, strict=True)
         )
 
-    def estimated_total(self, weekday: int, seconds: float, rows: int) -> int:
-        """Rows of the whole day, if ``rows`` are there so many seconds after its start: what is
-        there over the part that is there by then in the middle (section 4.4). Early in the day,
-        what a day has in the middle; never less than what is there."""
-        part = self.fraction(weekday).at(seconds)
-        expected = self.total(weekday) if part < LEAST_PART else round(rows / part)
-        return max(rows, expected, 1)
-
     def _like(self, weekday: int) -> list[PastDay]:
         found = [day for day in self._days if day.weekday == weekday]
         return found if len(found) >= ENOUGH else self._days

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from forerun.include.machine.cpu_meter import Meter
 from forerun.include.machine.jvm import home_folder
 from forerun.include.runs.prepare import open_generation, prepare_run
 from forerun.include.state.layout import Generation
@@ -35,7 +36,6 @@ from tests.benchmarks.executed import conditions_of
 from tests.benchmarks.figures import Estimates
 from tests.benchmarks.results import BATCH, OWN, Conditions, Results, Row, failed
 from tests.benchmarks.session_days import QueryDays, spark_session
-from tests.benchmarks.side_by_side import cpu_s
 
 MASTER, MEMORY = "local[2]", "4g"
 WHOLE = Arrivals("whole", (TimePoint(weight=1.0),))
@@ -52,9 +52,9 @@ class _Taken:
 
 
 def _take(plain: PlainQuery, way: str) -> _Taken:
-    before = cpu_s()
+    meter = Meter()
     at, account = plain.run() if way == BATCH else plain.run_own()
-    return _Taken(at, account, cpu_s() - before)
+    return _Taken(at, account, meter.cpu_s)
 
 
 def chosen_by_auto(plain: PlainQuery) -> str:

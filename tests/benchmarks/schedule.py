@@ -22,14 +22,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from forerun import console
-from forerun.planner.schedule.minimum_batch import minimum_batch
-from forerun.planner.schedule.queries import Query, run_queries
 from forerun.planner.schedule.single import Feasible, schedule_single
-from forerun.planner.schedule.strategies import Strategy
+from tests.benchmarks.minimum_batch import minimum_batch
 from tests.benchmarks.night_sweep import large_night_s, run_overloaded, run_warehouse
 from tests.benchmarks.night_sweep import section as night_section
 from tests.benchmarks.page import LAB, ROOT, SCHEDULE_PAGE, write_section
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES, PaperQuery
+from tests.benchmarks.paper_scheduling import Query, Strategy, run_queries
 from tests.benchmarks.schedule_plot import Panel, svg
 
 PLOT = LAB / "schedule-sweep.svg"

@@ -6,10 +6,10 @@ import csv
 
 import pytest
 
-from forerun.planner.schedule.minimum_batch import minimum_batch, total_cost
 from forerun.planner.schedule.single import Feasible, schedule_single
-from forerun.planner.schedule.strategies import Strategy
+from tests.benchmarks.minimum_batch import minimum_batch, total_cost
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES
+from tests.benchmarks.paper_scheduling import Strategy
 from tests.benchmarks.schedule import (
     FRACTIONS,
     Case,

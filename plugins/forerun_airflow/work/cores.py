@@ -192,7 +192,7 @@ def wanted_for(
 def joined(name: str, requests: list[SlotRequest]) -> SlotRequest:
     """What one application asks for that does the runs of several reports: the cores of the one
     that needs most, for the sake of the one that is most urgent."""
-    first = min(requests, key=lambda one: (not one.final, one.ready.deadline - one.seconds))
+    first = min(requests, key=lambda one: (not one.final, one.laxity(0.0)))
     starts = [one.latest_start for one in requests if one.latest_start is not None]
     return replace(
         first,

@@ -50,14 +50,6 @@ def test_a_curve_of_a_day_with_a_known_total():
     assert curve.time_of(88) == pytest.approx(1e9 + 12 * H)
 
 
-def test_an_unknown_total_is_estimated_from_the_day_so_far():
-    forecast = ArrivalForecast(DAYS)
-    assert forecast.estimated_total(4, 12 * H, 880) == 2000
-    assert forecast.estimated_total(4, 0.5 * H, 3) == 1020  # too early to tell
-    assert forecast.estimated_total(4, 24 * H, 5) == 5
-    assert forecast.estimated_total(4, 0.5 * H, 9000) == 9000
-
-
 def test_before_the_first_pin_rows_come_evenly():
     assert ArrivalForecast(DAYS[:1]).fraction(0).at(6 * H) == pytest.approx(0.2)
 

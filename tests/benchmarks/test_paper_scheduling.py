@@ -11,8 +11,7 @@ import pytest
 
 from forerun.planner.schedule.arrivals import arrival_curve, steady
 from forerun.planner.schedule.batch_cost import linear_cost
-from forerun.planner.schedule.queries import Course, Query, run_queries
-from forerun.planner.schedule.strategies import Strategy
+from tests.benchmarks.paper_scheduling import Course, Query, Strategy, run_queries
 
 STEADY = steady(0, 100, 100)
 QUERY = Query(

@@ -1,4 +1,4 @@
-"""Minimum batches against trying every size; strategies against their definitions."""
+"""Minimum batches against trying every size."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import pytest
 
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.batch_cost import FittedCost, linear_cost
-from forerun.planner.schedule.minimum_batch import minimum_batch, total_cost
 from forerun.planner.schedule.piecewise import PiecewiseLinear
-from forerun.planner.schedule.strategies import ReadyBatch, Strategy, pick
+from tests.benchmarks.minimum_batch import minimum_batch, total_cost
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -50,34 +49,3 @@ def test_the_longest_batch_wins_and_says_so():
 def test_bounds_that_cannot_be_kept_are_refused(total, slack, longest):
     with pytest.raises(ScheduleError):
         minimum_batch(linear_cost(10.0, 1.0), total, slack=slack, longest=longest)
-
-
-READY = [
-    ReadyBatch(name="early deadline", deadline=50, remaining=5, last_served=3),
-    ReadyBatch(name="least laxity", deadline=60, remaining=40, last_served=2),
-    ReadyBatch(name="shortest", deadline=90, remaining=1, last_served=4),
-    ReadyBatch(name="longest ago", deadline=99, remaining=30, last_served=1),
-]
-
-
-@pytest.mark.parametrize(
-    ("strategy", "first"),
-    [
-        (Strategy.LLF, "least laxity"),
-        (Strategy.EDF, "early deadline"),
-        (Strategy.SJF, "shortest"),
-        (Strategy.RR, "longest ago"),
-    ],
-)
-def test_each_strategy_picks_by_its_own_measure(strategy, first):
-    assert pick(READY, 10, strategy).name == first
-    assert pick(READY[::-1], 10, strategy).name == first
-
-
-def test_laxity_is_what_is_left_to_wait():
-    assert READY[1].laxity(10) == 10
-
-
-def test_nothing_ready_is_an_error():
-    with pytest.raises(ScheduleError):
-        pick([], 0)

@@ -14,14 +14,14 @@ that is late by more than that, each row would be a batch.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from forerun.planner.schedule.arrivals import ArrivalCurve
 from forerun.planner.schedule.batch_cost import BatchCost
 from forerun.planner.schedule.piecewise import TICK
 from forerun.planner.schedule.single import Batch
-from forerun.planner.schedule.strategies import ReadyBatch, Strategy, pick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +132,42 @@ class Course:
         return max(arrived, round(arrived / part)) if part > 0 else query.forecast.total
 
 
+@dataclass(frozen=True, slots=True)
+class ReadyBatch:
+    """A batch of ``rows`` that may start now. ``remaining``: seconds of all that is left of its
+    query, this batch and the final aggregation included."""
+
+    course: Course
+    rows: int
+    remaining: float
+
+    @property
+    def last_served(self) -> float:
+        """Return the instant at which a batch of the query was started last, ``-inf`` without
+        one."""
+        return self.course.batches[-1].start if self.course.batches else -math.inf
+
+
+class Strategy(StrEnum):
+    """Which ready batch goes first (section 4.2), by the names of the paper: least laxity, earliest
+    deadline, and two that do not look at deadlines. Nothing is preempted."""
+
+    LLF = "llf"
+    EDF = "edf"
+    SJF = "sjf"
+    RR = "rr"
+
+
+_URGENCY: dict[Strategy, Callable[[ReadyBatch], float]] = {
+    Strategy.LLF: lambda batch: batch.course.query.deadline - batch.remaining,
+    Strategy.EDF: lambda batch: batch.course.query.deadline,
+    Strategy.SJF: lambda batch: batch.remaining,
+    Strategy.RR: lambda batch: batch.last_served,
+}
+"""What is least for the batch that goes first. (All lose the same laxity as time passes, so the
+order by laxity does not depend on the instant.)"""
+
+
 def run_queries(queries: Sequence[Query], strategy: Strategy) -> tuple[Course, ...]:
     """Run all queries to their end, or to their removal, on one machine."""
     courses = tuple(Course(query) for query in queries)
@@ -139,31 +175,18 @@ def run_queries(queries: Sequence[Query], strategy: Strategy) -> tuple[Course, .
     while open_ := [c for c in courses if c.removed and now < c.query.removed]:
         ready = list(_ready(open_, now))
         if ready:
-            chosen = pick(ready, now, strategy)
+            chosen = min(ready, key=lambda one: (_URGENCY[strategy](one), one.course.query.name))
             now = chosen.course.run(chosen.rows, now)
         else:
             now = _next_event(open_)
     return courses
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ready(ReadyBatch):
-    course: Course
-    rows: int
-
-
-def _ready(courses: Sequence[Course], now: float) -> Iterator[_Ready]:
+def _ready(courses: Sequence[Course], now: float) -> Iterator[ReadyBatch]:
     for course in courses:
         rows = course.ready_rows(now) if course.query.submitted <= now + TICK else 0
         if rows > 0:
-            yield _Ready(
-                name=course.query.name,
-                deadline=course.query.deadline,
-                remaining=course.remaining(now),
-                last_served=course.batches[-1].start if course.batches else -math.inf,
-                course=course,
-                rows=rows,
-            )
+            yield ReadyBatch(course, rows, course.remaining(now))
 
 
 def _begin(query: Query) -> float:
