@@ -216,11 +216,6 @@ def _result(
         batch_cost=stated(decision.batch.total),
         not_incremental=not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
-        shared=tuple(
-            replace(one.origin, family=one.view.id)
-            for one in sorted(request.borrowed, key=lambda one: one.view.id)
-            if one.view.id in {family.id for family in used}
-        ),
         batch_because=request.batch_because,
     )
     return PlanResult(result, read, compared)

@@ -47,12 +47,6 @@ def check(request: PlanRequest) -> None:
             hint="Runs are counted from 1.",
         )
     _check_problem(request)
-    base = request.committed[-1].index if request.committed else 0
-    if any(view.run not in (base, request.current) or not view.run for view in request.borrowed):
-        raise RequestError(
-            "what another report keeps is of another run than this one and its base",
-            hint="Pass only views that are over the pins of one of the two.",
-        )
     if any(run.index >= request.current for run in request.committed):
         raise RequestError(
             f"run {request.current} is planned, but run {request.committed[-1].index} is committed",

@@ -10,8 +10,7 @@ the group, all queries in one application. Then sub-plans that several reports c
 point are shared where that is cheaper (:mod:`forerun.planner.common_subplans`).
 
 Sharing what runs have in common while reports keep their own deadlines: iShare (Tang et al., SIGMOD
-2021) and section 2.1 of Tempura; here, reports share starts, common sub-plans, and what they keep
-by borrowed views.
+2021) and section 2.1 of Tempura; here, reports share starts and common sub-plans.
 """
 
 from __future__ import annotations

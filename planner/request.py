@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Literal
 
 from forerun.planner.algebra.types import DataType
-from forerun.planner.contract.plan_v1 import BorrowedFrom, Family, ForeignKey, Parameter
+from forerun.planner.contract.plan_v1 import Family, ForeignKey, Parameter
 from forerun.planner.cost.prices import SPARK, Prices
 
 Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv"]
@@ -100,27 +100,6 @@ class Committed:
     index: int
     families: tuple[Family, ...]
     bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BorrowedView:
-    """A family that another report keeps, over exactly the data of this one: a borrowed view
-    (Tempura 7).
-
-    ``family`` is its definition there, ``origin`` where it lies; ``run`` is the run of *this* day
-    as of whose pins it is, and no other. ``bytes``: of its partitions in the store.
-    """
-
-    family: Family
-    origin: BorrowedFrom
-    run: int
-    bytes: int = 0
-
-    @property
-    def view(self) -> Family:
-        """The family by its name in the plan of who reads it, where one of the same rows may be
-        written, too."""
-        return replace(self.family, id=f"v_{self.family.fingerprint[:12]}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,8 +203,7 @@ class PlanRequest:
     ``first_sources`` are the sources as they were forecast at the first committed run: joins keep
     the order they had then, so that what is kept still fits the query. ``observed``: what is known
     of the size of families; it beats estimates, and of two of one family the later one counts.
-    ``borrowed``: what other reports keep over the same pins; it is read where that is cheapest, and
-    never written or counted among what this day keeps. ``parameters``: the named parameters of the
+    ``parameters``: the named parameters of the
     text with their values for this day. ``may_open``: the only early runs that may do anything,
     because a report group opens an application at no others; None for all. ``open_sets``: the only
     sets of early runs that may be opened, where many times are candidates
@@ -246,7 +224,6 @@ class PlanRequest:
     committed: tuple[Committed, ...] = ()
     first_sources: tuple[Source, ...] = ()
     observed: tuple[Observed, ...] = ()
-    borrowed: tuple[BorrowedView, ...] = ()
     method: Method = "auto"
     problem: Problem = PDW
     parameters: tuple[Parameter, ...] = ()

@@ -13,7 +13,6 @@ from forerun.include.machine.cpu_meter import Meter
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.runs.overrun import why_stop
 from forerun.include.runs.stored_plan import StoredPlan
-from forerun.include.state.borrowed import write_borrowable
 from forerun.include.state.commits import commit_run, read_commit
 from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.layout import RESULT_FAMILY
@@ -30,7 +29,6 @@ from forerun.spark_jobs.inputs import (
     load_inputs,
     verify_inputs,
     verify_read,
-    verify_shared,
     verify_sources,
 )
 from forerun.spark_jobs.metrics import run_metrics
@@ -90,7 +88,6 @@ def execute(
     commit = replace(commit, result=result, checks=tuple(checks))
     winner = commit_run(store, at, commit)
     progress(_verdict(winner, attempt, commit.checks))
-    _write_borrowable(work, winner, progress)
     return winner
 
 
@@ -119,17 +116,6 @@ def _given_up(
     return GivenUpError(why, hint="Nothing is lost: later runs of the day are planned without it.")
 
 
-def _write_borrowable(work: Work, winner: RunCommit, progress: Progress) -> None:
-    """Say what is kept now. The run is committed: that nobody hears of it fails nothing."""
-    inputs = work.inputs
-    if winner.attempt != work.attempt:
-        return
-    try:
-        write_borrowable(work.store, inputs.at, inputs.plan, inputs.manifest, winner)
-    except ForerunError as error:
-        progress(f"other reports are not told what is kept: {error.message}")
-
-
 def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
     """Every stage in order; each one's partition is visible to those after it. Fewer than all if
     the run had better stop there."""
@@ -142,7 +128,6 @@ def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
         except StageError:
             # What vanished meanwhile is the better explanation.
             verify_sources(work.inputs)
-            verify_shared(work.engine, work.store, work.inputs)
             raise
         records.append(record)
         output = record.output

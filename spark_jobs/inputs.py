@@ -7,15 +7,14 @@ source files, the commits name the artifact files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from forerun.include.days.manifests import read_manifest
 from forerun.include.reports.changes import in_files
 from forerun.include.sources.changelog import only_adds
 from forerun.include.sources.corrections import came, find_corrections
 from forerun.include.sources.delivery import delivery, read_pin, verify_pin
-from forerun.include.state.borrowed import borrowed_partitions, lost, refuse_closed_origins
-from forerun.include.state.commits import ArtifactError, check_buckets, read_chain, verify_partition
+from forerun.include.state.commits import check_buckets, read_chain, verify_partition
 from forerun.include.state.fence import refuse_closed
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import (
@@ -44,8 +43,7 @@ from forerun.spark_jobs.engine import Engine, Frame, Partition
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """One run's inputs. ``pins`` and ``base_pins`` are by source name; a source that the base run
-    did not have is not in ``base_pins``. ``shared``: partitions that other reports keep, by the
-    name of the family in this plan."""
+    did not have is not in ``base_pins``."""
 
     at: Generation
     plan: Plan
@@ -53,7 +51,6 @@ class Inputs:
     pins: dict[str, Pin]
     base_pins: dict[str, Pin]
     chain: tuple[RunCommit, ...]
-    shared: Mapping[str, tuple[ArtifactPartition, ...]] = field(default_factory=dict)
 
     def files(self, source: SourceInput) -> tuple[PinnedFile, ...]:
         """The files of a snapshot, or of a delivery: what the pin has over the base's pin."""
@@ -72,8 +69,6 @@ class Inputs:
 
     def partitions(self, family: str) -> tuple[ArtifactPartition, ...]:
         """The committed partitions of a family, oldest first."""
-        if family in self.shared:
-            return self.shared[family]
         return tuple(a for commit in self.chain for a in commit.artifacts if a.family == family)
 
     def sources(self, *stages: Stage) -> tuple[SourceInput, ...]:
@@ -114,8 +109,7 @@ def load_inputs(store: StoreReader, at: Generation, plan: Plan) -> Inputs:
     pins = {s.name: read_pin(store, s.pin) for s in manifest.sources}
     base_pins = {s.name: read_pin(store, s.base_pin) for s in manifest.sources if s.base_pin}
     chain = tuple(read_chain(store, base_at(at, manifest), tip=manifest.base))
-    shared = borrowed_partitions(store, at, plan)
-    return Inputs(at, plan, manifest, pins, base_pins, chain, shared)
+    return Inputs(at, plan, manifest, pins, base_pins, chain)
 
 
 def base_at(at: Generation, manifest: Manifest) -> Generation:
@@ -127,25 +121,10 @@ def verify_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
     """Prove that every source file and every artifact that the run reads is unchanged, and was
     written the way this engine reads it."""
     verify_sources(inputs)
-    verify_shared(engine, store, inputs)
     for family in inputs.families():
-        if family.id not in inputs.shared:
-            for partition in inputs.partitions(family.id):
-                check_family(partition, family, buckets=engine.has_buckets)
-                verify_partition(store, partition)
-
-
-def verify_shared(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
-    """Prove the same of partitions that are read of other reports. One that is not as it was raises
-    :class:`forerun.include.state.borrowed.BorrowedLostError`: the run can be planned without it."""
-    for origin in inputs.plan.shared:
-        family = inputs.plan.family(origin.family)
         for partition in inputs.partitions(family.id):
-            try:
-                check_family(partition, family, buckets=engine.has_buckets)
-                verify_partition(store, partition)
-            except (ArtifactError, ContractError) as error:
-                raise lost(origin, error) from None
+            check_family(partition, family, buckets=engine.has_buckets)
+            verify_partition(store, partition)
 
 
 def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPartition]) -> None:
@@ -162,7 +141,6 @@ def verify_read(store: StoreReader, inputs: Inputs, written: Sequence[ArtifactPa
         verify_partition(store, partition)
     for family in inputs.families():
         _verify_kept(store, inputs, family.id)
-    refuse_closed_origins(store, inputs.at, inputs.plan)
     if inputs.manifest.base_generation:
         refuse_closed(store, base_at(inputs.at, inputs.manifest))
 
@@ -181,14 +159,8 @@ def verify_stage_read(
 
 def _verify_kept(store: StoreReader, inputs: Inputs, family: str) -> None:
     """Prove that the partitions of a family that earlier runs have kept are unchanged."""
-    origins = [origin for origin in inputs.plan.shared if origin.family == family]
     for partition in inputs.partitions(family):
-        try:
-            verify_partition(store, partition)
-        except ArtifactError as error:
-            if origins:
-                raise lost(origins[0], error) from None
-            raise
+        verify_partition(store, partition)
 
 
 def verify_sources(inputs: Inputs, *stages: Stage) -> None:

@@ -57,7 +57,6 @@ def manifest_of(
         created_at=now.astimezone(UTC).isoformat(),
         sources=sources,
         expectations=spec.expectations,
-        share=spec.share,
         incomplete=tuple(incomplete),
     )
     data, _ = put_or_get(store, key, encode(manifest))

@@ -1,13 +1,13 @@
-"""The tables that reports keep in the store: how many bytes, since when, and who reads them."""
+"""The tables that reports keep in the store: how many bytes, and since when."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from forerun.include.oncall.catalogue import KnownReport
-from forerun.include.oncall.night import NightRow
 from forerun.include.state.layout import report_folder, report_results_folder
 from forerun.include.state.store import StoredFile, StoreReader
 
@@ -16,8 +16,7 @@ from forerun.include.state.store import StoredFile, StoreReader
 class KeptState:
     """The bytes that a report has in the store. ``state_bytes``: tables kept between runs, of
     ``days`` days, the oldest file since ``oldest`` (None for none); ``result_bytes``: published
-    results, with earlier versions; ``record_bytes``: plans, commits and all else. ``readers``: the
-    reports whose newest plans read its tables."""
+    results, with earlier versions; ``record_bytes``: plans, commits and all else."""
 
     report: KnownReport
     state_bytes: int
@@ -25,7 +24,6 @@ class KeptState:
     oldest: datetime | None
     result_bytes: int
     record_bytes: int
-    readers: tuple[str, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -35,25 +33,15 @@ class KeptState:
 def read_kept_states(
     store: StoreReader,
     reports: Iterable[KnownReport],
-    rows: Sequence[NightRow],
     map_many: Callable[..., Iterator[KeptState]],
 ) -> tuple[KeptState, ...]:
-    """Return the bytes that each report keeps, the most first. ``rows`` are those of the night,
-    whose plans say who reads what. ``map_many`` is ``map``, perhaps of many threads."""
-    readers: dict[str, set[str]] = {}
-    for row in rows:
-        plan = row.records.plan if row.records else None
-        for origin in plan.shared if plan else ():
-            readers.setdefault(origin.report, set()).add(row.report.name)
-
-    def one(report: KnownReport) -> KeptState:
-        return _state_of(store, report, tuple(sorted(readers.get(report.name, ()))))
-
-    found = map_many(one, reports)
+    """Return the bytes that each report keeps, the most first. ``map_many`` is ``map``, perhaps of
+    many threads."""
+    found = map_many(partial(_state_of, store), reports)
     return tuple(sorted(found, key=lambda state: (-state.bytes, state.report.name)))
 
 
-def _state_of(store: StoreReader, report: KnownReport, readers: tuple[str, ...]) -> KeptState:
+def _state_of(store: StoreReader, report: KnownReport) -> KeptState:
     files = store.list(report_folder(report.name))
     kept = [file for file in files if "/artifacts/" in file.key]
     modified = min((file.modified for file in kept), default=None)
@@ -64,7 +52,6 @@ def _state_of(store: StoreReader, report: KnownReport, readers: tuple[str, ...])
         oldest=None if modified is None else datetime.fromtimestamp(modified, UTC),
         result_bytes=_size(store.list(report_results_folder(report.name))),
         record_bytes=_size(files) - _size(kept),
-        readers=readers,
     )
 
 

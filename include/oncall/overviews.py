@@ -41,5 +41,4 @@ class Overviews:
         return read_all_savings(self._store, known_reports(self._store), self._pool.map)
 
     def _read_states(self) -> tuple[KeptState, ...]:
-        rows = self._reader.night().rows
-        return read_kept_states(self._store, known_reports(self._store), rows, self._pool.map)
+        return read_kept_states(self._store, known_reports(self._store), self._pool.map)

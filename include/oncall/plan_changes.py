@@ -82,11 +82,6 @@ def _causes(before: Plan, plan: Plan) -> Iterator[str]:
             )
     if plan.batch_because and plan.batch_because != before.batch_because:
         yield plan.batch_because
-    borrowed, borrows = ({(o.report, o.stored_as) for o in one.shared} for one in (before, plan))
-    yield from (
-        f"reads {name} that report {other} keeps" for other, name in sorted(borrows - borrowed)
-    )
-    yield from (f"report {other} has {name} no more" for other, name in sorted(borrowed - borrows))
 
 
 def _opened(plan: Plan) -> tuple[int, ...]:

@@ -25,10 +25,10 @@ RESULT = "result"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRow:
     """A row of the graph, by what it is about. ``kind``: ``source``, ``kept`` (a family of the
-    plan), ``borrowed`` (one that another report keeps) or ``result``."""
+    plan) or ``result``."""
 
     id: str
-    kind: Literal["source", "kept", "borrowed", "result"]
+    kind: Literal["source", "kept", "result"]
     title: str
 
 
@@ -112,7 +112,7 @@ class _Drawing:
     def add_run(self, plan: Plan, run: Run, commit: RunCommit | None) -> None:
         for stage in run.stages:
             node_id = f"run-{run.index}-{stage.id}"
-            given = list(self._inputs(plan, run, stage))
+            given = list(self._inputs(run, stage))
             inside = [self._nodes[i].level for i in given if self._nodes[i].run == run.index]
             lane = self._lane_of(plan, stage)
             self._nodes[node_id] = GraphNode(
@@ -128,17 +128,14 @@ class _Drawing:
                 self._writers.setdefault(stage.output.family, []).append(node_id)
 
     def graph(self) -> PlanGraph:
-        order = ("source", "borrowed", "kept", "result")
+        order = ("source", "kept", "result")
         lanes = sorted(self._lanes.values(), key=lambda lane: order.index(lane.kind))
         return PlanGraph(tuple(lanes), tuple(self._nodes.values()), tuple(self._edges))
 
-    def _inputs(self, plan: Plan, run: Run, stage: Stage) -> Iterator[str]:
-        borrowed = {origin.family for origin in plan.shared}
+    def _inputs(self, run: Run, stage: Stage) -> Iterator[str]:
         for given in stage.inputs:
             if isinstance(given, SourceInput):
                 yield self._read(run.index, given)
-            elif given.family in borrowed:
-                yield self._borrowed(plan, run.index, given.family)
             else:
                 yield from self._writers.get(given.family, ())
 
@@ -149,16 +146,6 @@ class _Drawing:
         title = "new rows" if delta else "all rows"
         node_id = f"run-{run}-{lane}-{given.version}"
         node = GraphNode(id=node_id, run=run, lane=lane, level=0, title=title)
-        self._nodes.setdefault(node_id, node)
-        return node_id
-
-    def _borrowed(self, plan: Plan, run: int, family: str) -> str:
-        origin = next(o for o in plan.shared if o.family == family)
-        lane = f"borrowed-{origin.report}-{origin.stored_as}"
-        title = f"{plan.family(family).title} (kept by {origin.report})"
-        self._lanes.setdefault(lane, GraphRow(id=lane, kind="borrowed", title=title))
-        node_id = f"run-{run}-{lane}"
-        node = GraphNode(id=node_id, run=run, lane=lane, level=0, title="read")
         self._nodes.setdefault(node_id, node)
         return node_id
 

@@ -106,10 +106,8 @@ class ReportSpec:
     ``parameters``: named parameters of the SQL beside those of the day (``:report_date``,
     ``:report_start``, ``:report_end``), each with a type and a value.
     ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
-    ``share`` names a group: what this report keeps is offered to the reports of the store that name
-    the same one, and what they keep over the very same files is read where that is cheaper than
-    computing it again. Empty, the default, is no group. ``shadow``: the report only runs beside the
-    job that is there today; without it, readers get it.
+    ``shadow``: the report only runs beside the job that is there today; without it, readers get
+    it.
     """
 
     name: str
@@ -125,7 +123,6 @@ class ReportSpec:
     expectations: tuple[Expectation, ...] = ()
     store: str = ""
     state_budget: str = ""
-    share: str = ""
     parameters: tuple[Parameter, ...] = ()
     shadow: Shadow | None = None
     owner: str = "forerun"
@@ -244,6 +241,7 @@ def decode_report(data: bytes | str) -> ReportSpec:
             hint=f'Give it "version": {SPEC_VERSION} and the fields that '
             "docs/guides/reports.md lists.",
         )
+    raw.pop("share", None)  # the group of reports to borrow from, in specs of former versions
     try:
         return typing.cast(ReportSpec, from_json(ReportSpec, raw, "report", defaults=True))
     except ContractError as error:
@@ -257,8 +255,6 @@ def _bytes(text: bytes | str) -> bytes:
 
 def _check_report(spec: ReportSpec) -> None:
     check_name(spec.name, "the report")
-    if spec.share:
-        check_name(spec.share, f"report {spec.name}: the group that shares")
     if bool(spec.sql.strip()) == bool(spec.sql_file):
         raise SpecError(
             f"report {spec.name} has {'both sql and sql_file' if spec.sql_file else 'no SQL'}",

@@ -27,7 +27,6 @@ from forerun.include.days.publishing import (
 from forerun.include.days.results import read_pointer
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.spec import ReportSpec, encode_report
-from forerun.include.runs.borrowed_views import find_borrowed_views
 from forerun.include.runs.day_request import (
     bytes_at_hand,
     committed_run,
@@ -178,14 +177,13 @@ def _open(
 class Asking(TypedDict, total=False):
     """The keywords by which a run is planned. ``method`` is ``auto`` by default. ``points``
     replaces the forecast of what arrives when, and ``holds`` says what is there now, if not what
-    the forecast has for this run; with ``share`` false nothing that other reports keep is read;
-    ``incomplete`` says which sources were known not to be complete, and what is missing."""
+    the forecast has for this run; ``incomplete`` says which sources were known not to be complete,
+    and what is missing."""
 
     now: Required[datetime]
     method: Method
     points: Sequence[TimePoint] | None
     settings: Settings | None
-    share: bool
     incomplete: Sequence[tuple[str, str]]
     holds: TimePoint
 
@@ -264,9 +262,6 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         current=run,
         committed=tuple(committed_run(store, commit) for commit in chain),
         observed=observed(history),
-        borrowed=find_borrowed_views(store, manifest)
-        if asking.get("share", True) and manifest.share
-        else (),
         method="progressive" if forced and method == "auto" else method,
         may_open=None if points else chosen.may_open,
         settings=settings_of(day, asking.get("settings") or Settings()),

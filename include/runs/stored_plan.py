@@ -8,6 +8,7 @@ from forerun.include.state.layout import Generation, generation_of
 from forerun.include.state.opening import open_store, split_uri
 from forerun.include.state.store import Store
 from forerun.planner.contract import Plan, decode_plan
+from forerun.planner.errors import ContractError
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,17 @@ class StoredPlan:
 
     @classmethod
     def read(cls, uri: str) -> StoredPlan:
-        """Read the plan that a prepared run has named by its URI."""
+        """Read the plan that a prepared run has named by its URI, to execute it.
+
+        Raises :class:`ContractError` for a plan that cannot be: it is damaged, or a former version
+        made it, which read what other reports kept."""
         root, key = split_uri(uri)
         store = open_store(root)
-        return cls(store, generation_of(key), key, decode_plan(store.get(key)))
+        plan = decode_plan(store.get(key))
+        if plan.shared:
+            raise ContractError(
+                f"{key} reads what report {plan.shared[0].report} kept, as plans of a former "
+                "version did",
+                hint="Plan the run again (in Airflow this happens by itself).",
+            )
+        return cls(store, generation_of(key), key, plan)

@@ -12,9 +12,7 @@ that safe; ``docs/how/invariants.md`` has the argument for every interleaving.
   and a generation stays while anything of its day is younger than that. Nothing above rests on
   this rule: it keeps clean-up out of the way of days that are at work.
 
-After the fence a generation loses what it has told other reports, then its commits (newest first),
-then its files, and its record last. A plan of another report that reads such files notices, and is
-made again (:mod:`forerun.include.state.borrowed`).
+After the fence a generation loses its commits (newest first), then its files, and its record last.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ from forerun.include.state.fence import close_through, closed_through
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import (
     Generation,
-    borrowable_folder,
     clock_key,
     day_folder,
+    notes_folder,
     numbers,
     part,
     pointer_key,
@@ -142,7 +140,7 @@ def _in_order(store: Store, at: Generation) -> list[StoredFile]:
 
 
 def _notes(store: Store, at: Generation, manifests: Iterable[str]) -> list[StoredFile]:
-    """List the notes that the generation has left for other reports, beside the pins of its
+    """List the notes of former versions about what the generation keeps, beside the pins of its
     sources."""
     sources = set()
     for key in manifests:
@@ -154,7 +152,7 @@ def _notes(store: Store, at: Generation, manifests: Iterable[str]) -> list[Store
     return [
         file
         for source in sorted(sources)
-        for file in store.list(borrowable_folder(source, at.day))
+        for file in store.list(notes_folder(source, at.day))
         if file.key.rpartition("/")[2].startswith(mine)
     ]
 

@@ -90,8 +90,9 @@ def source_of_pin(key: str) -> str:
     return key.split("/")[1]
 
 
-def borrowable_folder(source: str, day: str) -> str:
-    """Return the folder in which reports say what they keep of a source."""
+def notes_folder(source: str, day: str) -> str:
+    """Return the folder in which former versions noted which report keeps what of a source.
+    Clean-up deletes such notes; nothing else reads them."""
     return f"sources/{part(source, 'source')}/{part(day, 'day')}/kept"
 
 
@@ -188,11 +189,6 @@ class Generation:
 
     def commit(self, run: int) -> str:
         return f"{self.folder}/commits/run-{run}.json"
-
-    def borrowable(self, source: str, run: int) -> str:
-        return (
-            f"{borrowable_folder(source, self.day)}/{self.report}-{self.generation}-run-{run}.json"
-        )
 
     @property
     def commits(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.run_policy import Retries
-from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract import ColumnSpec
 from forerun.planner.contract.codec import from_json, to_json
 from forerun.planner.contract.plan_v1 import later
 from forerun.planner.contract.seal import seal, shown, unseal
@@ -168,12 +168,11 @@ class Manifest:
     back.
 
     ``base`` is the last committed run when this one was planned, 0 for none. ``final`` says that
-    the run must make the result; ``expectations`` are those of the result. ``share``: the group of
-    reports that what the run keeps is offered to, and whose is taken; empty for none. (Truth values
-    are in manifests of version 1, which knew no groups. They count as none.) ``incomplete``: the
-    sources that were not complete when the final run was let go on all the same, each with what was
-    missing. ``base_generation``: the generation of the day that ``base`` is a run of, where it is
-    another one, as for the run of a repair; empty for this one.
+    the run must make the result; ``expectations`` are those of the result. ``share`` is read
+    by nothing: former versions had a group of reports there that borrowed from each other.
+    ``incomplete``: the sources that were not complete when the final run was let go on all the
+    same, each with what was missing. ``base_generation``: the generation of the day that ``base``
+    is a run of, where it is another one, as for the run of a repair; empty for this one.
     """
 
     report: str
@@ -311,41 +310,6 @@ class RunCommit:
     result: ArtifactPartition | None = None
     checks: tuple[CheckRecord, ...] = ()
     metrics: RunMetrics = field(default_factory=RunMetrics)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BorrowableSource:
-    """A source that a kept family is made of: its name in queries, its pin, and a digest of what
-    the report declares of it (columns, key, format)."""
-
-    name: str
-    pin: str
-    declared: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BorrowableView:
-    """A family that is whole in the chain of a commit; ``bytes`` of all its partitions."""
-
-    family: Family
-    sources: tuple[BorrowableSource, ...]
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BorrowableViews:
-    """The families that a committed run holds, for other reports over the same pins to borrow. It
-    is only a hint: what is read is the commit. ``group``: the reports that may, those that name the
-    same group; without one, as in notes of version 1, none."""
-
-    RECORD_NAME: typing.ClassVar[str] = "Offer"  # as version 1 of the record is called in the store
-
-    report: str
-    day: str
-    generation: str
-    run: int
-    families: tuple[BorrowableView, ...]
-    group: str = later("")
 
 
 _T = typing.TypeVar("_T")

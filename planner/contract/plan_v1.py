@@ -121,12 +121,9 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorrowedFrom:
-    """The place of a family of the plan that another report keeps, of the same day.
-
-    The family ``family`` of this plan is what is called ``stored_as`` in the chain of commits of
-    ``report`` that ends in its run ``run``, all partitions of it. It is only read; all of it counts
-    as written before the first run of this day.
-    """
+    """A family of the plan that another report of the same day kept, in plans of versions that let
+    reports borrow: ``stored_as`` in the chain of commits of ``report`` that ends in its ``run``.
+    Such a plan can be shown, and is planned again before it is executed."""
 
     family: str
     report: str
@@ -267,7 +264,7 @@ class Plan:
     """A whole day. ``method`` is ``incremental``, ``batch`` (the user's own text, once) or
     ``own-batch`` (once, in stages of our own); the latter two keep nothing.
     ``objective`` names what plans were compared by (:mod:`forerun.planner.materialize.objective`).
-    ``shared``: which of the families are borrowed from other reports. ``batch_because``: why the
+    ``shared``: see :class:`BorrowedFrom`. ``batch_because``: why the
     day is batch although that was not asked for, where something else than the cost decided."""
 
     version: int

@@ -22,7 +22,6 @@ from forerun.planner.explain.choice import (
 from forerun.planner.explain.reasons import reason_text
 from forerun.planner.materialize.portfolio import MethodPlan
 from forerun.planner.memo.groups import GroupId
-from forerun.planner.memo.reference import BorrowedRows
 from forerun.planner.memo.tree import groups_of
 from forerun.planner.result import PlanResult
 from forerun.planner.temporal.extraction import ExtractedPlan, chain, inputs_of, start_of
@@ -31,8 +30,7 @@ from forerun.planner.temporal.solution import ChainId, DpEntry, EntryKey, How
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One operator. ``mode``: static, early, kept (saved run by run), borrowed (kept by another
-    report) or final. ``rows`` are
+    """One operator. ``mode``: static, early, kept (saved run by run) or final. ``rows`` are
     estimates: for what is kept what each opened run adds, else the output in its run; ``cost`` in
     CPU seconds: of what is kept in each opened run, else the operator's own. ``shared`` names what
     is read again; ``again`` is true where it is, and then nothing below it is listed."""
@@ -76,16 +74,9 @@ def render(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> str
     )  # fmt: skip
     parts = [*_header(plan), *choice, "", *_tree_text(lines(found))]
     parts += _early_results(found)
-    shared = {origin.family: origin for origin in plan.shared}
-    if own := [family for family in plan.families if family.id not in shared]:
+    if plan.families:
         parts += ["", "kept between runs:"]
-        parts += [f"  {_family_text(family)}" for family in own]
-    if shared:
-        parts += ["", "kept by other reports over the same files, and read:"]
-        parts += [
-            f"  {_family_text(plan.family(name))}, from report {origin.report}, run {origin.run}"
-            for name, origin in shared.items()
-        ]
+        parts += [f"  {_family_text(family)}" for family in plan.families]
     if plan.not_incremental:
         parts += ["", "waits for the final run:"]
         parts += [
@@ -221,9 +212,6 @@ class _Walk:
         if entry.expression is None:
             return
         memo, spans = self.found.space.memo, self.chosen.solution.spans
-        if isinstance(entry.expression.node, BorrowedRows):
-            self._borrowed(index, place, entry, entry.expression.node, depth)
-            return
         tvr = memo.tvr_of(place[0])
         final = index == len(spans) - 1
         static = tvr is not None and not tvr.changing
@@ -242,23 +230,6 @@ class _Walk:
         places, _ = inputs_of(entry, place, index)
         for below in places:
             self.add(index, below, self.chosen.entry(index, below), depth + 1)
-
-    def _borrowed(
-        self, index: int, place: EntryKey, entry: DpEntry, node: BorrowedRows, depth: int
-    ) -> None:
-        """Add the line of a family that another report keeps, by the operator whose rows they
-        are."""
-        first = next(self.found.space.memo.alternatives(place[0]))
-        self.found_lines.append(
-            Line(
-                depth=depth,
-                operator=label(first.node),
-                mode="borrowed",
-                kept=node.family,
-                rows=(self._rows(index, place),),
-                cost=(entry.own / MICRO,),
-            )
-        )
 
     def _rows(self, index: int, place: EntryKey) -> float:
         span, group_sizes = self.chosen.solution.spans[index], self.found.group_sizes
@@ -291,7 +262,7 @@ class _Walk:
             Line(
                 depth=depth,
                 operator=what,
-                mode="borrowed" if not start and kept in families.borrowed_chains else "kept",
+                mode="kept",
                 kept=name,
                 rows=tuple(rows),
                 cost=tuple(costs),

@@ -36,9 +36,9 @@ class ArtifactFamilies:
     without a distribution, in the last run of a day: what it keeps has no buckets either, so
     nothing may come after it in the same family.
 
-    ``borrowed_chains`` maps a chain to the family of another report that holds it as of the last
-    committed run. ``plain_chains`` maps a chain of weighted rows to the family in which the
-    committed runs of this report hold it as plain rows. Such a source only grew when they ran, and
+    ``read_only`` maps a chain of weighted rows to the family in which the committed runs of this
+    report hold it as plain rows: it can be read as of the last committed run, and is never appended
+    to. Such a source only grew when they ran, and
     takes rows back by now, as in a repair of corrected files. A plain row counts once, so each is
     read with the weight 1, and the delta since, whose rows have weights, is added to them.
     """
@@ -55,18 +55,12 @@ class ArtifactFamilies:
         self._digests: dict[tuple[ChainId, int], str] = {}
         self._stored = dict(_unbroken(request))
         self._committed = dict(self._found())
-        self.plain_chains: dict[ChainId, Family] = dict(self._plain())
-        self.borrowed_chains: dict[ChainId, Family] = {}
+        self.read_only: dict[ChainId, Family] = dict(self._plain())
 
     @property
     def committed(self) -> frozenset[ChainId]:
         """The chains that the committed runs hold without a gap."""
         return frozenset(self._committed)
-
-    @property
-    def read_only(self) -> dict[ChainId, Family]:
-        """The chains that can be read as of the last committed run, and are never appended to."""
-        return self.plain_chains | self.borrowed_chains
 
     def _plain(self) -> Iterator[tuple[ChainId, Family]]:
         keys = self._space.keys
@@ -203,13 +197,6 @@ class ArtifactFamilies:
             signed=slot.weighted,
             sources=tuple(sorted(sources(self.relation(slot)))),
         )
-
-    def borrowed_family(self, view: str) -> Family:
-        """Return a family that another report keeps, by its id in this plan."""
-        for one in self._request.borrowed:
-            if one.view.id == view:
-                return one.view
-        raise LookupError(f"no other report was found to keep {view}")
 
     def _title(self, slot: Slot, key: tuple[Column, ...]) -> str:
         """Describe for people what is kept. Titles are not unique."""

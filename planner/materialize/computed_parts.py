@@ -26,7 +26,7 @@ from forerun.planner.algebra.relational import (
 )
 from forerun.planner.cost.operators import Size
 from forerun.planner.errors import UnknownOperatorError
-from forerun.planner.memo.reference import BorrowedRows, Stamped
+from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.memo.tree import original
 from forerun.planner.rules.incremental.rule import THIS_RUN
@@ -40,7 +40,7 @@ _WORTH_HOLDING = (Aggregate, Join, SetOperation, Window)
 held (docs/guides/groups.md)."""
 _IN_ORDER = (Sort, Limit)
 """What a relation must not have: rows that are held have no order."""
-_OF_ONE_PLAN = (BorrowedRows, Stamped, Relying)
+_OF_ONE_PLAN = (Stamped, Relying)
 """What reads what only this plan has, or is right only where this plan looks."""
 _NUMBERED = canonical_scalar(THIS_RUN, {})
 """Rows that are marked with the number of their run, which others may number otherwise."""

@@ -75,8 +75,8 @@ class RunOpening:
 
     @property
     def _has_views(self) -> bool:
-        """Return whether committed runs or other reports have stored anything that can be read."""
-        return bool(self._request.committed or self._request.borrowed)
+        """Return whether committed runs have stored anything that can be read."""
+        return bool(self._request.committed)
 
     @property
     def _terms(self) -> ChainTerms:

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from forerun.planner.algebra.describe import Words, words_of
+from forerun.planner.algebra.describe import words_of
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.artifacts import ArtifactFamilies, all_chains
-from forerun.planner.materialize.borrowed_views import add_borrowed_views, borrowed_chains
 from forerun.planner.materialize.candidate import Candidate, Decision
 from forerun.planner.materialize.opening import RunOpening, Seed
 from forerun.planner.request import PlanRequest
@@ -216,16 +215,17 @@ class _MethodSearch:
             request.repairable,
         )
         self._explored = explore(relation, scope, trees, rules, self._ids)
-        words = words_of(relation)
-        self._open_space(request, words)
-        borrowed = () if batch else request.borrowed
-        memo = self._explored.memo
-        if borrowed and add_borrowed_views(memo, self._space, self._families, borrowed):
-            self._open_space(request, words)
-            base = request.committed[-1].index if request.committed else 0
-            self._families.borrowed_chains |= borrowed_chains(
-                self._space, self._families, borrowed, base
-            )
+        self._space = Space(
+            self._explored.memo,
+            self._explored.root,
+            method.keeps,
+            placed_unions=request.settings.prices.placed_unions,
+            buckets=request.settings.prices.buckets,
+        )
+        self._group_sizes = GroupSizes(self._explored.memo, request)
+        self._families = ArtifactFamilies(
+            self._space, self._group_sizes, request, words_of(relation)
+        )
         self._group_sizes.learn(self._families.observed())
         self.runs = RunOpening(
             self._space,
@@ -236,20 +236,6 @@ class _MethodSearch:
             ExactSums(relation, request.sources, self._ids.fork()),
         )
         self._decision: Decision | None = None
-
-    def _open_space(self, request: PlanRequest, words: Words) -> None:
-        """Derive the space, sizes and families from the memo as it is now; nothing may be added to
-        it after the last call."""
-        memo = self._explored.memo
-        self._space = Space(
-            memo,
-            self._explored.root,
-            self._method.keeps,
-            placed_unions=request.settings.prices.placed_unions,
-            buckets=request.settings.prices.buckets,
-        )
-        self._group_sizes = GroupSizes(memo, request)
-        self._families = ArtifactFamilies(self._space, self._group_sizes, request, words)
 
     @property
     def expressions(self) -> int:

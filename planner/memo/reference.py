@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forerun.planner.algebra.relational import Relation
-from forerun.planner.algebra.types import Column, ColumnId
+from forerun.planner.algebra.types import Column
 from forerun.planner.props import repeatable
 from forerun.planner.props.keys import NO_KEYS, keys_of_leaf
 from forerun.planner.props.nullability import NONE, not_null_of
@@ -53,28 +53,7 @@ class Stamped(StepLeaf):
         return (*self.given, self.run)
 
 
-@dataclass(frozen=True, eq=False)
-class BorrowedRows(Relation):
-    """A snapshot group read from a family that another report keeps, available as of ``run`` only.
-
-    ``family`` is its name in the plan, ``stored`` are its columns, ``key`` are the columns by whose
-    hash its rows are distributed. With ``plain`` the weights (the last stored column) are
-    consolidated away, and the rows have no known distribution. This is one leaf, not a tree over
-    the stored rows, so that it adds no dependency between groups.
-    """
-
-    family: str
-    stored: tuple[Column, ...]
-    run: int
-    key: tuple[ColumnId, ...]
-    plain: bool = False
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.stored[:-1] if self.plain else self.stored
-
-
-LEAVES = (Reference, Stamped, BorrowedRows)
+LEAVES = (Reference, Stamped)
 """The leaves that stand for rows computed elsewhere. The property passes below answer the weakest
 property for them; a caller that knows the operator behind a leaf asks about that one instead."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from forerun.planner.algebra.relational import Version
 from forerun.planner.memo.groups import Expression, GroupId
 from forerun.planner.memo.memo import Memo
-from forerun.planner.memo.reference import BorrowedRows, Reference, StepLeaf
+from forerun.planner.memo.reference import Reference, StepLeaf
 from forerun.planner.props.source_rows import SourceRows, source_rows_of, strongest
 
 
@@ -48,7 +48,7 @@ class _Walk:
 
     def _of_expression(self, expression: Expression, before: bool) -> SourceRows:
         node, memo = expression.node, self.memo
-        if isinstance(node, StepLeaf | BorrowedRows):
+        if isinstance(node, StepLeaf):
             return ()
         below = tuple(
             self.of_group(memo.leader(i.group), i.before or before) for i in expression.inputs

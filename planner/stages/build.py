@@ -43,7 +43,7 @@ from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.artifacts import ArtifactFamilies
 from forerun.planner.materialize.computed_parts import Part
 from forerun.planner.memo.groups import GroupId
-from forerun.planner.memo.reference import BorrowedRows, Stamped
+from forerun.planner.memo.reference import Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.sql.frontend import Query
 from forerun.planner.sql.printer import to_sql
@@ -278,8 +278,6 @@ class StageBuilder:
     def _computed(self, place: EntryKey, entry: DpEntry) -> Relation:
         if entry.expression is None or entry.alternative is None:
             raise ValueError("an expression has a way")
-        if isinstance(entry.expression.node, BorrowedRows):
-            return self._borrowed(entry.expression.node)
         below = [(r.group, r.key, r.before) for r in entry.alternative.requirements]
         inputs = [self._relation(at, self._chosen.entry(self._index, at)) for at in below]
         node = entry.expression.node
@@ -371,13 +369,6 @@ class StageBuilder:
         }
         stored = (*(names[column.id] for column in node.given), RUN_COLUMN)
         return StateRead(family.id, node.columns, stored, Version.NEW)
-
-    def _borrowed(self, node: BorrowedRows) -> Relation:
-        """All of it is of runs before this one, so every version of it is the whole."""
-        family = self.used[node.family] = self._families.borrowed_family(node.family)
-        names = tuple(column.name for column in family.columns)
-        rows = StateRead(family.id, node.stored, names, Version.NEW)
-        return consolidate(Signed(rows, node.stored[-1]), self._ids) if node.plain else rows
 
     def _family(self, kept: ChainId, until: int | None = None) -> Family:
         at = self._index if until is None else until

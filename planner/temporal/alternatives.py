@@ -28,7 +28,7 @@ from forerun.planner.cost.operators import Size
 from forerun.planner.cost.prices import SPARK, Prices
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.memo.groups import Expression, GroupId
-from forerun.planner.memo.reference import BorrowedRows, Reference, Stamped
+from forerun.planner.memo.reference import Reference, Stamped
 from forerun.planner.memo.relying import Relying
 from forerun.planner.temporal.as_of import AsOf, GroupVersion, Span, group_version
 from forerun.planner.temporal.counted_sides import counted_side
@@ -205,12 +205,6 @@ class AlternativeEnumerator:
             if before:
                 return []  # a source cannot be read as of an earlier run
             return [PhysicalAlternative(round(self._scan(expression, node, span)), ())]
-        if isinstance(node, BorrowedRows):
-            if node.run != (span.base if before else span.run):
-                return []  # the view holds the rows of another instant
-            return [
-                PhysicalAlternative(self._borrowed(expression, node, before, span), (), node.key)
-            ]
         plain = self._in_common(expression, before, span)
         requirements, sizes, output, own = plain
         if isinstance(node, Join):
@@ -262,18 +256,6 @@ class AlternativeEnumerator:
             cost += operators.exchange(size, self.prices)
             cost += operators.group(size.rows, size.rows, self.prices)
         return cost
-
-    def _borrowed(
-        self, expression: Expression, node: BorrowedRows, before: bool, span: Span
-    ) -> int:
-        """Return the cost of reading borrowed rows; weighted ones that are read as plain rows are
-        shuffled and grouped first."""
-        size = self.size(expression.group, before, span)
-        cost = operators.read(size, self.prices)
-        if node.plain:
-            cost += operators.exchange(size, self.prices)
-            cost += operators.group(size.rows, size.rows, self.prices)
-        return round(cost)
 
     def _own(self, node: Relation, sizes: tuple[Size, ...], output: Size, span: Span) -> float:
         if isinstance(node, Relying):

@@ -11,7 +11,6 @@ from forerun.planner.cost.prices import Prices
 from forerun.planner.cost.small_sides import sent_table, small_side, tells_size
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.memo import Memo
-from forerun.planner.memo.reference import BorrowedRows
 
 
 def counted_side(
@@ -40,7 +39,7 @@ def has_known_size(memo: Memo, group: GroupId) -> bool:
         seen.add(group)
         for expression in memo.alternatives(group):
             node = expression.node
-            if isinstance(node, BorrowedRows) or tells_size(node):
+            if tells_size(node):
                 return True
             if isinstance(node, Project):
                 waiting.append(memo.leader(expression.inputs[0].group))

@@ -15,7 +15,6 @@ from typing import Protocol
 
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.memo.groups import GroupId
-from forerun.planner.memo.reference import BorrowedRows
 from forerun.planner.memo.relying import Relying
 from forerun.planner.temporal.alternatives import forced_penalty
 from forerun.planner.temporal.solution import (
@@ -128,10 +127,6 @@ def counted(
     return chosen
 
 
-def _is_borrowed(entry: DpEntry) -> bool:
-    return entry.expression is not None and isinstance(entry.expression.node, BorrowedRows)
-
-
 def inputs_of(
     entry: DpEntry, place: EntryKey, index: int
 ) -> tuple[list[EntryKey], list[Partition]]:
@@ -210,7 +205,6 @@ class _Walk:
             chosen.worked.add((index, place[0]))
             if entry.alternative is not None and entry.alternative.penalized:
                 chosen.penalized += count
-            chosen.keeps = chosen.keeps or _is_borrowed(entry)
             if entry.expression is not None and isinstance(entry.expression.node, Relying):
                 chosen.relied |= {(index, one) for one in entry.expression.node.on}
         places, partitions = inputs_of(entry, place, index)

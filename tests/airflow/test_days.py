@@ -197,31 +197,6 @@ def test_a_late_day_has_no_early_results(days):
     assert days.result("early_late") == EXPECTED
 
 
-def _views(days, dag_id, run):
-    """Which reports' artifacts the plan of a committed run reads."""
-    key = days.commits(dag_id)[run]["plan"]
-    return {one["report"] for one in json.loads((days.root / "store" / key).read_text())["shared"]}
-
-
-def test_what_another_report_keeps_is_read_and_if_it_is_gone_planned_without(days, capfd):
-    assert days.test("lender", run_conf={"mode": "progressive"})["dag"] == "success"
-    states = days.test("borrower", run_conf={"mode": "progressive"})
-    assert set(states.values()) == {"success"}, states
-    assert _views(days, "borrower", 1) == {"lender"}
-    assert days.commits("borrower")[1]["metrics"]["source_rows_read"] == 0
-    assert days.result("borrower") == EXPECTED
-    capfd.readouterr()
-
-    states = days.test("late_borrower", run_conf={"mode": "progressive"})
-    assert states["dag"] == "success"
-    assert states["run_1.run"] == "success"
-    logged = "".join(capfd.readouterr())
-    assert "reads what report lender keeps" in logged
-    assert "planning the run again: what report lender keeps as" in logged
-    assert _views(days, "late_borrower", 1) == set()
-    assert days.result("late_borrower") == EXPECTED
-
-
 @pytest.mark.slow
 def test_days_in_shadow_are_compared_and_fail_nothing(days, capfd, caplog):
     """Equal, different, not there: the DAG run is well, and who differs is a ticket."""

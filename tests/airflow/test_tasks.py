@@ -281,7 +281,7 @@ def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_t
     def away(_uri):
         raise StoreDownError("the store is away", hint="Wait.")
 
-    monkeypatch.setattr("forerun.include.runs.borrowed_views.find_lost", away)
+    monkeypatch.setattr("forerun.include.runs.stored_plan.open_store", away)
     task = submitting()
     monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
 

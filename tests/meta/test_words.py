@@ -23,8 +23,8 @@ ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line
 
 GIVEN_UP = {
     "doubt": "error term", "doubts": "error terms", "cone": "invalidation", "filler": "group costs",
-    "holdings": "footprint", "lent": "borrowed", "lender": "origin", "offer": "borrowed view",
-    "offers": "borrowed views", "offered": "borrowable", "dear": "forced, or costly",
+    "holdings": "footprint", "lent": "borrowed", "lender": "origin", "offer": "note",
+    "offers": "notes", "offered": "noted", "dear": "forced, or costly",
     "asks": "requirements", "anyhow": "any distribution", "dated": "group version",
 }  # fmt: skip
 """Parts of names, with what took their place."""
@@ -35,7 +35,7 @@ GIVEN_UP_CLASSES = {
     "Moment": "AsOf", "Moments": "LastTwoRuns", "Runs": "RunOpening",
     "Search": "RuleEngine, GreedySharing or MethodSearch", "Interval": "NoRegretLimit",
     "Rule": "NormalizeRule, DeltaRule or MemoRule", "Rewrite": "AppliedRewrite or ExploreRule",
-    "Context": "BindContext, NormalizeContext or StageContext", "SharedFamily": "BorrowedView",
+    "Context": "BindContext, NormalizeContext or StageContext", "SharedFamily": "Family",
     "Step": "RuleFiring or BudgetStep",
 }  # fmt: skip
 """Classes of the planner that could mean several things, with what took their place."""

@@ -22,7 +22,6 @@ from forerun.include.runs.prepare import (
 )
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.sources.completeness import find_missing
-from forerun.include.state.borrowed import BorrowedLostError
 from forerun.include.state.commits import ArtifactError
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.store import StoreDownError
@@ -140,25 +139,12 @@ class Day:
         ready = cast.task(f"plan run {run}", plan, self.tries)
         if not isinstance(ready, PreparedRun) or ready.skip_reason:
             return ready
-        return cast.task(f"run {run}", lambda: self.submit(cast, ready), self.tries)
+        return cast.task(f"run {run}", lambda: do_run(cast, ready.plan_uri), self.tries)
 
-    def plan(
-        self, cast: Cast, generation: str, run: int, *, share: bool = True, lacks: Lacks = ()
-    ) -> PreparedRun:
-        ready = prepare_run(
-            self.handle(generation), run, now=cast.now(), share=share, incomplete=lacks
-        )
+    def plan(self, cast: Cast, generation: str, run: int, *, lacks: Lacks = ()) -> PreparedRun:
+        ready = prepare_run(self.handle(generation), run, now=cast.now(), incomplete=lacks)
         cast.watch.planned(ready)
         return ready
-
-    def submit(self, cast: Cast, ready: PreparedRun) -> Any:
-        """One submission, and another one without what other reports keep, if that is lost."""
-        try:
-            return do_run(cast, ready.plan_uri)
-        except BorrowedLostError as error:
-            cast.world.note(f"run {ready.run}: {error.code}: {error.message}")
-            again = self.plan(cast, ready.at.generation, ready.run, share=False)
-            return None if again.skip_reason else do_run(cast, again.plan_uri)
 
     def publish(self, cast: Cast, generation: str, run: int) -> Any:
         if run == self.spec.runs:

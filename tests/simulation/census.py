@@ -33,9 +33,6 @@ WANTED = (
     "there is no result to publish",
     _OLDER,
     "a result is published although its source is not complete",
-    "the state of another report is offered",
-    "the state of another report is read",
-    "the state of another report is lost",
     "a fence closes generations",
     "a run finds its generation closed",
     "a plan finds its generation closed",
@@ -56,7 +53,6 @@ _ENDED = {
     ("run", "generation-closed"): "a run finds its generation closed",
     ("publish", "generation-closed"): "a publication finds its generation closed",
     ("publish", "overtaken"): "an early result comes too late",
-    ("run", "borrowed-lost"): "the state of another report is lost",
     ("plan", "source-changed"): "a pinned file has changed",
     ("run", "source-changed"): "a pinned file has changed",
     ("run", "stage"): "a stage fails on what is gone",
@@ -121,15 +117,11 @@ def _of_task(text: str) -> Iterator[str]:
 
 
 def _of_call(event: Event) -> Iterator[str]:
-    key, parts = event.key, event.key.split("/")
+    parts = event.key.split("/")
     if event.op in ("put_if_absent", "put_if_match"):
         yield from _lost(event) if event.result == "no" else _put(event)
     elif event.op == "delete":
         yield from _DELETED.get(parts[1], ())
-    elif event.op == "get" and "/kept/" in key:
-        yield "the state of another report is offered"
-    elif event.op == "get" and "/artifacts/" in key and _is_of_another(event.actor, parts[2]):
-        yield "the state of another report is read"
 
 
 def _lost(event: Event) -> Iterator[str]:
@@ -150,7 +142,3 @@ def _put(event: Event) -> Iterator[str]:
         yield "a table is written" if made else "a table is replaced"
     elif event.key.startswith("store/fences/"):
         yield "a fence closes generations"
-
-
-def _is_of_another(actor: str, report: str) -> bool:
-    return actor.partition("-")[0] in {"totals", "others"} - {report}

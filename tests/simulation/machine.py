@@ -40,11 +40,10 @@ BY_CLEAN_UP = {
     "store-missing",
     "artifact",
     "commit",
-    "borrowed-lost",
     "stage",
     "contract",
 }
-BY_DAMAGE = {"artifact", "borrowed-lost", "stage", "store-missing", "contract"}
+BY_DAMAGE = {"artifact", "stage", "store-missing", "contract"}
 BY_CHANGES = {"source-changed", "stage"}
 
 

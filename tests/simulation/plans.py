@@ -1,7 +1,7 @@
 """Plans of one query, SUM(v) by k over one source, made in microseconds in place of the planner.
 
-What the protocol needs of a plan is that it keeps state early, reads it later, and may read what
-another report keeps. Which of these it does is the scenario's choice.
+What the protocol needs of a plan is that it keeps state early and reads it later. Which of these it
+does is the scenario's choice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from forerun.planner.contract import (
     SourceInput,
     Stage,
 )
-from forerun.planner.contract.plan_v1 import CONTRACT_VERSION, BorrowedFrom, Run, SourceTable
+from forerun.planner.contract.plan_v1 import CONTRACT_VERSION, Run, SourceTable
 from forerun.planner.request import PlanRequest
 
 SOURCE = "orders"
@@ -32,7 +32,7 @@ SNAPSHOT = SourceInput(view=SOURCE, source=SOURCE, version="snapshot")
 @dataclass(frozen=True, kw_only=True)
 class Style:
     """How a report is planned. ``early``: the early runs that do something; ``keep_final``: the
-    final run keeps its partition, too, for others; ``buckets``: of what is kept, 0 for none."""
+    final run keeps its partition, too; ``buckets``: of what is kept, 0 for none."""
 
     early: tuple[int, ...] = (1, 2)
     keep_final: bool = True
@@ -56,8 +56,7 @@ def make_plan(request: PlanRequest, style: Style) -> SimpleNamespace:
     final = current == last
     result = final or current in request.problem.results_at
     opened = final or result or current in style.early
-    borrowed, shared = _borrowed(request) if opened else ((), ())
-    stages = _stages(request, family, style, borrowed, result=result) if opened else ()
+    stages = _stages(request, family, style, result=result) if opened else ()
     base = request.committed[-1].index if request.committed else 0
     runs = tuple(
         Run(
@@ -79,31 +78,19 @@ def make_plan(request: PlanRequest, style: Style) -> SimpleNamespace:
         method="incremental",
         current=current,
         sources=(SourceTable(name=SOURCE, columns=COLUMNS, changing=True),),
-        families=(family, *borrowed),
+        families=(family,),
         runs=runs,
         session=(),
         estimated_cost=1,
         batch_cost=1,
-        shared=shared,
     )
     return SimpleNamespace(plan=plan)
-
-
-def _borrowed(request: PlanRequest) -> tuple[tuple[Family, ...], tuple[BorrowedFrom, ...]]:
-    for offer in request.borrowed:
-        if offer.family.fingerprint == FINGERPRINT:
-            origin = offer.origin
-            from dataclasses import replace
-
-            return (offer.view,), (replace(origin, family=offer.view.id),)
-    return (), ()
 
 
 def _stages(
     request: PlanRequest,
     family: Family,
     style: Style,
-    borrowed: tuple[Family, ...],
     *,
     result: bool,
 ) -> tuple[Stage, ...]:
@@ -114,15 +101,8 @@ def _stages(
         stages.append(_sum("s1", (DELTA,), ArtifactOutput(family=family.id)))
     if result:
         own = (FamilyInput(family=family.id),)
-        if borrowed:
-            offer = next(o for o in request.borrowed if o.family.fingerprint == FINGERPRINT)
-            of_base = offer.run != request.current
-            view = FamilyInput(family=borrowed[0].id)
-            inputs = (view, DELTA) if of_base else (view,)
-        elif not whole:
-            inputs = (SNAPSHOT,)
-        else:
-            inputs = own if keep else (*own, DELTA)
+        kept = own if keep else (*own, DELTA)
+        inputs = kept if whole else (SNAPSHOT,)
         stages.append(_sum("s2", inputs, ResultOutput(columns=("k", "v"))))
     return tuple(stages)
 

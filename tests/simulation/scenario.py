@@ -61,7 +61,6 @@ def make_spec(name: str, runs: int, *, results_at: tuple[int, ...], sink: bool) 
         name=name,
         sources=(orders,),
         policy=RunPolicy(runs=times, results_at=() if sink else results_at),
-        share="sums",
         sql="SELECT k, sum(v) AS v FROM orders GROUP BY k",
         sink=PartitionFolder(path=f"s3://sim/warehouse/{name}") if sink else VersionedFolder(),
     )

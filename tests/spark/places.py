@@ -95,7 +95,7 @@ class Place:
             RunTime(at=f"{12 + i}:00", weight=0.25 * (i + 1)) for i in range(len(self.arrived) - 1)
         )
         policy = RunPolicy(runs=(*early, RunTime(at="24:00")))
-        more = {"share": "shop", **self.changes.get(name, {})}
+        more = self.changes.get(name, {})
         return ReportSpec(name=name, sql=sql, sources=sources, policy=policy, **more)
 
     def open(self, name: str, sql: str, trigger: str = "first") -> Generation:

@@ -170,7 +170,6 @@ class StoredDay:
             sources=tuple(self._source(name, t) for name, t in self.case.tables.items()),
             policy=RunPolicy(runs=times),
             sql=self.case.query.sql,
-            share="night",
         )
 
     def _source(self, name: str, table: TableCase) -> SourceSpec:

@@ -1,4 +1,4 @@
-"""Clean-up while a run reads what earlier runs, and other reports, have kept."""
+"""Clean-up while a run reads what earlier runs have kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from forerun.include.state.borrowed import BorrowedLostError
 from forerun.include.state.commits import ArtifactError, read_commit
 from forerun.include.state.fence import GenerationClosedError, close_through
 from forerun.include.state.layout import Generation
@@ -14,8 +13,6 @@ from forerun.include.state.opening import open_store
 from forerun.spark_jobs import executor
 from forerun.spark_jobs.engines.sail import SailEngine
 from tests.spark.places import FIRST, Place
-
-SECOND = FIRST.replace("sum(r.cost)", "max(r.cost)")
 
 
 @pytest.fixture
@@ -116,22 +113,3 @@ def _with_another_writer(parquet: bytes) -> bytes:
     """The same rows and size, other bytes: the footer names another version of its writer."""
     at = parquet.rindex(b"version ") + len(b"version ")
     return parquet[:at] + bytes([parquet[at] ^ 1]) + parquet[at + 1 :]
-
-
-def test_what_another_report_kept_until_it_was_closed_is_not_committed(
-    place: Place, first: Generation, monkeypatch
-) -> None:
-    at = place.open("second", SECOND)
-    prepared = place.plan(at, SECOND, 2)
-    assert {origin.report for origin in prepared.result.plan.shared} == {"first"}
-    store = open_store(place.uri)
-    before_the_stages(
-        monkeypatch, lambda: close_through(store, "first", first.day, int(first.generation))
-    )
-    with pytest.raises(BorrowedLostError, match="was closed by clean-up"):
-        place.do(prepared)
-    assert read_commit(store, at, 2) is None
-    monkeypatch.undo()
-    again = place.plan(at, SECOND, 2)
-    assert again.result.plan.shared == ()
-    place.check(place.do(again, "a2"), SECOND)

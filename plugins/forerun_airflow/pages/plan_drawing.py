@@ -69,7 +69,7 @@ def _columns(
 def _label(sheet: Drawing, lane: GraphRow, top: float, width: float) -> None:
     sheet.line("floor", 0, top, width, top)
     sheet.text("label", 8, top + 26, short(lane.title, 26), says=lane.title)
-    kinds = {"source": "source", "kept": "kept between runs", "borrowed": "kept by another report"}
+    kinds = {"source": "source", "kept": "kept between runs"}
     sheet.text("soft", 8, top + 42, kinds.get(lane.kind, "published"))
 
 

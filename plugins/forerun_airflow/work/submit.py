@@ -264,7 +264,7 @@ class SubmitRun(SubmitApplication):
         try:
             self.submit(context, [plan_uri], "--run", str(self.run))
         except AirflowException:
-            again = self._planned_without(context, plan_uri)
+            again = self._planned_again(context, plan_uri)
             if not again:
                 raise
             self.submit(context, [again], "--run", str(self.run))
@@ -304,30 +304,27 @@ class SubmitRun(SubmitApplication):
         with explained():
             return utc_now() >= times_of(opened.of(self.spec), opened).after(self.run)
 
-    def _planned_without(self, context: Any, plan_uri: str) -> str:
-        """Another plan of the run, if that is why it failed that something which another report
-        kept is gone, or that the plan is damaged or of another version of Forerun; else nothing.
-        Where that cannot be found out, the failure of the run is what counts: it may be tried
-        again."""
-        from forerun.include.runs.borrowed_views import find_lost
+    def _planned_again(self, context: Any, plan_uri: str) -> str:
+        """Another plan of the run, if that is why it failed that its plan is damaged or of another
+        version of Forerun; else nothing. Where that cannot be found out, the failure of the run is
+        what counts: it may be tried again."""
+        from forerun.include.runs.stored_plan import StoredPlan
 
         if self.run > self.spec.runs:
-            return ""  # a repair borrows nothing, and is planned where it is opened
-        share = True
+            return ""  # a repair is planned where it is opened
         try:
-            lost = find_lost(plan_uri)
-            share, why = lost is None, lost.message if lost else ""
+            StoredPlan.read(plan_uri)
         except ContractError as error:
             why = str(error)
         except ForerunError as error:
             self.log.warning("why the run failed cannot be looked up: %s", error.message)
             return ""
-        if not why:
+        else:
             return ""
         with explained():
             self.log.warning("planning the run again: %s", why)
             opened = opened_day(context, self.day_task)
-            prepared = prepared_run(self.spec, opened, self.run, engine=self.engine, share=share)
+            prepared = prepared_run(self.spec, opened, self.run, engine=self.engine)
         if prepared.skip_reason:
             raise AirflowSkipException(prepared.skip_reason)
         return prepared.plan_uri

@@ -68,17 +68,16 @@ def prepared_run(
     run: int,
     *,
     engine: str,
-    share: bool = True,
     incomplete: Sequence[tuple[str, str]] = (),
     batch: bool = False,
 ) -> PreparedRun:
     """The run, planned as was asked for, when the day was opened or since, at the prices of the
-    engine of that name; with ``batch`` as batch in any case. ``share`` and ``incomplete`` are
-    those of :func:`forerun.include.runs.prepare.prepare_run`."""
+    engine of that name; with ``batch`` as batch in any case. ``incomplete`` is
+    that of :func:`forerun.include.runs.prepare.prepare_run`."""
     from forerun.include.runs.prepare import prepare_run
 
     day, asking = _asking(spec, opened, run, engine, batch=batch)
-    asking["share"], asking["incomplete"] = share, incomplete
+    asking["incomplete"] = incomplete
     prepared = prepare_run(day, run, **asking)
     if not opened.dry_run:
         tell_planned(day, prepared)
@@ -89,13 +88,11 @@ def asked_run(
     spec: ReportSpec, opened: OpenedDay, run: int, *, engine: str
 ) -> tuple[Day, AskedRun | PreparedRun]:
     """Pin the run. Return the day and an AskedRun to be planned with the others, or a PreparedRun
-    if an instruction fixes the method. Borrows nothing: another report's state may be gone before
-    the last day is computed."""
+    if an instruction fixes the method."""
     from forerun.include.runs.prepare import ask_for_run, prepare_run
 
     day, asking = _asking(spec, opened, run, engine, batch=False)
     ask = ask_for_run if asking.get("method") == "auto" else prepare_run
-    asking["share"] = False
     return day, ask(day, run, **asking)
 
 
@@ -268,8 +265,6 @@ class PlanRun(RepeatableOperator):
             self.log.info("the plan of the dry run:\n%s", explanation(prepared.result))
         if prepared.result and prepared.result.plan.batch_because:
             self.log.info("no early work: %s", prepared.result.plan.batch_because)
-        for origin in prepared.result.plan.shared if prepared.result else ():
-            self.log.info("reads what report %s keeps: %s", origin.report, origin.stored_as)
         self.log.info("latest safe start of the final run: %s (%s)", safe.at, safe.why)
         return {
             "plan": plan_uri,

@@ -84,14 +84,6 @@ def as_group(spec, *, start_date, **options):
     return dag
 
 
-class ArriveAtOnce(Arrive):
-    """All that comes on the day is there before the first run."""
-
-    def execute(self, context: Any) -> None:
-        for run in ARRIVALS:
-            self.deliver(context, run)
-
-
 class ArriveInTwo(Arrive):
     """What comes third is there before the second run, which is the last one."""
 
@@ -134,7 +126,6 @@ def build(
         sources=(sales_source(data, complete_when=MarkerFile(), expectations=deliveries),),
         expectations=expectations,
         policy=replace(policy, results_at=results_at),
-        share="tests",
         shadow=shadow,
     )
     if sql:
@@ -165,23 +156,6 @@ told = build("told", arriving=ArriveAndTell)
 # One early run shows it, where runs are dear.
 ONE_EARLY = replace(POLICY, runs=POLICY.runs[1:])
 on_spark = build("on_spark", engine="spark", policy=ONE_EARLY, arriving=ArriveInTwo)
-# Reports on one source: what the first one keeps is there for the others.
-lender = build("lender", arriving=ArriveAtOnce, policy=ONE_EARLY)
-AGAIN = "SELECT sum(amount) AS revenue, count(*) AS n, item FROM sales GROUP BY item"
-borrowing = {"source": "lender", "sql": AGAIN, "arriving": ArriveAtOnce, "policy": ONE_EARLY}
-borrower = build("borrower", **borrowing)
-late_borrower = build("late_borrower", **borrowing)
-
-
-def lose(_context):
-    """What the first report keeps is deleted after the second one was planned."""
-    store = open_store(f"{ROOT}/store")
-    for file in store.list("reports/lender"):
-        if "/artifacts/" in file.key:
-            store.delete(file.key)
-
-
-late_borrower.get_task("run_1.run").pre_execute = lose
 early = build("early", results_at=(1, 2), arriving=LookAndArrive)
 early_broken = build("early_broken", results_at=(1, 2), arriving=LookAndArrive)
 early_broken.get_task("run_2.run").conf = {"spark.driver.memory": "1k"}

@@ -240,6 +240,18 @@ def test_clean_up_that_a_publisher_overtakes_looks_again(case, monkeypatch):
     assert all_there(case, pointer)
 
 
+def test_notes_of_a_former_version_about_what_a_generation_keeps_go_with_it(case, monkeypatch):
+    whole_day(case)
+    (pin,) = {key.split("/")[1] for key in (f.key for f in case.store.list("sources"))}
+    folder = f"sources/{pin}/{DAY.isoformat()}/kept"
+    for report in ("totals", "other"):
+        case.store.put(f"{folder}/{report}-1-run-1.json", b'{"record": "Offer"}')
+    later(monkeypatch, days=3)
+    expire.expire(case.store, "totals", NOTHING)
+    left = [f.key for f in case.store.list(folder)]
+    assert left == [f"{folder}/other-1-run-1.json"], "another report's note is not ours to delete"
+
+
 def test_a_killed_clean_up_leaves_a_closed_generation_that_the_next_one_deletes(case, monkeypatch):
     generation = whole_day(case)
     later(monkeypatch, days=3)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 from forerun.include.oncall.day_view import read_day_view
-from forerun.include.oncall.plan_graph import RESULT, plan_graph, read_plan_graph
+from forerun.include.oncall.plan_graph import RESULT, read_plan_graph
 from forerun.include.state.layout import Generation, history_key
 from forerun.include.state.records import CheckRecord, encode
 from forerun.planner.contract import decode_plan
-from forerun.planner.contract.plan_v1 import BorrowedFrom, FamilyInput, SourceInput
+from forerun.planner.contract.plan_v1 import SourceInput
 from tests.include.days.ledgers import before, ran
 from tests.include.oncall.dag_days import at, dag_day
 
@@ -86,7 +86,7 @@ def test_the_graph_has_an_arrow_for_everything_that_a_stage_reads(tmp_path):
     graph = read_plan_graph(case.store, records, records.plan)
     assert graph.runs == (1, 2)
     assert [lane.kind for lane in graph.lanes] == sorted(
-        (lane.kind for lane in graph.lanes), key=("source", "borrowed", "kept", "result").index
+        (lane.kind for lane in graph.lanes), key=("source", "kept", "result").index
     )
     nodes = {node.id: node for node in graph.nodes}
     for source, target in graph.edges:
@@ -106,18 +106,3 @@ def test_the_graph_has_an_arrow_for_everything_that_a_stage_reads(tmp_path):
         sources = [i.version for i in planned.inputs if isinstance(i, SourceInput)]
         read = [nodes[s].title for s, t in graph.edges if t == node.id and not nodes[s].stage]
         assert sorted(read) == sorted(f"{'new' if v == 'delta' else 'all'} rows" for v in sources)
-
-
-def test_what_another_report_keeps_is_a_lane_of_its_own(tmp_path):
-    from dataclasses import replace
-
-    case = whole_day(tmp_path)
-    plan = case.read().plan
-    read = next(
-        i.family for s in plan.runs[1].stages for i in s.inputs if isinstance(i, FamilyInput)
-    )
-    origin = BorrowedFrom(family=read, report="other", generation="1", run=1, stored_as="f0")
-    graph = plan_graph(replace(plan, shared=(origin,)), {}, {})
-    (lane,) = [lane for lane in graph.lanes if lane.kind == "borrowed"]
-    assert "kept by other" in lane.title
-    assert {node.run for node in graph.nodes if node.lane == lane.id} == {2}

@@ -31,30 +31,17 @@ def case(tmp_path):
 
 
 def test_what_a_report_keeps_is_counted_as_it_lies_there(case):
-    (kept,) = read_kept_states(case.store, [REPORT], [], map)
+    (kept,) = read_kept_states(case.store, [REPORT], map)
     commit = case.read().chain[0]
     assert kept.state_bytes == sum(part.bytes for part in commit.artifacts) > 0
-    assert (kept.days, kept.result_bytes, kept.readers) == (1, 0, ())
+    assert (kept.days, kept.result_bytes) == (1, 0)
     stored = case.store.list("reports/totals")
     assert kept.bytes == sum(file.size for file in stored)
     assert kept.oldest is not None
     case.make(2, at(16))
     case.publish(at(17))
-    (kept,) = read_kept_states(case.store, [REPORT], [], map)
+    (kept,) = read_kept_states(case.store, [REPORT], map)
     assert kept.result_bytes == sum(f.size for f in case.store.list("results/totals")) > 0
-
-
-def test_who_reads_what_is_kept_is_told_by_the_plans_of_the_night(case):
-    case.plan(2, at(16))
-    records = case.read()
-    origin = SimpleNamespace(report="totals")
-    plan = SimpleNamespace(shared=(origin,))
-    reader = replace(
-        make_row(KnownReport("board", "sums"), records, at(17)),
-        records=SimpleNamespace(plan=plan),
-    )
-    (kept,) = read_kept_states(case.store, [REPORT], [reader], map)
-    assert kept.readers == ("board",)
 
 
 def test_a_source_of_two_reports_is_one_and_says_what_it_lacks(case):

@@ -167,7 +167,7 @@ class TestTaken:
         (lambda: sales_report(policy=[RunTime(at="24:00")]), r"policy is a list\n.*RunPolicy\("),
         (lambda: sales_report(sink="/warehouse"), r"VersionedFolder\(.*\) or PartitionFolder\("),
         (lambda: sales_report(name=None), "a report: name is None"),
-        (lambda: sales_report(share=True), "report revenue: share is True"),
+        (lambda: sales_report(owner=True), "report revenue: owner is True"),
         (lambda: RunTime(at=10), "RunTime: at is 10"),
         (lambda: RunPolicy(runs=["24:00"]), r"runs\[0\] is '24:00'\n.*RunTime\("),  # type: ignore[arg-type]
         (

@@ -30,7 +30,6 @@ RECORDS: dict[str, type] = {
     "GivenUp": given_up.GivenUp,
     "LedgerEntry": ledger_entry.LedgerEntry,
     "Manifest": records.Manifest,
-    "Offer": records.BorrowableViews,
     "Pin": records.Pin,
     "Pointer": pointers.Pointer,
     "RunCommit": records.RunCommit,

@@ -8,11 +8,18 @@ them breaks the stores that people have.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from forerun.include.reports.spec import decode_report, encode_report
+from forerun.include.runs.stored_plan import StoredPlan
+from forerun.include.state.file_store import FileStore
+from forerun.planner.contract import decode_plan
 from forerun.planner.contract.seal import unseal
+from forerun.planner.errors import ContractError
 from forerun.planner.version import VERSION
+from tests.airflow.reports import sales_report
 from tests.include.state.stored_kinds import GOLDENS, KINDS, goldens, read, written
 
 SEALED = [(kind, data) for form, kind, data in goldens() if form == "v2"]
@@ -21,7 +28,7 @@ OLD = [(kind, data) for form, kind, data in goldens() if form == "v1"]
 
 def test_every_kind_has_its_golden_file():
     assert sorted(kind for kind, _ in SEALED) == sorted(KINDS)
-    assert len(OLD) == 9
+    assert len(OLD) == 8
 
 
 @pytest.mark.parametrize(("kind", "data"), OLD, ids=[kind for kind, _ in OLD])
@@ -57,3 +64,21 @@ def _without_new(now: object, then: object) -> object:
     if isinstance(now, list) and isinstance(then, list) and len(now) == len(then):
         return [_without_new(mine, old) for mine, old in zip(now, then, strict=True)]
     return now
+
+
+def test_a_plan_that_reads_what_another_report_kept_is_shown_and_not_executed(tmp_path: Path):
+    """Former versions made such plans; the golden one is. In Airflow the run is planned again."""
+    key = "reports/revenue/2026-03-01/1/plans/run-1-0a1b2c.json"
+    store = FileStore(tmp_path)
+    store.put(key, (GOLDENS / "v2" / "Plan.json").read_bytes())
+    assert decode_plan(store.get(key)).shared
+    with pytest.raises(ContractError, match=r"reads what report \w+ kept") as caught:
+        StoredPlan.read(store.uri(key))
+    assert "Plan the run again" in str(caught.value)
+
+
+def test_a_report_of_a_former_version_that_named_a_group_to_borrow_in_is_read():
+    spec = sales_report()
+    record = json.loads(encode_report(spec)) | {"share": "sales"}
+    record.pop("sha256", None)
+    assert decode_report(json.dumps(record)) == spec

@@ -119,14 +119,3 @@ def test_metrics_hold_what_a_run_is_judged_by():
         "rows", "bytes", "executor_cpu_s", "wall_s", "source_rows_read", "state_rows_read",
         "bytes_read", "process_cpu_s",
     }  # fmt: skip
-
-
-def test_what_an_older_version_says_of_kept_families_is_still_read():
-    """The class was called Offer when version 1 of the record was written; in JSON it still is."""
-    stored = (
-        b'{"record": "Offer", "record_version": 1, "report": "first", "day": "2030-01-01", '
-        b'"generation": "1", "run": 2, "families": []}'
-    )
-    found = decode(records.BorrowableViews, stored, "sources/s/2030-01-01/kept/first-1-run-2.json")
-    assert (found.report, found.run, found.families) == ("first", 2, ())
-    assert json.loads(encode(found))["record"] == "Offer"
