@@ -121,7 +121,7 @@ def read_table(name: str, files: tuple[Path, ...]) -> Table:
     footers: list[PinnedFile] = []
     for path in files:
         location = locate(str(path))
-        (footer,) = _PARQUET.describe(location, location.files(_PARQUET.suffix))
+        (footer,) = _PARQUET.describe(location, location.files(_PARQUET.suffix), ())
         these = tuple(ColumnSpec(name=c.name, type=c.type) for c in footer.columns)
         if columns and _shape(these) != _shape(columns):
             raise TablesError(

@@ -110,7 +110,7 @@ def _base(
     found: dict[str, PinnedFile] = {}
     for source in day.spec.sources:
         gone = went(changes[source.name])
-        found |= find_copies(gone, copies, source.format)
+        found |= find_copies(gone, copies, source)
         if lost := [file.uri for file in gone if file.uri not in found]:
             raise _NotReadableError(
                 f"it has read {lost[0]}{_and_more(lost)}, whose rows cannot be read any more to "

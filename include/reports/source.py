@@ -77,7 +77,7 @@ class SourceSpec:
         return _PLACEHOLDER.sub(lambda match: values[match[1]], self.path)
 
 
-FORMATS = ("parquet",)
+FORMATS = ("parquet", "csv")
 """The names of :data:`forerun.include.sources.formats.FORMATS`, which a value need not import."""
 
 

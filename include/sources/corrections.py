@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from forerun.include.reports.changes import in_files
+from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.contents import with_digests
 from forerun.include.sources.files import locate
 from forerun.include.sources.formats import format_of
@@ -63,7 +65,7 @@ def went(corrections: Iterable[Correction]) -> tuple[PinnedFile, ...]:
 
 
 def find_copies(
-    files: Sequence[PinnedFile], folders: Sequence[str], source_format: str
+    files: Sequence[PinnedFile], folders: Sequence[str], source: SourceSpec
 ) -> dict[str, PinnedFile]:
     """Look in ``folders`` for files that have the content of ``files``, whatever their names: the
     copy of each that was found, by the URI of the original.
@@ -72,12 +74,12 @@ def find_copies(
     without a digest, by an older version, has no copy.
     """
     found: dict[str, PinnedFile] = {}
-    form = format_of(source_format)
+    form = format_of(source.format)
     sizes = {file.size for file in files}
     for folder in folders if files else ():
         location = locate(folder)
         listed = [file for file in location.files(form.suffix) if file.size in sizes]
-        described = form.describe(location, listed)
+        described = form.describe(location, listed, in_files(source.columns, source.change))
         keyed = [(file, at.key) for file, at in zip(described, listed, strict=True)]
         for copy in with_digests(form, location, keyed):
             for file in files:

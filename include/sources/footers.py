@@ -50,7 +50,7 @@ _NO_DATA = (
 
 
 class SourceFileError(ForerunError):
-    """A file of a source cannot be read as Parquet."""
+    """A file of a source cannot be read in the format of the source."""
 
     code = "source-file"
 

@@ -10,10 +10,12 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from forerun.include.sources.csv_format import CsvFormat
 from forerun.include.sources.files import Location
 from forerun.include.sources.parquet_format import ParquetFormat
 from forerun.include.state.records import PinnedFile
 from forerun.include.state.store import StoredFile
+from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
@@ -49,12 +51,15 @@ class SourceFormat(Protocol):
         """Options of Spark's reader, beside the declared schema."""
         ...
 
-    def describe(self, location: Location, files: Sequence[StoredFile]) -> list[PinnedFile]:
-        """The files as they are pinned, in order: rows, columns in Spark's types, and what is known
-        of their values, without reading them.
+    def describe(
+        self, location: Location, files: Sequence[StoredFile], declared: Sequence[ColumnSpec]
+    ) -> list[PinnedFile]:
+        """Return the files as they are pinned, in order: rows, columns in Spark's types, and what
+        is known of their values. ``declared`` are the columns that the report says the files have:
+        a format whose files do not say their types takes them from there, and verifies every row.
 
         Raises :class:`forerun.include.sources.footers.SourceFileError` naming the file that is none
-        of the format, or that Spark would not read.
+        of the format, or that Spark would not read; and the line of a row that is not as declared.
         """
         ...
 
@@ -75,7 +80,7 @@ class SourceFormat(Protocol):
         ...
 
 
-FORMATS: dict[str, SourceFormat] = {each.name: each for each in (ParquetFormat(),)}
+FORMATS: dict[str, SourceFormat] = {each.name: each for each in (ParquetFormat(), CsvFormat())}
 
 
 def format_of(name: str) -> SourceFormat:

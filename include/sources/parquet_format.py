@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from forerun.include.sources.files import Location, locate_file
 from forerun.include.state.records import PinnedFile
 from forerun.include.state.store import StoredFile
+from forerun.planner.contract import ColumnSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,13 @@ class ParquetFormat:
     engine_format = "parquet"
     engine_options: Mapping[str, str] = MappingProxyType({})
 
-    def describe(self, location: Location, files: Sequence[StoredFile]) -> list[PinnedFile]:
+    def describe(
+        self,
+        location: Location,
+        files: Sequence[StoredFile],
+        declared: Sequence[ColumnSpec],  # noqa: ARG002 - the files say their columns themselves
+    ) -> list[PinnedFile]:
+        """Read the footers of the files."""
         from forerun.include.sources.footers import read_footers
 
         return read_footers(location, files)
@@ -39,15 +46,12 @@ class ParquetFormat:
         """Return a digest of all of a small file. Of a larger one it covers the footer, whose
         length stands before the four letters that the file ends in, and some blocks: a few reads,
         however large the file is."""
-        tail = _read(handle, max(0, size - _WHOLE), size)
+        tail = end_of(handle, size)
         if len(tail) < size:
             length = int.from_bytes(tail[-8:-4], "little") + 8
             if len(tail) < length <= size:
                 tail = _read(handle, size - length, size)
-            step = (size - len(tail)) // _BLOCKS
-            starts = (number * step for number in range(_BLOCKS))
-            tail += b"".join(_read(handle, start, start + min(step, _BLOCK)) for start in starts)
-        return hashlib.blake2b(tail, digest_size=16).hexdigest()
+        return spread_digest(handle, size, tail)
 
     def blocks(
         self, file: PinnedFile, columns: Sequence[str], count: int, chance: random.Random
@@ -67,6 +71,20 @@ class ParquetFormat:
                 named = table.rename_columns([wanted[name] for name in table.column_names])
                 found.append((named, times))
             return found
+
+
+def end_of(handle: BinaryIO, size: int) -> bytes:
+    """Return a small file, or the end of a larger one."""
+    return _read(handle, max(0, size - _WHOLE), size)
+
+
+def spread_digest(handle: BinaryIO, size: int, tail: bytes) -> str:
+    """Return a digest of ``tail``, the end of a file, and of some blocks spread over the rest."""
+    if len(tail) < size:
+        step = (size - len(tail)) // _BLOCKS
+        starts = (number * step for number in range(_BLOCKS))
+        tail += b"".join(_read(handle, start, start + min(step, _BLOCK)) for start in starts)
+    return hashlib.blake2b(tail, digest_size=16).hexdigest()
 
 
 def _read(handle: BinaryIO, start: int, end: int) -> bytes:

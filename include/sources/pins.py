@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
+from forerun.include.reports.changes import in_files
 from forerun.include.reports.spec import SourceSpec
 from forerun.include.sources.changelog import check_weights
 from forerun.include.sources.contents import changed_contents, with_digests
@@ -121,7 +122,7 @@ def _pin_files(source: SourceSpec, day: date, last: Pin | None) -> tuple[PinnedF
     changed = changed_contents(form, location, pairs)
     old = [file if file and file.uri not in changed else None for file in there]
     new = [file for file, found in zip(listed, old, strict=True) if found is None]
-    described = form.describe(location, new)
+    described = form.describe(location, new, in_files(source.columns, source.change))
     keyed = [(file, at.key) for file, at in zip(described, new, strict=True)]
     read = iter(with_digests(form, location, keyed))
     return tuple(found or next(read) for found in old)
@@ -130,7 +131,8 @@ def _pin_files(source: SourceSpec, day: date, last: Pin | None) -> tuple[PinnedF
 def arrived_rows(source: SourceSpec, day: date) -> int:
     """The rows that have arrived by now, as the files say themselves."""
     location, files = data_files(source, day)
-    return sum(file.rows for file in format_of(source.format).describe(location, files))
+    declared = in_files(source.columns, source.change)
+    return sum(f.rows for f in format_of(source.format).describe(location, files, declared))
 
 
 def check_schema(source: str, declared: Sequence[ColumnSpec], files: Sequence[PinnedFile]) -> None:

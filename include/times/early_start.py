@@ -14,6 +14,7 @@ from typing import assert_never
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import read_manifest
 from forerun.include.days.run_times import RunTimes, read_times, store_times
+from forerun.include.reports.changes import in_files
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.spec import (
     AfterRows,
@@ -108,7 +109,8 @@ class EarlyStart:
             self._before = self._remember(source)
         files = {(location.store.uri(file.key), file.size, file.identity): file for file in listed}
         new = {key: file for key, file in files.items() if key not in self._rows}
-        described = form.describe(location, list(new.values()))
+        declared = in_files(source.columns, source.change)
+        described = form.describe(location, list(new.values()), declared)
         self._rows |= {key: found.rows for key, found in zip(new, described, strict=True)}
         return sum(self._rows[key] for key in files) - self._before
 

@@ -38,7 +38,7 @@ class OrcFormat:
     engine_format = "orc"
     engine_options: ClassVar[dict[str, str]] = {}
 
-    def describe(self, location, files):
+    def describe(self, location, files, declared):
         found = []
         for file in files:
             with location.store.open(file.key) as handle:
@@ -81,10 +81,10 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSpec:
 
 def test_a_report_may_name_exactly_the_formats_that_there_are() -> None:
     assert sorted(specs.FORMATS) == sorted(formats.FORMATS)
-    with pytest.raises(SpecError, match=r"no format 'csv'[\s\S]*Use one of parquet"):
-        SourceSpec(name="t", path="/d", columns=(ColumnSpec(name="k", type="INT"),), format="csv")
-    with pytest.raises(SourceFormatError, match="no source format 'csv'"):
-        format_of("csv")
+    with pytest.raises(SpecError, match=r"no format 'avro'[\s\S]*Use one of parquet"):
+        SourceSpec(name="t", path="/d", columns=(ColumnSpec(name="k", type="INT"),), format="avro")
+    with pytest.raises(SourceFormatError, match="no source format 'avro'"):
+        format_of("avro")
 
 
 def test_another_format_is_pinned_verified_and_sampled(source: SourceSpec, tmp_path: Path) -> None:

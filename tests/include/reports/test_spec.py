@@ -174,7 +174,7 @@ def test_which_early_runs_publish(policy, early):
         (lambda: sales_report(on_incomplete="x"), "on_incomplete"),
         (lambda: sales_report(state_budget="x"), "state_budget"),
         (lambda: sales_report(sources=(sales_source("/d"), sales_source("/d"))), "given twice"),
-        (lambda: sales_source("/d", format="csv"), "there is no format"),
+        (lambda: sales_source("/d", format="avro"), "there is no format"),
         (lambda: sales_source("/d", change="upserts"), "one of append_only, changelog"),
         (lambda: _changelog(ColumnSpec(name="__W", type="BIGINT")), "__w is given twice"),
         (lambda: _changelog(ColumnSpec(name="m", type="map<int,int>")), "m is a map"),
