@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _BLOCK = 4 << 20
 _ROW = re.compile(r"Row #(\d+): ")
 _COLUMN = re.compile(r"In CSV column #(\d+): ")
-_MARK = (re.compile(rb"^(\xef\xbb\xbf)"), "the file begins with a byte order mark")
+_MARK = (re.compile(rb"\A(\xef\xbb\xbf)"), "the file begins with a byte order mark")
 _AMBIGUOUS = (
-    (re.compile(rb"(?:^|\n)(\r?\n)"), "an empty line"),
+    (re.compile(rb"(?:\A|\n)(\r?\n)"), "an empty line"),
     (re.compile(rb'[^,\r\n](")[^,\r\n]'), "a quote within a field that is not doubled"),
 )
 """What one engine reads otherwise than another. Doubled quotes are left out before."""

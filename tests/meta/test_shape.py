@@ -134,6 +134,7 @@ def test_patterns_of_whole_texts_end_in_the_end():
                 continue
             text = ast.unparse(node)
             pattern = node.args[0].value if isinstance(node.args[0], ast.Constant) else ""
+            pattern = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
             if pattern.startswith("^") and pattern.endswith("$"):
                 found.append(f"{path}:{node.lineno}: {text} ends in $")
             if pattern.startswith("^") and r"\d" in pattern and "ASCII" not in text:

@@ -69,7 +69,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceSpec:
     monkeypatch.setattr(specs, "FORMATS", (*specs.FORMATS, "orc"))
     (tmp_path / "in").mkdir()
     orc.write_table(pa.table({"k": [1, 2, None], "t": ["a", "b", "c"]}), tmp_path / "in" / "1.orc")
-    (tmp_path / "in" / "2.parquet").write_bytes(b"none of this source")
+    (tmp_path / "in" / "_2.orc").write_bytes(b"none of this source")
     return SourceSpec(
         name="t",
         path=str(tmp_path / "in"),
