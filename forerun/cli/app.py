@@ -247,6 +247,36 @@ def simulate_command(  # noqa: PLR0913 - the options of the command
     )
 
 
+@app.command(
+    "fuzz",
+    epilog="**Examples**\n\n"
+    "`forerun fuzz report.sql --tables data/`\n\n"
+    "`forerun fuzz report.sql --tables data/ --days 1000 --changelog orders`\n\n"
+    "`forerun fuzz report.sql --tables data/ --engine spark --days 20`",
+)
+@takes_day()
+def fuzz_command(
+    day: CheckedDay,
+    days: Annotated[int, typer.Option("--days", min=1, help="So many days are tried.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the first day.")] = 1,
+    changelog: Changelog = None,
+    engine: EngineOption = "sail",
+    master: Annotated[str, typer.Option("--master", help="Where Spark runs.")] = "local[*]",
+    as_json: Annotated[bool, typer.Option("--json", help="The counts as JSON.")] = False,
+) -> int:
+    """Try days with invented data until one is not equal to batch, and make that one small.
+
+    The tables say which columns there are and give half of the values; nothing of them is changed.
+    The day that is wrong is kept as tables and a script. Exit code 1 if there is one.
+    """
+    from forerun.cli import fuzz as command
+
+    return command.run(
+        day, days=days, seed=seed, changelog=changelog, engine=engine, master=master,
+        as_json=as_json,
+    )  # fmt: skip
+
+
 class DemoStore(StrEnum):
     file = "file"
     s3 = "s3"
