@@ -22,6 +22,7 @@ from forerun.cli.doctor import doctor_command
 from forerun.cli.expire import expire_command
 from forerun.cli.explain import explain_command
 from forerun.cli.options import CheckedDay, takes_day
+from forerun.cli.plan import CANNOT, plan_command
 from forerun.cli.repair import repair_command
 from forerun.cli.result import result_command
 from forerun.cli.savings import savings_command
@@ -29,11 +30,10 @@ from forerun.cli.schedule import schedule_app
 from forerun.cli.shadow import shadow_command
 from forerun.cli.status import status_command
 from forerun.include.engines import ENGINES
-from forerun.planner.errors import ForerunError, RequestError
-from forerun.planner.request import Method, PlanRequest
+from forerun.planner.errors import ForerunError
+from forerun.planner.request import Method
 from forerun.planner.version import VERSION
 
-CANNOT = 2
 _DEBUG = "FORERUN_DEBUG"
 
 app = typer.Typer(
@@ -45,12 +45,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 fine, 1 results differ, a check failed or a deadline is missed, 2 cannot "
     "do it.",
 )
-
-
-class Format(StrEnum):
-    tree = "tree"
-    sql = "sql"
-    json = "json"
 
 
 def _say_version(wanted: bool) -> None:
@@ -80,7 +74,7 @@ JsonFile = Annotated[
 ]
 
 
-@app.command(
+app.command(
     "plan",
     epilog="**Examples**\n\n"
     "`forerun plan report.sql --tables data/`\n\n"
@@ -94,92 +88,7 @@ JsonFile = Annotated[
     "`forerun plan report.sql --tables data/ --method im1 --rules-off EagerAggregate`\n\n"
     "`forerun plan report.sql --tables data/ --as-if 1000x`\n\n"
     "`forerun plan sales.sql returns.sql stock.sql --tables data/`",
-)
-@takes_day()
-def plan_command(
-    day: CheckedDay,
-    method: Annotated[
-        Method,
-        typer.Option(
-            "--method",
-            help="All incremental methods by cost, one of them alone, or one run at the end.",
-        ),
-    ] = "auto",
-    output: Annotated[Format, typer.Option("--format", help="How to show it.")] = Format.tree,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    show_memo: Annotated[
-        bool, typer.Option("--memo", help="Show the memo: groups, time-varying relations, rules.")
-    ] = False,
-    show_steps: Annotated[
-        bool, typer.Option("--steps", help="Show how the plan was found, rule by rule.")
-    ] = False,
-    why_not: Annotated[
-        bool,
-        typer.Option("--why-not", help="Show what was not chosen, and by how much it is dearer."),
-    ] = False,
-    larger: Annotated[
-        str,
-        typer.Option(
-            "--as-if",
-            metavar="FACTOR",
-            help="Plan as if there were so many times the rows, such as 1000x. Statistics are "
-            "scaled, nothing is read.",
-        ),
-    ] = "1x",
-) -> int:
-    """Plan the runs of a day and show what runs early, what is kept, and what it should cost.
-
-    Several reports are planned as a group: one application at each time point, for all of them.
-    """
-    from forerun.cli.chosen import with_chosen_times
-    from forerun.planner import api
-    from forerun.planner.explain import memo, methods, record, sql, steps, tree
-    from forerun.simulation.scaled import as_if, parse_factor
-
-    day = with_chosen_times(day)
-    factor = parse_factor(larger)
-    requests = tuple(as_if(request, factor) for request in day.requests(method))
-    if factor != 1.0 and not (as_json or output is not Format.tree):
-        console.say(f"As if there were {factor:g} times the rows: scaled, not measured.\n")
-    if day.is_group:
-        if output is Format.sql or show_memo or show_steps or why_not:
-            raise RequestError(
-                "a group is shown as a tree or as JSON",
-                hint="For more of one of its reports, plan it alone.",
-            )
-        return _plan_group(requests, as_json=as_json or output is Format.json)
-    found = api.plan(requests[0])
-    if as_json or output is Format.json:
-        console.say_json(record.as_json(found, api.plans_by_method(found)))
-    elif why_not:
-        console.say(methods.why_not(found, api.plans_by_method(found)))
-    elif show_steps:
-        console.say(steps.render(found))
-    elif show_memo:
-        console.say(memo.render(found))
-    elif output is Format.sql:
-        console.say(sql.render(found.plan))
-    else:
-        console.say(tree.render(found, api.plans_by_method(found)))
-    return 0
-
-
-def _plan_group(requests: tuple[PlanRequest, ...], *, as_json: bool) -> int:
-    """Plan several reports together and show it; a report that cannot be planned is said, and
-    decides about the exit code."""
-    from forerun.planner.explain import group
-    from forerun.planner.report_group import plan_group, whole_days
-
-    members = whole_days(requests)
-    together = plan_group(members)
-    if as_json:
-        console.say_json(group.as_json(members, together))
-    else:
-        console.say(group.render(members, together))
-    wrong = [one for one in together.results if isinstance(one, ForerunError)]
-    for error in wrong:
-        console.fail(error, as_json=False)
-    return CANNOT if wrong else 0
+)(plan_command)
 
 
 EngineOption = Annotated[
