@@ -14,6 +14,7 @@ from forerun.include.reports.changes import in_files
 from forerun.include.sources.changelog import only_adds
 from forerun.include.sources.corrections import came, find_corrections
 from forerun.include.sources.delivery import delivery, read_pin, verify_pin
+from forerun.include.sources.widening import same_type
 from forerun.include.state.commits import check_buckets, read_chain, verify_partition
 from forerun.include.state.fence import refuse_closed
 from forerun.include.state.layout import Generation
@@ -28,6 +29,7 @@ from forerun.include.state.records import (
 from forerun.include.state.store import StoreReader
 from forerun.planner.contract import (
     ArtifactOutput,
+    ColumnSpec,
     Family,
     FamilyInput,
     Plan,
@@ -37,7 +39,7 @@ from forerun.planner.contract import (
 )
 from forerun.planner.errors import ContractError
 from forerun.spark_jobs.changelog import consolidated, with_taken_back
-from forerun.spark_jobs.engine import Engine, Frame, Partition
+from forerun.spark_jobs.engine import Engine, Frame, Partition, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +198,47 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
 
 
 def read_files(engine: Engine, source: ManifestSource, files: Sequence[PinnedFile]) -> Frame:
-    """The rows of files of a source, with the columns that its files have."""
+    """The rows of files of a source, with the columns that its files have, in the declared types.
+
+    Files with narrower types are read in theirs and cast: what a value is in the wider type is for
+    the engine's CAST to say, not for its reader of files.
+    """
     columns = in_files(source.columns, source.change)
-    return engine.read([file.uri for file in files], columns, source.format)
+    read: Frame | None = None
+    for own, uris in _by_their_types(columns, files).items():
+        rows = engine.read(uris, own, source.format)
+        if own != columns:
+            rows = rows.selectExpr(
+                *(f"CAST({quoted(c.name)} AS {c.type}) AS {quoted(c.name)}" for c in columns)
+            )
+        read = rows if read is None else read.unionByName(rows)
+    return engine.read([], columns, source.format) if read is None else read
+
+
+def _by_their_types(
+    columns: tuple[ColumnSpec, ...], files: Sequence[PinnedFile]
+) -> dict[tuple[ColumnSpec, ...], list[str]]:
+    """Return the URIs of files by the declared columns in the types that the files have them in."""
+    found: dict[tuple[ColumnSpec, ...], list[str]] = {}
+    for file in files:
+        there = {column.name.lower(): column.type for column in file.columns}
+        types = [there.get(column.name.lower(), column.type) for column in columns]
+        own = tuple(
+            column if same_type(kind, column.type) else replace(column, type=kind)
+            for column, kind in zip(columns, types, strict=True)
+        )
+        found.setdefault(own, []).append(file.uri)
+    return found
+
+
+def refuse_own_types(source: ManifestSource, pin: Pin) -> None:
+    """Raise :class:`ContractError` if a file has a column in a narrower type than the declared one:
+    the files of several days are read as one, in one type."""
+    columns = in_files(source.columns, source.change)
+    if set(_by_their_types(columns, pin.files)) - {columns}:
+        raise ContractError(
+            f"source {source.name} has files with narrower types", hint="Compute the day by itself."
+        )
 
 
 def bound(store: StoreReader, partition: ArtifactPartition) -> Partition:

@@ -40,7 +40,7 @@ from forerun.spark_jobs.checks import check_deliveries, check_result
 from forerun.spark_jobs.engine import DayFiles, Engine, describe_schema
 from forerun.spark_jobs.executor import Progress
 from forerun.spark_jobs.failures import explained
-from forerun.spark_jobs.inputs import Inputs, load_inputs, read_files
+from forerun.spark_jobs.inputs import Inputs, load_inputs, read_files, refuse_own_types
 from forerun.spark_jobs.metrics import QueryShare, lifted_metrics
 from forerun.spark_jobs.stages import described, publishable, small_sides
 from forerun.spark_jobs.work import Work
@@ -131,6 +131,7 @@ def _readable(
         try:
             inputs = load_inputs(stored.store, stored.at, stored.plan)
             for name in query.daily:
+                refuse_own_types(inputs.manifest.source(name), inputs.pins[name])
                 verify_pin(inputs.pins[name])
         except ForerunError as error:
             progress(f"{stored.at.day} is done by itself: {error.message}")

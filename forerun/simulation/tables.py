@@ -11,6 +11,7 @@ from pathlib import Path
 
 from forerun.include.sources.files import locate
 from forerun.include.sources.formats import format_of
+from forerun.include.sources.unread import refuse_unread
 from forerun.include.state.records import PinnedFile
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
@@ -122,6 +123,8 @@ def read_table(name: str, files: tuple[Path, ...]) -> Table:
     for path in files:
         location = locate(str(path))
         (footer,) = _PARQUET.describe(location, location.files(_PARQUET.suffix), ())
+        for column in footer.columns:
+            refuse_unread(footer.uri, column)
         these = tuple(ColumnSpec(name=c.name, type=c.type) for c in footer.columns)
         if columns and _shape(these) != _shape(columns):
             raise TablesError(

@@ -40,7 +40,10 @@ class SourceSpec:
     its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
     all is a day without rows. ``sample``: so many rows are read at random before a run is planned,
     to count what the query's filters let through (docs/how/statistics.md); 0 for none, None for
-    some thousand where the planner would have to guess.
+    some thousand where the planner would have to guess. ``extra_columns``: a file with columns
+    that are not declared is refused, or they are not read. ``narrower_types``: a file with a column
+    in another type than the declared one is refused, or is read if Spark widens it value for value
+    (:func:`forerun.include.sources.widening.widens`).
     """
 
     name: str
@@ -55,6 +58,8 @@ class SourceSpec:
     allow_empty: bool = False
     expectations: tuple[Expectation, ...] = ()
     sample: int | None = None
+    extra_columns: Literal["refuse", "ignore"] = "refuse"
+    narrower_types: Literal["refuse", "widen"] = "refuse"
 
     def __post_init__(self) -> None:
         take_fields(self, label("source", self.name))

@@ -23,9 +23,11 @@ from forerun.include.sources.parquet_types import (
     spark_type,
     types_beside,
 )
+from forerun.include.sources.unread import UNREAD, SourceFileError
 from forerun.include.state.records import ColumnFooter, PinnedFile
 from forerun.include.state.store import MissingKeyError, StoredFile
-from forerun.planner.errors import ForerunError
+
+__all__ = ["SourceFileError", "read_footer", "read_footers"]
 
 _THREADS = 8
 _LONGEST = 120
@@ -49,12 +51,6 @@ _NO_DATA = (
 )
 
 
-class SourceFileError(ForerunError):
-    """A file of a source cannot be read in the format of the source."""
-
-    code = "source-file"
-
-
 def read_footers(location: Location, files: Sequence[StoredFile]) -> list[PinnedFile]:
     """The footers of ``files``, in order. Raises :class:`SourceFileError` naming the file."""
     if len(files) < 2:
@@ -71,7 +67,7 @@ def read_footer(location: Location, file: StoredFile) -> PinnedFile:
             meta, schema = parquet.metadata, read_schema(handle)
             _check_names(uri, [field.name for field in schema])
             rows = _rows(uri, meta)
-            columns = _columns(uri, meta, schema)
+            columns = _columns(meta, schema)
             old = columns_of_old_times(meta.metadata, schema)
     except MissingKeyError:
         raise SourceFileError(
@@ -114,7 +110,7 @@ def _check_names(uri: str, names: Sequence[str]) -> None:
         )
 
 
-def _columns(uri: str, meta: Any, schema: Sequence[SchemaField]) -> tuple[ColumnFooter, ...]:
+def _columns(meta: Any, schema: Sequence[SchemaField]) -> tuple[ColumnFooter, ...]:
     groups = [meta.row_group(number) for number in range(meta.num_row_groups)]
     beside = types_beside(meta.metadata)
     first, found = 0, []
@@ -122,7 +118,7 @@ def _columns(uri: str, meta: Any, schema: Sequence[SchemaField]) -> tuple[Column
         count = sum(1 for _ in field.leaves())
         chunks = [[group.column(first + i) for i in range(count)] for group in groups]
         first += count
-        kind = beside.get(field.name) or _type(uri, field)
+        kind = beside.get(field.name) or _type(field)
         found.append(_column(field, kind, chunks))
     return tuple(found)
 
@@ -139,14 +135,12 @@ def _column(field: SchemaField, kind: str, chunks: list[list[Any]]) -> ColumnFoo
     return _with_statistics(base, [row[0] for row in chunks], field) if flat else base
 
 
-def _type(uri: str, field: SchemaField) -> str:
+def _type(field: SchemaField) -> str:
+    """The type of a column; for one that Spark does not read, a text that says so."""
     try:
         return spark_type(field)
     except UnreadTypeError as error:
-        raise SourceFileError(
-            f"{uri}: column {field.name} has type {error}, which Spark does not read",
-            hint="Cast the column when the file is written; timestamps to microseconds.",
-        ) from None
+        return f"{UNREAD}{error}"
 
 
 def _with_statistics(base: ColumnFooter, chunks: list[Any], field: SchemaField) -> ColumnFooter:

@@ -21,11 +21,12 @@ from forerun.include.sources.files import SourcePathError, locate
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.table_formats import refuse_tables_above
+from forerun.include.sources.unread import refuse_unread
+from forerun.include.sources.widening import same_type, widens
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
 from forerun.include.state.records import Pin, PinnedFile, encode
 from forerun.include.state.store import Store, StoreReader
-from forerun.planner.algebra.types import parse_type
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.errors import ForerunError
 
@@ -66,7 +67,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
                 hint="Correct its path, deliver a file (one without rows will do), or declare "
                 "allow_empty.",
             )
-        check_schema(source.name, source.file_columns, files)
+        check_schema(source, files)
         if source.change == "changelog":
             check_weights(source.name, files)
         if last is not None and last.files == files:
@@ -135,39 +136,46 @@ def arrived_rows(source: SourceSpec, day: date) -> int:
     return sum(f.rows for f in format_of(source.format).describe(location, files, declared))
 
 
-def check_schema(source: str, declared: Sequence[ColumnSpec], files: Sequence[PinnedFile]) -> None:
-    """Every file has exactly the declared columns, in their types, in any order, and by its footer
-    no NULL where none is declared: plans rely on that.
+def check_schema(source: SourceSpec, files: Sequence[PinnedFile]) -> None:
+    """Every file has the declared columns, in their types or, where the source says so, in narrower
+    ones; in any order, without others unless the source ignores them; and by its footer no NULL
+    where none is declared: plans rely on that.
 
-    Names are compared as Spark does, whatever their case. No type is widened: a key whose type
-    changes hashes differently. Raises :class:`SchemaDriftError` naming file and column.
+    Names are compared as Spark does, whatever their case. Raises :class:`SchemaDriftError` naming
+    file and column, and :class:`forerun.include.sources.footers.SourceFileError` for a column in a
+    type that Spark does not read.
     """
-    wanted = {column.name.lower(): column for column in declared}
+    wanted = {column.name.lower(): column for column in source.file_columns}
     for file in files:
         found = {column.name.lower(): column for column in file.columns}
         for name, column in wanted.items():
             there = found.get(name)
             if there is None:
-                raise _drift(source, file.uri, column.name, column.type, "no such column")
-            if _same_type(there.type) != _same_type(column.type):
-                raise _drift(source, file.uri, column.name, column.type, there.type)
+                raise _drift(source.name, file.uri, column.name, column.type, "no such column")
+            refuse_unread(file.uri, there)
+            if not _fits(source, there.type, column):
+                raise _drift(source.name, file.uri, column.name, column.type, there.type)
             if there.nulls and not column.nullable:
                 expected, found_there = f"{column.type} without NULL", f"{there.nulls} NULL values"
-                raise _drift(source, file.uri, column.name, expected, found_there)
+                raise _drift(source.name, file.uri, column.name, expected, found_there)
         for name, extra in found.items():
-            if name not in wanted:
-                raise _drift(source, file.uri, extra.name, "no such column", extra.type)
+            if name not in wanted and source.extra_columns == "refuse":
+                refuse_unread(file.uri, extra)
+                raise _drift(source.name, file.uri, extra.name, "no such column", extra.type)
 
 
-def _same_type(text: str) -> str:
-    if "<" in text:
-        return "".join(text.split()).upper()
-    return parse_type(text).sql
+def _fits(source: SourceSpec, found: str, column: ColumnSpec) -> bool:
+    if same_type(found, column.type):
+        return True
+    # How often a row comes is never in another type: engines add it up as it is.
+    mine = any(column is one for one in source.columns)
+    return mine and source.narrower_types == "widen" and widens(found, column.type)
 
 
 def _drift(source: str, uri: str, column: str, expected: str, found: str) -> SchemaDriftError:
     return SchemaDriftError(
         f"source {source}: {uri}, column {column}: expected {expected}, found {found}",
         hint="Deliver the file with the declared columns, or declare the new ones in the report "
-        "(a new generation of the day then starts).",
+        '(a new generation of the day then starts). extra_columns="ignore" and '
+        'narrower_types="widen" of a source say what it lives with.',
     )
