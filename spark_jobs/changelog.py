@@ -81,11 +81,6 @@ def goes_too_often(
     return bool(found.collect())
 
 
-def coming(source: ManifestSource, rows: Frame) -> Frame:
-    """The rows that come, without those that are taken back."""
-    return rows.where(f"{_W} > 0").select(*(quoted(column.name) for column in source.columns))
-
-
 def with_taken_back(source: ManifestSource, rows: Frame, gone: Frame) -> Frame:
     """The rows of a delivery with a weight each, and those of files that are gone taken back. Files
     of a changelog have weights; those of ``gone`` then count the other way round."""

@@ -1,4 +1,4 @@
-"""Expectations on deliveries and results, evaluated by Great Expectations in the run's own session.
+"""Expectations on sources and results, evaluated by Great Expectations in the run's own session.
 
 A failed expectation never stops the run: the run is committed with its findings, and publishing
 refuses where a critical one did not pass. The package is imported only if there is something to
@@ -11,16 +11,23 @@ import importlib.util
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from forerun.include.days.findings import CheckReport, Finding, encode_checks
 from forerun.include.days.findings_page import render_checks
 from forerun.include.reports.expectations import Expectation
+from forerun.include.sources.changelog import only_adds
 from forerun.include.state.layout import RESULT_FAMILY
-from forerun.include.state.records import ArtifactPartition, CheckRecord
+from forerun.include.state.records import (
+    ArtifactPartition,
+    CheckRecord,
+    ManifestSource,
+    PinnedFile,
+)
 from forerun.planner.contract import SourceInput
-from forerun.spark_jobs.changelog import coming
+from forerun.spark_jobs.changelog import consolidated
 from forerun.spark_jobs.engine import Frame
 from forerun.spark_jobs.inputs import read_files
 from forerun.spark_jobs.work import Work
@@ -29,23 +36,71 @@ _SAMPLE = 10
 _STAGE = "checks"
 
 
-def check_deliveries(work: Work, progress: Callable[[str], None]) -> list[CheckRecord]:
-    """Check what each source delivered since the base run; no new rows, nothing to check. Of a
-    changelog, the rows that come: those that are taken back were checked when they came."""
-    records: list[CheckRecord] = []
-    for source in work.inputs.manifest.sources:
-        view = SourceInput(view=source.name, source=source.name, version="delta")
-        files = work.inputs.files(view)
-        rows = sum(file.rows for file in files)
-        if source.expectations and rows:
-            frame = read_files(work.engine, source, files)
-            if source.change == "changelog":
-                frame = coming(source, frame)
-                rows = frame.count()
-            if rows:
-                name, wanted = source.name, source.expectations
-                records.append(_check(work, name, frame, rows, wanted, progress))
-    return records
+def check_sources(work: Work, progress: Callable[[str], None]) -> list[CheckRecord]:
+    """Check what the sources hold, so that the day has one verdict however its rows came.
+
+    An expectation that each row meets or not is checked on the delivery since the base run. One on
+    all rows together is checked by the final run, on all rows of the day, also if there are none;
+    earlier runs check it on what has come, and that is provisional. So is, before the final run,
+    every expectation on a changelog, whose wrong rows may still be taken back.
+    """
+    return [
+        _check(work, source.name, frame, rows, part.wanted, progress, part.name)
+        for source in work.inputs.manifest.sources
+        for part in _parts(work, source)
+        for frame, rows in _rows_of(work, source, part)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Expectations that are checked together, on one version of a source. ``name``: what their
+    outcome is called beside that of the others of the run."""
+
+    version: Literal["delta", "snapshot"]
+    wanted: tuple[Expectation, ...]
+    name: Literal["", "day", "so-far"] = ""
+
+    @property
+    def provisional(self) -> bool:
+        return self.name == "so-far"
+
+
+def _parts(work: Work, source: ManifestSource) -> tuple[_Part, ...]:
+    manifest, wanted = work.inputs.manifest, source.expectations
+    whole = _files(work, source, "snapshot")
+    if manifest.final and not sum(file.rows for file in whole):
+        return (_Part("snapshot", wanted),)
+    rows_go = source.change == "changelog" or bool(manifest.base_generation)
+    by_parts = () if rows_go else tuple(one for one in wanted if one.holds_by_parts)
+    if manifest.final and _files(work, source, "delta") == whole:
+        return (_Part("snapshot", wanted),)
+    rest = tuple(one for one in wanted if one not in by_parts)
+    return (
+        _Part("delta", by_parts),
+        _Part("snapshot", rest, "day" if manifest.final else "so-far"),
+    )
+
+
+def _files(
+    work: Work, source: ManifestSource, version: Literal["delta", "snapshot"]
+) -> tuple[PinnedFile, ...]:
+    view = SourceInput(view=source.name, source=source.name, version=version)
+    return work.inputs.files(view)
+
+
+def _rows_of(work: Work, source: ManifestSource, part: _Part) -> Iterator[tuple[Frame, int]]:
+    """The rows that a part is checked on, and how many; nothing if there is nothing to check: no
+    expectation, or an early run to which nothing new has come."""
+    came = sum(file.rows for file in _files(work, source, "delta"))
+    if not part.wanted or not (came or (part.version == "snapshot" and not part.provisional)):
+        return
+    files = _files(work, source, part.version)
+    frame, rows = read_files(work.engine, source, files), sum(file.rows for file in files)
+    if source.change == "changelog":
+        frame = consolidated(source, frame, once=only_adds(files))
+        rows = frame.count()
+    yield frame, rows
 
 
 def check_result(
@@ -67,8 +122,10 @@ def _check(
     rows: int,
     expectations: Sequence[Expectation],
     progress: Callable[[str], None],
+    name: str = "",
 ) -> CheckRecord:
     at, run = work.inputs.at, work.inputs.plan.run.index
+    provisional = name == "so-far"
     with work.engine.working_on(work.label(_STAGE)):
         findings = evaluate(frame, expectations)
     checks = CheckReport(
@@ -80,19 +137,19 @@ def _check(
         engine=work.engine.name,
         rows=rows,
         findings=findings,
+        provisional=provisional,
     )
-    key = f"{at.checks(run, work.attempt)}/{target}"
+    key = f"{at.checks(run, work.attempt)}/{'.'.join(filter(None, (target, name)))}"
     work.store.put(f"{key}.html", render_checks(checks))
     work.store.put(f"{key}.json", encode_checks(checks))
     for finding in findings:
         if finding.outcome != "passed":
-            progress(f"{target}: {finding.severity}: {finding.sentence}")
-    return CheckRecord(
-        target=target,
-        key=f"{key}.json",
-        critical=checks.count("critical"),
-        warnings=checks.count("warning"),
-    )
+            said = "provisional" if provisional else finding.severity
+            progress(f"{target}: {said}: {finding.sentence}")
+    critical, warnings = checks.count("critical"), checks.count("warning")
+    if provisional:
+        return CheckRecord(target=target, key=f"{key}.json", provisional=critical + warnings)
+    return CheckRecord(target=target, key=f"{key}.json", critical=critical, warnings=warnings)
 
 
 def evaluate(frame: Frame, expectations: Sequence[Expectation]) -> tuple[Finding, ...]:

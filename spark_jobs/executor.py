@@ -18,7 +18,7 @@ from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.layout import RESULT_FAMILY
 from forerun.include.state.records import ArtifactPartition, CheckRecord, RunCommit, StageRecord
 from forerun.planner.errors import ContractError, ForerunError
-from forerun.spark_jobs.checks import check_deliveries, check_result
+from forerun.spark_jobs.checks import check_result, check_sources
 from forerun.spark_jobs.declarations import check_declarations
 from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.failures import StageError, explained
@@ -74,7 +74,7 @@ def execute(
         engine.configure(plan.session)
         bind_inputs(engine, store, inputs)
     check_declarations(work)
-    checks = check_deliveries(work, progress)
+    checks = check_sources(work, progress)
     records = _run_stages(work, progress)
     if len(records) < len(plan.run.stages):
         raise _given_up(work, stored, records, meter)

@@ -172,6 +172,7 @@ def verify_sources(inputs: Inputs, *stages: Stage) -> None:
     if not stages:  # what a run has looked up before them counts as read
         relied = inputs.plan.run.relies_on
         names |= {name for one in relied for name in (one.source, one.key.parent)}
+        names |= {one.name for one in inputs.manifest.sources if one.expectations}
     for name in sorted(names):
         verify_pin(inputs.pins[name])
         if withdrawn := inputs.manifest.source(name).withdrawn:

@@ -36,7 +36,7 @@ from forerun.planner.contract import ColumnSpec, ResultOutput
 from forerun.planner.contract.lifted_v1 import LiftedQuery
 from forerun.planner.contract.plan_v1 import DAY_COLUMN
 from forerun.planner.errors import ContractError, ForerunError
-from forerun.spark_jobs.checks import check_deliveries, check_result
+from forerun.spark_jobs.checks import check_result, check_sources
 from forerun.spark_jobs.engine import DayFiles, Engine, describe_schema
 from forerun.spark_jobs.executor import Progress
 from forerun.spark_jobs.failures import explained
@@ -245,7 +245,7 @@ def _commit(day: OneDay, written: Written, share: QueryShare, progress: Progress
     """Give the day the files with its rows, check them, and commit its run."""
     work, stored = day.work, day.stored
     result = _result(day, written)
-    checks = check_deliveries(work, progress)
+    checks = check_sources(work, progress)
     if work.inputs.manifest.final:
         checks += check_result(work, result, progress)
         verify_partition(work.store, result)

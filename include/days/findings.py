@@ -45,7 +45,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """All findings on one target: a source's delivery, or ``result``."""
+    """All findings on one target: a source, or ``result``. ``provisional``: on what has come of a
+    source by this run; the final run looks at all rows of the day."""
 
     report: str
     day: str
@@ -55,6 +56,7 @@ class CheckReport:
     engine: str
     rows: int
     findings: tuple[Finding, ...]
+    provisional: bool = False
 
     def count(self, severity: str) -> int:
         """Return how many expectations of a severity did not pass. A broken check has not

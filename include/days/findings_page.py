@@ -29,6 +29,9 @@ td,th{border:1px solid #e4e8f0;padding:.2rem .5rem;text-align:left}th{background
 <h1>{{ verdict }}</h1>
 <p class="sub">{{ title }} · run {{ checks.run }} · {{ checks.rows }} rows ·
 attempt {{ checks.attempt }} · {{ checks.engine }}</p>
+{% if checks.provisional %}
+<p class="sub">Provisional: over what has come by this run. The final run checks the whole day.</p>
+{% endif %}
 {% for finding in checks.findings %}
 <section class="f {{ finding.outcome }}">
 <span class="tag">{{ finding.outcome }} · {{ finding.severity }}</span>

@@ -51,7 +51,8 @@ class OvertakenError(NotPublishedError):
 
 @dataclass(frozen=True, slots=True)
 class FailedCheck:
-    """An expectation that did not hold: its severity, and one line with a sample of the rows."""
+    """An expectation that did not hold: its severity, or ``provisional`` for one that does not hold
+    of what had come by then; and one line with a sample of the rows."""
 
     severity: str
     text: str
@@ -77,10 +78,11 @@ def failed_checks(store: StoreReader, run: int, target: str, key: str) -> list[F
     """The expectations on a target (a delivery or the result) that did not hold after a run; their
     outcome lies under ``key``."""
     try:
-        findings = json.loads(store.get(key))["findings"]
+        checks = json.loads(store.get(key))
+        so_far = "provisional" if checks.get("provisional") else ""
         return [
-            FailedCheck(finding["severity"], _line(run, target, finding))
-            for finding in findings
+            FailedCheck(so_far or finding["severity"], _line(run, target, finding))
+            for finding in checks["findings"]
             if finding["outcome"] != "passed"
         ]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

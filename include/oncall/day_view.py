@@ -198,7 +198,7 @@ def _checks(store: StoreReader, chain: Sequence[RunCommit]) -> Iterator[Checked]
         for check in commit.checks:
             found = (
                 failed_checks(store, commit.run, check.target, check.key)
-                if check.critical or check.warnings
+                if check.critical or check.warnings or check.provisional
                 else []
             )
             yield Checked(

@@ -16,9 +16,53 @@ Scalar = str | int | float | bool | None
 Argument = str | int | float | bool | tuple[Scalar, ...] | None
 Severity = Literal["critical", "warning"]
 
-# Those of Great Expectations that look at one table. A list of our own, because parsing a DAG must
-# not import the package; a test compares the two.
-KNOWN = frozenset(
+# Those of Great Expectations that look at one table. Lists of our own, because parsing a DAG must
+# not import the package; a test compares them.
+BY_ROW = frozenset(
+    {
+        "expect_column_pair_values_a_to_be_greater_than_b",
+        "expect_column_pair_values_to_be_equal",
+        "expect_column_pair_values_to_be_in_set",
+        "expect_column_value_lengths_to_be_between",
+        "expect_column_value_lengths_to_equal",
+        "expect_column_values_to_be_between",
+        "expect_column_values_to_be_dateutil_parseable",
+        "expect_column_values_to_be_in_set",
+        "expect_column_values_to_be_json_parseable",
+        "expect_column_values_to_be_null",
+        "expect_column_values_to_match_json_schema",
+        "expect_column_values_to_match_like_pattern",
+        "expect_column_values_to_match_like_pattern_list",
+        "expect_column_values_to_match_regex",
+        "expect_column_values_to_match_regex_list",
+        "expect_column_values_to_match_strftime_format",
+        "expect_column_values_to_not_be_in_set",
+        "expect_column_values_to_not_be_null",
+        "expect_column_values_to_not_match_like_pattern",
+        "expect_column_values_to_not_match_like_pattern_list",
+        "expect_column_values_to_not_match_regex",
+        "expect_column_values_to_not_match_regex_list",
+        "expect_multicolumn_sum_to_equal",
+        "expect_multicolumn_values_to_be_equal",
+        "expect_select_column_values_to_be_unique_within_record",
+    }
+)
+"""Expectations that each row meets or not, whatever the others are: without ``mostly`` they hold of
+a day if they hold of each of its deliveries."""
+OF_SCHEMA = frozenset(
+    {
+        "expect_column_to_exist",
+        "expect_column_type_to_be",
+        "expect_column_values_to_be_in_type_list",
+        "expect_column_values_to_be_of_type",
+        "expect_table_column_count_to_be_between",
+        "expect_table_column_count_to_equal",
+        "expect_table_columns_to_match_ordered_list",
+        "expect_table_columns_to_match_set",
+    }
+)
+"""Expectations that look at names and types of columns only."""
+OF_ALL_ROWS = frozenset(
     {
         "expect_column_distinct_values_to_be_in_set",
         "expect_column_distinct_values_to_contain_set",
@@ -29,55 +73,24 @@ KNOWN = frozenset(
         "expect_column_median_to_be_between",
         "expect_column_min_to_be_between",
         "expect_column_most_common_value_to_be_in_set",
-        "expect_column_pair_values_a_to_be_greater_than_b",
-        "expect_column_pair_values_to_be_equal",
-        "expect_column_pair_values_to_be_in_set",
         "expect_column_proportion_of_non_null_values_to_be_between",
         "expect_column_proportion_of_unique_values_to_be_between",
         "expect_column_quantile_values_to_be_between",
         "expect_column_stdev_to_be_between",
         "expect_column_sum_to_be_between",
-        "expect_column_to_exist",
-        "expect_column_type_to_be",
         "expect_column_unique_value_count_to_be_between",
-        "expect_column_value_lengths_to_be_between",
-        "expect_column_value_lengths_to_equal",
         "expect_column_value_z_scores_to_be_less_than",
-        "expect_column_values_to_be_between",
-        "expect_column_values_to_be_dateutil_parseable",
         "expect_column_values_to_be_decreasing",
-        "expect_column_values_to_be_in_set",
-        "expect_column_values_to_be_in_type_list",
         "expect_column_values_to_be_increasing",
-        "expect_column_values_to_be_json_parseable",
-        "expect_column_values_to_be_null",
-        "expect_column_values_to_be_of_type",
         "expect_column_values_to_be_unique",
-        "expect_column_values_to_match_json_schema",
-        "expect_column_values_to_match_like_pattern",
-        "expect_column_values_to_match_like_pattern_list",
-        "expect_column_values_to_match_regex",
-        "expect_column_values_to_match_regex_list",
-        "expect_column_values_to_match_strftime_format",
-        "expect_column_values_to_not_be_in_set",
-        "expect_column_values_to_not_be_null",
         "expect_column_values_to_not_be_outliers",
-        "expect_column_values_to_not_match_like_pattern",
-        "expect_column_values_to_not_match_like_pattern_list",
-        "expect_column_values_to_not_match_regex",
-        "expect_column_values_to_not_match_regex_list",
         "expect_compound_columns_to_be_unique",
-        "expect_multicolumn_sum_to_equal",
-        "expect_multicolumn_values_to_be_equal",
-        "expect_select_column_values_to_be_unique_within_record",
-        "expect_table_column_count_to_be_between",
-        "expect_table_column_count_to_equal",
-        "expect_table_columns_to_match_ordered_list",
-        "expect_table_columns_to_match_set",
         "expect_table_row_count_to_be_between",
         "expect_table_row_count_to_equal",
     }
 )
+"""Expectations on all rows together: what they say of a part says nothing of the whole."""
+KNOWN = BY_ROW | OF_SCHEMA | OF_ALL_ROWS
 
 
 class ExpectationError(SpecError):
@@ -102,6 +115,13 @@ class Expectation:
                 f"{self.type!r:.100} is not an expectation of Great Expectations on one table",
                 hint=f"The nearest name is {near[0]}.",
             )
+
+    @property
+    def holds_by_parts(self) -> bool:
+        """Whether it holds of a day if it holds of each part of its rows. A share of rows that need
+        not meet it (``mostly``) is one of all rows."""
+        share = self.argument("mostly")
+        return self.type in OF_SCHEMA or (self.type in BY_ROW and share in (None, 1, 1.0))
 
     def argument(self, name: str) -> Argument:
         """The value of an argument, None when it is not given."""

@@ -288,13 +288,16 @@ class StageRecord:
 class CheckRecord:
     """The outcome of the expectations on a delivery (``target`` is the source) or the ``result``.
 
-    ``key`` holds the details. ``critical`` and ``warnings`` count what failed, by severity.
+    ``key`` holds the details. ``critical`` and ``warnings`` count what failed, by severity;
+    ``provisional`` what does not hold of the rows that had come by then, and is checked again of
+    all rows of the day: it stops nothing.
     """
 
     target: str
     key: str
     critical: int = 0
     warnings: int = 0
+    provisional: int = later(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

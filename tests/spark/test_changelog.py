@@ -10,7 +10,7 @@ import pytest
 from forerun.include.sources.changelog import only_adds
 from forerun.include.state.records import ColumnFooter, ManifestSource, PinnedFile
 from forerun.planner.contract import ColumnSpec
-from forerun.spark_jobs.changelog import coming, consolidated, goes_too_often, with_taken_back
+from forerun.spark_jobs.changelog import consolidated, goes_too_often, with_taken_back
 from forerun.spark_jobs.engines.sail import SailEngine
 
 SOURCE = ManifestSource(
@@ -96,11 +96,6 @@ def test_a_row_goes_that_is_equal_and_has_other_bytes(spark: Any, columns: tuple
     assert not goes_too_often(spark, source, came, back, 1)
     more = spark.session.sql(f"{select} (0D, 1L, 1), ({minus}, 1L, -2), (2D, 1L, 1) v(x, k, w)")
     assert goes_too_often(spark, source, more, back, 1)
-
-
-def test_only_rows_that_come_are_checked(sail: SailEngine) -> None:
-    rows = changes(sail, ("1", "'a'", 1), ("2", "'b'", -1), ("3", "'c'", 2))
-    assert found(coming(SOURCE, rows)) == [(1, "a"), (3, "c")]
 
 
 def test_nothing_is_added_up_where_each_row_comes_once(sail: SailEngine) -> None:

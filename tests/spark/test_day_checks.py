@@ -1,0 +1,132 @@
+"""Expectations on sources are about the day: one verdict, however its rows came."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from forerun.include.reports.expectations import BY_ROW, OF_ALL_ROWS, OF_SCHEMA, Expectation, expect
+from forerun.include.state.records import CheckRecord
+from forerun.spark_jobs.engines.sail import SailEngine
+from tests.spark.days import Day, Sale, publish, save_rows, save_sums
+
+SUITE = (
+    expect("expect_table_row_count_to_be_between", min_value=5),
+    expect("expect_column_values_to_be_unique", column="id"),
+    expect("expect_column_values_to_not_be_null", column="shop"),
+    expect("expect_column_values_to_not_be_null", column="id", mostly=0.8),
+    expect("expect_column_sum_to_be_between", column="id", max_value=60),
+    expect("expect_column_distinct_values_to_contain_set", column="shop", value_set=["a", "b"]),
+    expect("expect_column_proportion_of_unique_values_to_be_between", column="shop", max_value=0.5),
+    expect("expect_column_max_to_be_between", column="id", min_value=8),
+    expect("expect_column_values_to_be_between", column="id", min_value=0, severity="warning"),
+    expect("expect_compound_columns_to_be_unique", column_list=["id", "shop"]),
+    expect("expect_column_to_exist", column="amount"),
+)
+
+
+def runs_of(
+    day: Day, sail: SailEngine, deliveries: list[list[Sale]]
+) -> list[tuple[CheckRecord, ...]]:
+    """The outcomes by run of a day whose rows come in so many runs."""
+    found = []
+    for run, rows in enumerate(deliveries, start=1):
+        day.deliver(rows)
+        final = run == len(deliveries)
+        day.plan_run(
+            run, (save_rows(run), save_sums(run), publish(run)), final=final, source_checks=SUITE
+        )
+        found.append(day.do(sail).checks)
+    return found
+
+
+def verdict(outcomes: Outcomes) -> tuple[bool, bool]:
+    """Whether the day may not be published, and whether there is a warning."""
+    every = [check for checks in outcomes for check in checks]
+    return any(check.critical for check in every), any(check.warnings for check in every)
+
+
+def failed(day: Day, outcomes: Outcomes) -> set[str]:
+    """The expectations that do not hold of the day, by their sentences without what was seen."""
+    found = set()
+    for check in (check for checks in outcomes for check in checks if not check.provisional):
+        for finding in json.loads(day.store.get(check.key))["findings"]:
+            if finding["outcome"] != "passed":
+                found.add(f"{finding['expectation']} {finding['arguments']}")
+    return found
+
+
+def sales(draw: random.Random) -> list[Sale]:
+    ids = [*range(draw.randint(0, 10)), *([None, None] if draw.random() < 0.3 else [])]
+    if draw.random() < 0.4:
+        ids += [draw.choice((0, 1, -1, 40))]
+    shops = draw.choice((["a", "b"], ["a", "b", "c", "d", "e"], ["a"], ["a", "b", None]))
+    return [(i, draw.choice(shops), 100) for i in ids]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_verdict_does_not_depend_on_how_many_runs_the_day_had(
+    tmp_path: Path, sail: SailEngine, seed: int
+) -> None:
+    draw = random.Random(seed)
+    rows = sales(draw)
+    draw.shuffle(rows)
+    seen = []
+    for number, count in enumerate((1, 2, draw.randint(3, 4))):
+        cuts = sorted(draw.randint(0, len(rows)) for _ in range(count - 1))
+        parts = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        day = Day(folder)
+        outcomes = runs_of(day, sail, parts)
+        seen.append((verdict(outcomes), failed(day, outcomes)))
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_a_part_of_the_day_is_only_warned_of(day: Day, sail: SailEngine) -> None:
+    few, rest = [(9, "a", 1)], [(n, "b", 1) for n in range(8)]
+    early, final = runs_of(day, sail, [few, rest])
+    assert [(c.target, c.critical, c.provisional) for c in early] == [
+        ("sales", 0, 0), ("sales", 0, 3),
+    ]  # fmt: skip
+    assert early[1].key.endswith("sales.so-far.json")
+    assert "Provisional" in day.store.get(early[1].key.replace(".json", ".html")).decode()
+    assert verdict([early, final]) == (False, False)
+
+
+def test_rows_that_are_wrong_stop_the_day_in_the_run_to_which_they_came(
+    day: Day, sail: SailEngine
+) -> None:
+    early, final = runs_of(day, sail, [[(9, None, 1)], [(n, "b", 1) for n in range(8)]])
+    assert (early[0].critical, early[0].provisional) == (1, 0)
+    assert verdict([(), final])[0]  # no shop a, in all rows of the day
+
+
+def test_twice_the_same_in_two_deliveries_is_found(day: Day, sail: SailEngine) -> None:
+    rows = [(n, "a" if n % 2 else "b", 1) for n in range(9)]
+    _, final = runs_of(day, sail, [rows, [(3, "b", 1)]])
+    assert "expect_column_values_to_be_unique {'column': 'id'}" in failed(day, [final])
+
+
+def test_a_day_to_which_nothing_came_is_checked(day: Day, sail: SailEngine) -> None:
+    outcomes = runs_of(day, sail, [[]])
+    assert any("row_count" in one for one in failed(day, outcomes))
+    assert verdict(outcomes)[0]
+
+
+def test_nothing_is_checked_twice_where_nothing_came(day: Day, sail: SailEngine) -> None:
+    first, second, _ = runs_of(day, sail, [[(1, "a", 1)], [], [(2, "b", 1)]])
+    assert (len(first), second) == (2, ())
+
+
+def test_every_expectation_is_of_one_kind() -> None:
+    kinds = (BY_ROW, OF_SCHEMA, OF_ALL_ROWS)
+    assert sum(map(len, kinds)) == len(frozenset().union(*kinds))
+    parts = Expectation(type="expect_column_values_to_not_be_null", arguments=(("column", "a"),))
+    assert parts.holds_by_parts
+    share = expect("expect_column_values_to_not_be_null", column="a", mostly=0.99)
+    assert not share.holds_by_parts
+    assert not expect("expect_column_values_to_be_unique", column="a").holds_by_parts
