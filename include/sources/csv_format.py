@@ -122,7 +122,12 @@ def _described(location: Location, file: StoredFile, declared: Sequence[ColumnSp
     if lines.count != rows + 1:
         raise _error(f"{uri} has {lines.count} lines for {rows} rows and the header", _DIALECT)
     return PinnedFile(
-        uri=uri, size=file.size, identity=file.identity, rows=rows, columns=tuple(found)
+        uri=uri,
+        size=file.size,
+        identity=file.identity,
+        rows=rows,
+        columns=tuple(found),
+        old_times=(),
     )
 
 

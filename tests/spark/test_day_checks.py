@@ -28,9 +28,10 @@ SUITE = (
 )
 
 
-def runs_of(
-    day: Day, sail: SailEngine, deliveries: list[list[Sale]]
-) -> list[tuple[CheckRecord, ...]]:
+Outcomes = list[tuple[CheckRecord, ...]]
+
+
+def runs_of(day: Day, sail: SailEngine, deliveries: list[list[Sale]]) -> Outcomes:
     """The outcomes by run of a day whose rows come in so many runs."""
     found = []
     for run, rows in enumerate(deliveries, start=1):
