@@ -148,11 +148,13 @@ def check_schema(source: SourceSpec, files: Sequence[PinnedFile]) -> None:
     wanted = {column.name.lower(): column for column in source.file_columns}
     for file in files:
         found = {column.name.lower(): column for column in file.columns}
+        for name, there in found.items():
+            if name in wanted or source.extra_columns == "refuse":
+                refuse_unread(file.uri, there)
         for name, column in wanted.items():
-            there = found.get(name)
-            if there is None:
+            if name not in found:
                 raise _drift(source.name, file.uri, column.name, column.type, "no such column")
-            refuse_unread(file.uri, there)
+            there = found[name]
             if not _fits(source, there.type, column):
                 raise _drift(source.name, file.uri, column.name, column.type, there.type)
             if there.nulls and not column.nullable:
@@ -160,7 +162,6 @@ def check_schema(source: SourceSpec, files: Sequence[PinnedFile]) -> None:
                 raise _drift(source.name, file.uri, column.name, expected, found_there)
         for name, extra in found.items():
             if name not in wanted and source.extra_columns == "refuse":
-                refuse_unread(file.uri, extra)
                 raise _drift(source.name, file.uri, extra.name, "no such column", extra.type)
 
 
