@@ -16,7 +16,7 @@ from forerun.planner.version import VERSION
 from tests.meta.sources import ROOT, tracked
 from tests.package.installed import build, run_python, sources
 
-_NO_CODE = (".css", ".svg", ".html", ".sql", ".typed")
+_NO_CODE = (".css", ".svg", ".html", ".sql", ".typed", ".xml")
 
 
 def inside(wheel: Path) -> set[str]:
