@@ -272,13 +272,11 @@ def progressive_dag(
     spec = under_cluster(read_sql(spec), found.forerun.get("cluster"))
     form = report_params(mode, report_date)
     about = spec.description or f"Progressive report {spec.name}"
-    with DAG(
-        dag_id=dag_id or spec.name,
-        start_date=start_date,
-        **of_the_dag((spec,), found, schedule, form, about),
-    ) as dag:
+    arguments = of_the_dag((spec,), found, schedule, form, about)
+    with DAG(dag_id=dag_id or spec.name, start_date=start_date, **arguments) as dag:
         dag.fileloc = dag_file()
         add_report_tasks(spec, **found.forerun)
+    dag.params.update(form)  # last: each task copies what is there, once for each of its classes
     return dag
 
 
@@ -290,12 +288,14 @@ def of_the_dag(
     description: str,
 ) -> dict[str, Any]:
     """Return the arguments of the DAG of these reports: what the author gives, with defaults for
-    the rest. ``schedule`` ``daily`` is the start of their day."""
+    the rest, but not the fields of the trigger form: they are ``params``, and come to those of the
+    author. ``schedule`` ``daily`` is the start of their day."""
     given = dict(found.holder)
     for spec in specs:
         check_timeout(spec, given.get("dagrun_timeout"))
     owners = dict.fromkeys(spec.owner for spec in specs)
-    own = dict(given.pop("params", None) or {})
+    defaults = dict(given.pop("default_args", None) or {})
+    own = {**(given.pop("params", None) or {}), **(defaults.pop("params", None) or {})}
     if taken := sorted(set(own) & set(params)):
         raise SpecError(
             f"the option params has {taken[0]}, which is a field of every report's trigger form",
@@ -305,7 +305,6 @@ def of_the_dag(
     if isinstance(tags, str):
         raise SpecError(f"the option tags is {tags!r}", hint=f"Write a list: [{tags!r}].")
     about = given.pop("doc_md", None)
-    defaults = given.pop("default_args", None) or {}
     return {
         "catchup": False,
         "max_active_runs": 3,
@@ -314,7 +313,7 @@ def of_the_dag(
         else schedule,
         "description": description,
         **given,
-        "params": {**params, **own},
+        "params": own,
         "default_args": {"owner": ", ".join(owners), **defaults, **found.tasks},
         "doc_md": "\n\n".join(filter(None, (about, *map(_document, specs)))),
         "tags": ["forerun", *tags],

@@ -195,11 +195,9 @@ def group_dag(
     found = sort_options(options, holder=DAG, own=add_group_tasks)
     about = f"Report group {group.name}: {', '.join(one.name for one in group.reports)}"
     form = report_params(mode, report_date, repairs=False)
-    with DAG(
-        dag_id=dag_id or group.name,
-        start_date=start_date,
-        **of_the_dag(group.reports, found, schedule, form, about),
-    ) as dag:
+    arguments = of_the_dag(group.reports, found, schedule, form, about)
+    with DAG(dag_id=dag_id or group.name, start_date=start_date, **arguments) as dag:
         dag.fileloc = dag_file()
         add_group_tasks(group, **found.forerun)
+    dag.params.update(form)  # last: each task copies what is there, once for each of its classes
     return dag
