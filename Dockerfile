@@ -26,14 +26,14 @@ USER forerun
 # Packages and jars change less often than the code: layers of their own.
 COPY --chown=forerun requirements.lock pyproject.toml ./
 COPY --chown=forerun scripts scripts
-RUN scripts/venv.sh && scripts/jars.sh && rm -rf /home/forerun/.m2 /home/forerun/.cache
+RUN scripts/venv.sh && rm -rf /home/forerun/.cache
 COPY --chown=forerun Makefile setup.py README.md LICENSE ./
 COPY --chown=forerun planner planner
 COPY --chown=forerun include include
 COPY --chown=forerun spark_jobs spark_jobs
 COPY --chown=forerun forerun forerun
 COPY --chown=forerun plugins plugins
-RUN make jars && rm -rf /home/forerun/.cache
+RUN make jars && rm -rf /home/forerun/.m2 /home/forerun/.cache
 COPY --chown=forerun dags dags
 ENV PATH=/opt/forerun/.venv/bin:$PATH \
     FORERUN_HOME=/opt/forerun/.forerun \

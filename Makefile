@@ -35,11 +35,11 @@ tools: $(STAMPS)/venv $(STAMPS)/java
 setup: tools cds ## everything that runs and tests need, except what only an S3 store needs
 
 cds: tools ## class-data archives: Spark drivers start in half the time
-	@.venv/bin/python -m scripts.class_data
+	@.venv/bin/python -m forerun setup
 
 jars: tools ## the S3A jars for Spark on S3 (Maven, 13 MB), and the archive that fits them
-	@scripts/jars.sh
-	@.venv/bin/python -m scripts.class_data
+	@ls $(FORERUN_HOME)/jars/s3a/*.complete >/dev/null 2>&1 || command -v mvn >/dev/null || scripts/apt.sh maven
+	@.venv/bin/python -m forerun setup --s3
 
 s3-server: ## a local S3 server (VersityGW) where Go is installed
 	@scripts/s3_server.sh

@@ -27,6 +27,7 @@ from forerun.cli.repair import repair_command
 from forerun.cli.result import result_command
 from forerun.cli.savings import savings_command
 from forerun.cli.schedule import schedule_app
+from forerun.cli.setup import setup_command
 from forerun.cli.shadow import shadow_command
 from forerun.cli.status import status_command
 from forerun.include.engines import ENGINES
@@ -295,6 +296,9 @@ app.command(
     "`forerun shadow daily_totals --store s3://warehouse/forerun --compare --json`",
 )(shadow_command)
 app.command("result")(result_command)
+app.command("setup", epilog="**Example**: `forerun setup --s3`, when an image is built.")(
+    setup_command
+)
 app.add_typer(schedule_app, name="schedule")
 
 

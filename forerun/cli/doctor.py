@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +21,7 @@ from forerun.doctors.cluster import examine_cluster
 from forerun.doctors.findings import Finding, State
 from forerun.doctors.spark_connect import SCHEME, examine_endpoint
 from forerun.include.machine import jvm
+from forerun.include.machine.pyspark_files import find_trouble, pyspark_version
 from forerun.include.state.opening import default_store, open_store
 from forerun.planner.errors import ForerunError
 
@@ -106,7 +107,7 @@ def render(findings: tuple[Finding, ...]) -> str:
 
 def java() -> Finding:
     """Java 17 or newer, the one that spark-submit will take."""
-    todo = f"Install Java {jvm.LEAST_JAVA} (`make setup` does), or point JAVA_HOME to one."
+    todo = jvm.JAVA_TODO
     executable = jvm.java_executable()
     if executable is None:
         return Finding(name="java", state="problem", found="no java found", todo=todo)
@@ -122,25 +123,10 @@ def java() -> Finding:
 
 def pyspark() -> Finding:
     """pyspark whole, and not overwritten by pyspark-client, whose files go to the same folder."""
-    repair = "Run `make setup`: it removes pyspark-client and puts pyspark back."
-    try:
-        version = metadata.version("pyspark")
-    except metadata.PackageNotFoundError:
-        return Finding(name="pyspark", state="problem", found="not installed", todo="make setup")
-    try:
-        client = metadata.version("pyspark-client")
-    except metadata.PackageNotFoundError:
-        client = ""
-    if client:
-        found = f"pyspark-client {client} lies over pyspark {version}"
-        return Finding(name="pyspark", state="problem", found=found, todo=repair)
-    spec = util.find_spec("pyspark")
-    folder = Path(spec.origin).parent if spec and spec.origin else Path()
-    core = next((folder / "jars").glob("spark-core_*.jar"), None)
-    if core is None or f"-{version}." not in core.name:
-        found = f"pyspark {version} has no matching Spark jars in {folder}"
-        return Finding(name="pyspark", state="problem", found=found, todo=repair)
-    return Finding(name="pyspark", state="ok", found=f"pyspark {version}")
+    trouble = find_trouble()
+    if trouble is not None:
+        return Finding(name="pyspark", state="problem", found=trouble.found, todo=trouble.todo)
+    return Finding(name="pyspark", state="ok", found=f"pyspark {pyspark_version()}")
 
 
 def submit() -> Finding:
@@ -148,7 +134,8 @@ def submit() -> Finding:
     program = jvm.spark_submit()
     if not program.is_file():
         found = f"no {program}"
-        return Finding(name="spark-submit", state="problem", found=found, todo="Run `make setup`.")
+        todo = "It comes with pyspark, into the same environment: `pip install 'forerun[spark]'`."
+        return Finding(name="spark-submit", state="problem", found=found, todo=todo)
     done = subprocess.run(
         [program, "--version"],
         env=jvm.driver_environment(),
@@ -161,7 +148,7 @@ def submit() -> Finding:
     if done.returncode or version is None:
         words = (done.stderr or done.stdout).strip().splitlines()
         found = f"does not start: {words[-1] if words else 'no output'}"
-        todo = "Put the Java above right first; then run `make setup`."
+        todo = "Put right first what is said of Java and of pyspark above."
         return Finding(name="spark-submit", state="problem", found=found, todo=todo)
     return Finding(name="spark-submit", state="ok", found=f"Spark {version[1]}")
 
@@ -174,7 +161,7 @@ def jars(*, needed: bool) -> Finding:
             name="s3a-jars",
             state="problem" if needed else "note",
             found="not installed: Spark cannot use a store on S3",
-            todo="Run `make jars` if you want one.",
+            todo="Run `forerun setup --s3` if you want one.",
         )
     count = len(list(files.jars.glob("*.jar")))
     return Finding(name="s3a-jars", state="ok", found=f"{count} jars in {files.jars}")
@@ -184,7 +171,7 @@ def archive(*, on_s3: bool) -> Finding:
     """The class-data archive is there and fits the Java and the class path of now."""
     files = jvm.driver_files()
     name, path = ("class-data-s3", files.s3a_archive) if on_s3 else ("class-data", files.archive)
-    todo = "Run `make cds`: drivers then start in half the time."
+    todo = "Run `forerun setup`: drivers then start in half the time."
     if path is None:
         return Finding(name=name, state="note", found="no class-data archive", todo=todo)
     known = jvm.identity_file(path)
@@ -208,7 +195,8 @@ def airflow() -> Finding:
     if done.returncode:
         words = done.stderr.strip().splitlines()
         found = f"does not import: {words[-1] if words else 'no output'}"
-        return Finding(name="airflow", state="problem", found=found, todo="Run `make setup`.")
+        todo = "Run `pip install 'forerun[airflow]'` (in a checkout: `make setup`)."
+        return Finding(name="airflow", state="problem", found=found, todo=todo)
     provider = metadata.version("apache-airflow-providers-apache-spark")
     found = f"Airflow {done.stdout.split()[-1]}, Spark provider {provider}"
     return Finding(name="airflow", state="ok", found=found)

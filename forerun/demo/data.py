@@ -41,7 +41,7 @@ def generate(folder: Path, scale: float, tables: tuple[str, ...]) -> None:
     except FileNotFoundError:
         raise GeneratorError(
             "the TPC-H generator tpchgen-cli is not installed",
-            hint="Run `make setup`: it belongs to the dev group of the lock.",
+            hint="Run `pip install tpchgen-cli` (in a checkout: `make setup`).",
         ) from None
     if done.returncode:
         raise GeneratorError(

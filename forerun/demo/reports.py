@@ -90,7 +90,7 @@ def deliver(sources: tuple[str, ...], day: date, run: int, *, last: bool) -> int
     if not store.list(staged):
         raise SpecError(
             f"no demo data is staged for {day} in {data_uri()}",
-            hint="Run `make demo`, or choose the day that it generated.",
+            hint="Run `forerun demo`, or choose the day that it generated.",
         )
     arrived, count = f"arrived/{day.isoformat()}", 0
     for table in sources:

@@ -157,7 +157,10 @@ def _store(facts: Mapping[str, Any], files_here: int) -> Finding:
 
 def _store_todo(said: str) -> str:
     if any(words in said for words in _S3A_MISSING):
-        return "Run `make jars` where applications are submitted: they are sent to the cluster."
+        return (
+            "Run `forerun setup --s3` where applications are submitted: the jars are sent to the "
+            "cluster."
+        )
     if any(words in said for words in _DENIED):
         return (
             "Give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to the driver, or the workers roles."

@@ -21,6 +21,8 @@ JOB = _PACKAGE / "spark_jobs" / "run.py"
 """What spark-submit runs."""
 PROBE = _PACKAGE / "spark_jobs" / "cluster_probe.py"
 """What `forerun doctor --cluster` submits."""
+CLASS_DATA = _PACKAGE / "spark_jobs" / "class_data_job.py"
+"""What loads the classes of a class-data archive."""
 _ROOMS = ("spark_jobs", "planner", "include")
 """Shipped whole: a list of single files would be wrong at the next import."""
 _TIME = (1980, 1, 1, 0, 0, 0)

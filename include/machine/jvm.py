@@ -28,6 +28,10 @@ from forerun.include.machine.settings import s3_settings
 from forerun.planner.errors import ForerunError
 
 LEAST_JAVA = 17
+JAVA_TODO = (
+    f"Install Java {LEAST_JAVA} or newer (on Debian and Ubuntu: apt-get install "
+    "openjdk-17-jre-headless), or point JAVA_HOME to one."
+)
 HOME_VARIABLE = "FORERUN_HOME"
 PLAIN_ARCHIVE = "cds/driver.jsa"
 S3A_ARCHIVE = "cds/driver-s3a.jsa"
@@ -154,7 +158,8 @@ def submit_options(
         if files.jars is None:
             raise JarsMissingError(
                 f"Spark cannot reach {store_uri}: the S3A jars are not installed",
-                hint=f"Run `make jars`, or set {HOME_VARIABLE} to the folder that has them.",
+                hint="Run `forerun setup --s3`, or set "
+                f"{HOME_VARIABLE} to the folder that has them.",
             )
         pairs += s3a_options(files.jars, environ)
         if not is_local(master):
@@ -192,7 +197,7 @@ def java_major(said: str) -> int:
 def require_java(environ: Mapping[str, str] | None = None) -> None:
     """Raise :class:`JavaError` unless spark-submit will find a Java that Spark runs on."""
     java = java_executable(environ)
-    hint = f"Install Java {LEAST_JAVA} (`make setup` does), or point JAVA_HOME to one."
+    hint = JAVA_TODO
     if java is None:
         raise JavaError("Spark needs Java, and there is none", hint=hint)
     major = java_major(java_version(java))
@@ -228,7 +233,9 @@ def spark_home() -> Path:
     """Spark's folder in the running environment, found without importing pyspark."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise ForerunError("pyspark is not installed", hint="Run `make setup`.", code="no-pyspark")
+        raise ForerunError(
+            "pyspark is not installed", hint="pip install 'forerun[spark]'", code="no-pyspark"
+        )
     return Path(spec.origin).resolve().parent
 
 

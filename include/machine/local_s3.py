@@ -102,7 +102,10 @@ def local_s3(folder: Path, *, kind: str | None = None) -> Iterator[LocalS3]:
     port = server.endpoint.rpartition(":")[2]
     if kind == "versitygw":
         if program is None:
-            raise LocalS3Error("VersityGW is not built", hint="Run `make s3-server` (needs Go).")
+            raise LocalS3Error(
+                "VersityGW is not built",
+                hint="In a checkout run `make s3-server` (needs Go); moto does without it.",
+            )
         command = [str(program), "--port", f"127.0.0.1:{port}", "--region", _REGION, "--quiet"]
         command += ["posix", str(folder)]
     else:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
 
 from forerun.airflow.links import DayLink, PlanLink
 from forerun.airflow.pages import PREFIX, Pages
+from forerun.include.machine.pyspark_files import find_trouble, pyspark_version
 
+_LOG = logging.getLogger(__name__)
 _PLACE = PREFIX.lstrip("/")  # relative, so that it holds below any address of Airflow
 _ICONS = {
     "icon": f"{PREFIX}/assets/icon.svg",
@@ -39,3 +42,7 @@ class ForerunPlugin(AirflowPlugin):
             **_ICONS,
         },
     ]
+
+
+if pyspark_version() and (_trouble := find_trouble()):
+    _LOG.warning("Forerun cannot submit reports here: %s. %s", _trouble.found, _trouble.todo)

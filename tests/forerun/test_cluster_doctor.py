@@ -38,7 +38,7 @@ def test_a_cluster_that_has_everything() -> None:
         ({"python": {**GOOD["python"], "missing": ["pyarrow"]}}, "executor-python", "note",
          "without pyarrow"),
         ({"store": {"failed": "Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"}},
-         "executor-store", "problem", "make jars"),
+         "executor-store", "problem", "forerun setup --s3"),
         ({"store": {"failed": "S3Exception: Access Denied (Service: S3, Status Code: 403)"}},
          "executor-store", "problem", "AWS_SECRET_ACCESS_KEY"),
         ({"store": {"failed": "Connection refused"}}, "executor-store", "problem", "127.0.0.1"),

@@ -21,7 +21,8 @@ def test_what_is_copied_is_there_and_not_left_out():
 
 
 def test_packages_come_from_the_lock_and_jars_from_set_up():
-    assert "scripts/venv.sh && scripts/jars.sh" in IMAGE
+    assert "RUN scripts/venv.sh" in IMAGE
+    assert "RUN make jars" in IMAGE
     assert "--require-hashes" in (ROOT / "scripts" / "venv.sh").read_text()
     assert "openjdk-17-jre-headless" in IMAGE
     assert not re.search(r"\bpip3? install\b", IMAGE)

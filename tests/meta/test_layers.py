@@ -22,7 +22,7 @@ OWN = {*MAY_IMPORT, "tests"}
 
 # Seconds to import, or a JVM: only these may do it when they are imported.
 HEAVY = {
-    "pyspark": ("spark_jobs", "scripts/class_data_job.py"),
+    "pyspark": ("spark_jobs",),
     "pysail": ("spark_jobs",),
     "boto3": ("include/state/s3_store.py",),
     "botocore": ("include/state/s3_store.py",),

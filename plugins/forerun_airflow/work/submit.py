@@ -132,8 +132,10 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         with explained():
             from forerun.include.machine.job_archive import job_archive
             from forerun.include.machine.jvm import require_java, submit_options
+            from forerun.include.machine.pyspark_files import require_pyspark
 
             require_java()  # spark-submit itself is a Java program
+            require_pyspark()
             self.py_files = str(job_archive())
             # Here and not where the run is planned: that may be another machine.
             own = submit_options(store, tiny, master=master)

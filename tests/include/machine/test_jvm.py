@@ -130,7 +130,7 @@ def test_amazon_keeps_its_own_endpoint():
 def test_s3_without_jars_says_what_to_do():
     with pytest.raises(JarsMissingError) as error:
         submit_options("s3://bucket/x", files=BARE, environ={})
-    assert "make jars" in str(error.value)
+    assert "forerun setup --s3" in str(error.value)
 
 
 def test_the_home_folder_is_named_by_the_environment(tmp_path):
