@@ -67,7 +67,7 @@ docs: $(STAMPS)/venv ## the pages of docs/ as a site, .forerun/site/index.html; 
 
 unit: $(STAMPS)/venv ## the planner's tests, without the long comparisons: under a minute
 	.venv/bin/python -m pytest -q -n 2 --dist loadfile -m "not slow and not spark and not search" \
-	  tests/planner tests/plans
+	  tests/planner tests/plans tests/properties/test_aggregate_states.py
 
 test: setup jars s3-server ## all tests but the long suites: 14 minutes
 test: WHICH := and not slow

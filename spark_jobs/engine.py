@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from forerun.include.engines import EngineSpec
 from forerun.include.machine.eventlog import ApplicationUse
 from forerun.planner.contract import ColumnSpec, Family
-from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
+from forerun.planner.contract.plan_v1 import RUN_COLUMN
 from forerun.planner.errors import ForerunError
 
 # The types of pyspark's two kinds of session have no common base; both are opaque here.
@@ -215,19 +215,3 @@ def describe_schema(frame: Frame) -> tuple[ColumnSpec, ...]:
         ColumnSpec(name=field.name, type=field.dataType.simpleString(), nullable=field.nullable)
         for field in frame.schema.fields
     )
-
-
-def days_one_by_one(
-    engine: Engine, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
-) -> Frame:
-    """The rows of each day's files with the number of the day, read day by day."""
-    bound: Frame | None = None
-    for day in days:
-        if day.files:
-            rows = engine.read(day.files, columns, form)
-            rows = rows.selectExpr("*", f"{day.number} AS {quoted(DAY_COLUMN)}")
-            bound = rows if bound is None else bound.union(rows)
-    if bound is None:
-        day_column = ColumnSpec(name=DAY_COLUMN, type="int")
-        return no_rows(engine.session, (*columns, day_column))
-    return bound

@@ -17,7 +17,7 @@ METHODS = (
         "            if after and direct.weight is None:\n", "            if after:\n",
     ),
     Mutation(
-        "virtual time points: the leaf counts as not yet updated", f"{_METHODS}/join_block.py",
+        "virtual time points: the leaf counts as not yet updated", "planner/rules/join_block.py",
         "leaf.number < updated or (leaf.number == updated and not after)",
         "leaf.number <= updated",
     ),

@@ -9,23 +9,14 @@ of its executors: what they used is not in :meth:`ConnectEngine.used`.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from forerun.include.machine.eventlog import ApplicationUse
-from forerun.include.sources.formats import format_of
-from forerun.planner.contract import ColumnSpec, Family
-from forerun.spark_jobs.engine import (
-    SESSION_REQUIRED,
-    EngineError,
-    Frame,
-    no_rows,
-    quoted,
-    schema_of,
-)
-from forerun.spark_jobs.engines.sail import SailEngine
-from forerun.spark_jobs.paths import literal
+from forerun.planner.contract import Family
+from forerun.spark_jobs.engine import SESSION_REQUIRED, EngineError, Frame, quoted
+from forerun.spark_jobs.engines.session import ViewEngine, connect_functions
 
 _PORT = 15002
 _ANSWER_S = 20.0
@@ -37,24 +28,11 @@ _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _FILES_ONLY = ("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
 
 
-class ConnectEngine(SailEngine):
+class ConnectEngine(ViewEngine):
     """Implements :class:`forerun.spark_jobs.engine.Engine` on a server of Spark itself."""
 
     name = "connect"
     reports_cpu = False
-
-    def read(
-        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
-    ) -> Frame:
-        if not files:
-            return no_rows(self.session, columns)
-        written = format_of(form)
-        reader = self.session.read.schema(schema_of(self.session, columns))
-        reader = reader.format(written.engine_format).options(**written.engine_options)
-        return reader.load([literal(file) for file in files])
-
-    def bind_view(self, name: str, frame: Frame) -> None:
-        frame.createOrReplaceTempView(quoted(name))
 
     @contextmanager
     def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:
@@ -68,9 +46,6 @@ class ConnectEngine(SailEngine):
             self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
             if not rows:
                 held.unpersist()
-
-    def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:  # noqa: ARG002
-        return frame  # the declared types are this engine's own
 
     def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:  # noqa: ARG002
         frame.write.mode("overwrite").option("compression", "zstd").parquet(folder)
@@ -87,8 +62,16 @@ class ConnectEngine(SailEngine):
         frame.write.mode("overwrite").partitionBy(*filter(None, (by,))).parquet(folder)
         return None
 
+    @contextmanager
+    def working_on(self, stage: str) -> Iterator[None]:  # noqa: ARG002 - the server has the events
+        with connect_functions():
+            yield
+
     def used(self) -> ApplicationUse:
         return ApplicationUse(())
+
+    def stop(self) -> None:
+        self.session.stop()
 
 
 def start_connect(*, master: str | None = None, name: str = "") -> ConnectEngine:  # noqa: ARG001

@@ -1,37 +1,23 @@
 """The small engine: a Spark Connect session, by default of a Sail server inside this process.
 
-Families are plain views over the committed files with a literal run column: there are no buckets,
-so nothing is said about shuffles. CPU time is that of this process, which is also the server.
+CPU time is that of this process, which is also the server.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
 from forerun.include.machine.eventlog import ApplicationUse, StageUse
 from forerun.include.machine.settings import s3_settings
-from forerun.include.sources.formats import format_of
 from forerun.planner.contract import ColumnSpec, Family
-from forerun.planner.contract.plan_v1 import RUN_COLUMN
-from forerun.spark_jobs.engine import (
-    DayFiles,
-    EngineError,
-    Frame,
-    Partition,
-    Session,
-    days_one_by_one,
-    no_rows,
-    quoted,
-    schema_of,
-    with_run,
-)
+from forerun.spark_jobs.engine import EngineError, Frame, Session, quoted
+from forerun.spark_jobs.engines.session import ViewEngine, connect_functions
 
-_MODE = "SPARK_CONNECT_MODE_ENABLED"
 _ALL_ROWS = 2**31 - 1
 _OTHER_TYPES = {("bigint", "INT"), ("timestamp_ntz", "TIMESTAMP")}
 """What Sail gives where Spark gives another type: numbers of days (``datediff``), and what is cut
@@ -53,73 +39,25 @@ system gives a thread its memory only as far as the thread uses it."""
 _SAFE = "/:@!$&'()+,;=~-._"
 
 
-class SailEngine:
-    """Implements :class:`forerun.spark_jobs.engine.Engine` on a Spark Connect session."""
+class SailEngine(ViewEngine):
+    """Implements :class:`forerun.spark_jobs.engine.Engine` on a Spark Connect session of Sail."""
 
     name = "sail"
-    reports_scans = False
     reports_cpu = True
-    has_buckets = False
 
     def __init__(self, session: Session, server: object | None = None) -> None:
-        self.session = session
+        super().__init__(session)
         self._server = server
-        self._partitions: dict[str, list[Partition]] = {}
         self._cpu: dict[str, float] = {}
 
-    def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
-        for key, value in pairs:
-            self.session.conf.set(key, value)
-
-    def read(
-        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
-    ) -> Frame:
-        if not files:
-            return no_rows(self.session, columns)
-        written = format_of(form)
-        reader = self.session.read.schema(schema_of(self.session, columns))
-        reader = reader.format(written.engine_format).options(**written.engine_options)
-        return reader.load([_encoded(file) for file in files])
+    def path(self, uri: str) -> str:
+        """Return the URI as Sail reads it: percent-encoded. A bare ``[`` would be a pattern that
+        matches no file, and silently gives no rows."""
+        scheme, mark, rest = uri.partition("://")
+        return f"{scheme}{mark}{quote(rest, safe=_SAFE)}"
 
     def bind_view(self, name: str, frame: Frame) -> None:
-        frame.createOrReplaceTempView(name)
-
-    def bind_days(
-        self, view: str, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
-    ) -> None:
-        self.bind_view(view, days_one_by_one(self, days, columns, form))
-
-    def open_family(self, family: Family, folder: str) -> None:  # noqa: ARG002 - no table here
-        self._partitions[family.id] = []
-        self._bind(family)
-
-    def add_partition(self, family: Family, partition: Partition) -> None:
-        self._partitions[family.id].append(partition)
-        self._bind(family)
-
-    def _bind(self, family: Family) -> None:
-        from pyspark.sql.connect.functions import lit
-
-        bound: Frame | None = None
-        for partition in self._partitions[family.id]:
-            if partition.files:
-                rows = self.read(partition.files, family.columns)
-                rows = rows.withColumn(RUN_COLUMN, lit(partition.run).cast("int"))
-                bound = rows if bound is None else bound.unionByName(rows)
-        if bound is None:
-            bound = no_rows(self.session, with_run(family.columns))
-        self.bind_view(family.id, bound)
-
-    def partitions_for(self, size: int) -> int:  # noqa: ARG002 - it decides that by itself
-        return 0
-
-    @contextmanager
-    def shuffling_into(self, partitions: int) -> Iterator[None]:  # noqa: ARG002 - no buckets here
-        yield
-
-    @contextmanager
-    def running(self, sql: str) -> Iterator[None]:  # noqa: ARG002 - the server has the stacks for any
-        yield
+        frame.createOrReplaceTempView(name)  # Sail takes backticks for a part of the name
 
     @contextmanager
     def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:  # noqa: ARG002
@@ -143,7 +81,7 @@ class SailEngine:
         exact = {c.name: c.type for c in family.columns if c.type.startswith("DECIMAL")}
         for name, kind in exact.items():
             frame = frame.withColumn(name, col(f"`{name}`").cast(kind))
-        frame.write.mode("overwrite").parquet(_encoded(folder))
+        frame.write.mode("overwrite").parquet(self.path(folder))
         return None  # Sail answers a write with nothing, and refuses to observe one
 
     def write_result(self, frame: Frame, folder: str, *, ordered: bool, by: str = "") -> int | None:
@@ -151,21 +89,16 @@ class SailEngine:
         # limit at the top keeps them together and in order.
         rows = frame.limit(_ALL_ROWS) if ordered else frame
         columns = filter(None, (by,))
-        rows.write.mode("overwrite").partitionBy(*columns).parquet(_encoded(folder))
+        rows.write.mode("overwrite").partitionBy(*columns).parquet(self.path(folder))
         return None
 
     @contextmanager
     def working_on(self, stage: str) -> Iterator[None]:
         before = time.process_time()
-        # This is what pyspark.sql.functions asks to know which kind of column to build; opening
-        # the session would set it for good, and break a classic session of the same process.
-        mode = os.environ.get(_MODE)
-        os.environ[_MODE] = "1"
         try:
-            yield
+            with connect_functions():
+                yield
         finally:
-            if mode is None:
-                os.environ.pop(_MODE, None)
             self._cpu[stage] = self._cpu.get(stage, 0.0) + time.process_time() - before
 
     def used(self) -> ApplicationUse:
@@ -218,10 +151,3 @@ def start_server() -> Any:
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
     return server
-
-
-def _encoded(uri: str) -> str:
-    """A URI as Sail reads it: percent-encoded. A bare ``[`` would be a pattern that matches no
-    file, and silently gives no rows."""
-    scheme, mark, rest = uri.partition("://")
-    return f"{scheme}{mark}{quote(rest, safe=_SAFE)}"

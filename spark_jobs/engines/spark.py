@@ -30,14 +30,11 @@ from forerun.spark_jobs.engine import (
     Frame,
     Partition,
     Session,
-    days_one_by_one,
     ddl,
-    no_rows,
     quoted,
-    schema_of,
 )
+from forerun.spark_jobs.engines.session import SessionEngine
 from forerun.spark_jobs.event_recorder import EventRecorder
-from forerun.spark_jobs.paths import literal
 
 _GROUP = "spark.jobGroup.id"
 _SHUFFLES = "spark.sql.shuffle.partitions"
@@ -83,7 +80,7 @@ _DEFAULTS = (
 _NAMELESS = ("", "pyspark-shell", "run.py")
 
 
-class SparkEngine:
+class SparkEngine(SessionEngine):
     """Implements :class:`forerun.spark_jobs.engine.Engine` on a Spark session with a JVM."""
 
     name = "spark"
@@ -93,29 +90,12 @@ class SparkEngine:
 
     def __init__(self, session: Session, scratch: Path) -> None:
         """``scratch`` is a folder of the driver's disk; it is removed when the engine stops."""
-        self.session = session
+        super().__init__(session)
         self._scratch = scratch
         self._written = 0
         events = scratch / "events"
         events.mkdir()
         self._recorder = EventRecorder(session.sparkContext, events)
-
-    def configure(self, pairs: Iterable[tuple[str, str]]) -> None:
-        for key, value in pairs:
-            self.session.conf.set(key, value)
-
-    def read(
-        self, files: Sequence[str], columns: Sequence[ColumnSpec], form: str = "parquet"
-    ) -> Frame:
-        if not files:
-            return no_rows(self.session, columns)
-        written = format_of(form)
-        reader = self.session.read.schema(schema_of(self.session, columns))
-        reader = reader.format(written.engine_format).options(**written.engine_options)
-        return reader.load([literal(file) for file in files])
-
-    def bind_view(self, name: str, frame: Frame) -> None:
-        frame.createOrReplaceTempView(quoted(name))
 
     def bind_days(
         self, view: str, days: Sequence[DayFiles], columns: Sequence[ColumnSpec], form: str
@@ -123,7 +103,7 @@ class SparkEngine:
         """One table with a partition for each day, at the day's own folder: one scan, in which the
         day costs nothing. Where a folder holds more than the files of its day, a scan for each."""
         if not all(day.folder for day in days if day.files):
-            self.bind_view(view, days_one_by_one(self, days, columns, form))
+            super().bind_days(view, days, columns, form)
             return
         table, written = quoted(f"forerun_days_{view}"), format_of(form)
         options = ", ".join(f"{_text(k)} {_text(v)}" for k, v in written.engine_options.items())
@@ -203,9 +183,6 @@ class SparkEngine:
                 yield
             finally:
                 self.session.sql(f"DROP VIEW IF EXISTS {quoted(view)}")
-
-    def conform(self, frame: Frame, columns: Sequence[ColumnSpec]) -> Frame:  # noqa: ARG002
-        return frame  # the declared types are this engine's own
 
     def write_artifact(self, frame: Frame, family: Family, folder: str) -> int | None:
         encoding = _encoding(family.columns)

@@ -60,6 +60,17 @@ def import_time(path: Path) -> list[tuple[str, int]]:
     return found
 
 
+def used(path: Path) -> list[tuple[str, int]]:
+    """The imports of a module, in functions too, but not those for types only."""
+    typed = {
+        one
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for one in imports(node)
+    }
+    return [one for one in imports(tree(path)) if one not in typed]
+
+
 def is_below(module: str, package: str) -> bool:
     """Whether a module is the package or inside of it."""
     return module == package or module.startswith(package + ".")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from tests.meta.sources import ROOT, import_time, imports, is_below, modules, tracked, tree
+from tests.meta.sources import ROOT, import_time, imports, is_below, modules, tracked, tree, used
 
 # What each package may import of the others; a package that is not named may import nothing.
 MAY_IMPORT = {
@@ -59,6 +60,14 @@ ROOMS = {
     "plugins/forerun_airflow": (
         "day", "retries", "assets", "pages", "watching", "work", "authoring", "links", "plugin",
     ),
+    "planner/rules": (
+        "join_block", "normalize", "explore", "exploration", "incremental", "methods",
+    ),
+    "spark_jobs": (
+        "installed", "paths", "engine", "event_recorder", "engines", "changelog", "inputs", "held",
+        "work", "checks", "failures", "declarations", "metrics", "stages", "executor", "lifted",
+        "application", "cluster_probe", "run",
+    ),
     "forerun": (
         "airflow_policy", "provider_info", "console", "simulation", "past", "night", "doctors",
         "demo", "cli", "__main__",
@@ -109,16 +118,47 @@ def test_rooms_of_a_package_are_in_one_order(package: str):
     inside = {p: p.relative_to(folder) for p in modules(folder.parts[0]) if folder in p.parents}
     rooms = {path: inner.parts[0].removesuffix(".py") for path, inner in inside.items()}
     assert set(rooms.values()) - {"__init__"} == set(order), "the order has other rooms"
+    inner = f"{_dotted(folder)}."
     wrong = []
     for path, room in rooms.items():
         if room == "__init__":
             continue
         for module, line in imports(tree(path)):
-            top, _, rest = _own(module).partition(".")
-            other = rest.partition(".")[0]
-            if top == folder.parts[0] and other in order and order[room] < order[other]:
+            name = _own(module)
+            other = name.removeprefix(inner).partition(".")[0] if name.startswith(inner) else ""
+            if other in order and order[room] < order[other]:
                 wrong.append(f"{path}:{line}: {room} comes before {other}")
     assert not wrong, "\n".join(wrong)
+
+
+def _dotted(path: Path) -> str:
+    """The name by which :func:`_own` has a module or a folder."""
+    parts = [part.removesuffix(".py") for part in path.parts if part != "__init__.py"]
+    return ".".join(part for part in parts if part != "forerun_airflow")
+
+
+def test_imports_go_one_way_at_every_level():
+    """Of the files and folders that lie in one folder, none needs another that needs it, however
+    many there are in between: so each folder can be read from one end to the other."""
+    paths = {_dotted(path): path for path in modules(*(set(MAY_IMPORT) - {"dags", "scripts"}))}
+    needs: dict[str, dict[str, set[str]]] = {}
+    for name, path in paths.items():
+        for module, _ in used(path):
+            other = _own(module)
+            while other and other not in paths:
+                other = other.rpartition(".")[0]
+            mine, theirs = name.split("."), other.split(".")
+            level = next((n for n, (a, b) in enumerate(zip(mine, theirs)) if a != b), 0)  # noqa: B905
+            if other and level:
+                room = needs.setdefault(".".join(mine[:level]), {})
+                room.setdefault(mine[level], set()).add(theirs[level])
+    assert len(needs) > 30
+    for folder, graph in needs.items():
+        try:
+            tuple(TopologicalSorter(graph).static_order())
+        except CycleError as error:
+            circle = " -> ".join(error.args[1])
+            raise AssertionError(f"in {folder}: {circle}") from None
 
 
 def test_the_search_stays_out_of_dag_files():

@@ -27,9 +27,9 @@ from forerun.planner.rules.explore.catalog import LastTwoRuns
 from forerun.planner.rules.explore.join_orders import add_orders
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.incremental.memo_rules import SOURCE_DELTA, TVR_GENERATING, without
+from forerun.planner.rules.join_block import ORDER
 from forerun.planner.rules.methods import higher_order, only_partner, pre_aggregation
 from forerun.planner.rules.methods.domain import DOMAIN
-from forerun.planner.rules.methods.join_block import ORDER
 from forerun.planner.rules.methods.marks import MARKS
 from forerun.planner.rules.methods.outer_join_views import OJV
 from forerun.planner.rules.methods.unmatched import UNMATCHED

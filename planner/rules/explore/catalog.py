@@ -18,7 +18,7 @@ from forerun.planner.rules.explore.join_orders import add_orders
 from forerun.planner.rules.explore.magic_sets import restrict_groups
 from forerun.planner.rules.explore.reduced_partners import reduce_partners
 from forerun.planner.rules.explore.same_group import join_groups_once
-from forerun.planner.rules.methods.join_block import ORDER
+from forerun.planner.rules.join_block import ORDER
 from forerun.planner.search.rule import MemoRule
 from forerun.planner.stats.estimate import Estimator
 from forerun.planner.tvr.signed import ColumnIds

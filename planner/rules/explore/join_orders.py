@@ -32,6 +32,7 @@ from forerun.planner.algebra.scalar import Scalar, conjunction, conjuncts, refer
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Reference
+from forerun.planner.rules import join_block
 from forerun.planner.rules.explore.connected import (
     Bits,
     Pair,
@@ -43,9 +44,15 @@ from forerun.planner.rules.explore.connected import (
     neighbouring_pairs,
 )
 from forerun.planner.rules.explore.linear_order import Edge, linear_order
-from forerun.planner.rules.methods import join_block
-from forerun.planner.rules.methods.join_block import ORDER, Branch, Tree, branches, leaves, tvr_of
-from forerun.planner.rules.methods.update_chain import projected
+from forerun.planner.rules.join_block import (
+    ORDER,
+    Branch,
+    Tree,
+    branches,
+    leaves,
+    projected,
+    tvr_of,
+)
 from forerun.planner.rules.normalize.safety import is_movable
 from forerun.planner.stats.estimate import Estimator
 from forerun.planner.stats.joins import block_selectivities

@@ -63,7 +63,7 @@ from forerun.planner.memo.reference import Reference, Stamped
 from forerun.planner.rules.incremental.join import weighted_join
 from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
 from forerun.planner.rules.incremental.rule import THIS_RUN
-from forerun.planner.rules.methods.join_block import plain, tvr_of
+from forerun.planner.rules.join_block import plain, tvr_of
 from forerun.planner.rules.methods.marks import MARKS
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds, Signed, plus, with_weight

@@ -31,14 +31,13 @@ from forerun.planner.memo.groups import Role
 from forerun.planner.rules.explore.catalog import LOCAL
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.incremental.memo_rules import add_delta, without
+from forerun.planner.rules.join_block import ORDER, projected, tvr_of
 from forerun.planner.rules.methods import pre_aggregation
 from forerun.planner.rules.methods.domain import DOMAIN
-from forerun.planner.rules.methods.join_block import ORDER, tvr_of
 from forerun.planner.rules.methods.method import Method, WhyNot, changes
 from forerun.planner.rules.methods.update_chain import (
     VIEW,
     InnerBlock,
-    projected,
     read_inner,
     read_one,
 )

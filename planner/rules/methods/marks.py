@@ -48,7 +48,7 @@ from forerun.planner.algebra.types import BIGINT, BOOLEAN, Column, ColumnId
 from forerun.planner.memo.groups import View
 from forerun.planner.rules.incremental.join import weighted_join
 from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
-from forerun.planner.rules.methods.join_block import plain, tvr_of
+from forerun.planner.rules.join_block import plain, tvr_of
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds, Signed, integer, plus, with_weight
 

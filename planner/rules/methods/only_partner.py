@@ -56,7 +56,7 @@ from forerun.planner.props.dependencies import closure, facts
 from forerun.planner.props.keys import NamedKeys, is_key
 from forerun.planner.rules.incremental.join import weighted_join
 from forerun.planner.rules.incremental.memo_rules import GroupVersions, add_delta
-from forerun.planner.rules.methods.join_block import tvr_of
+from forerun.planner.rules.join_block import tvr_of
 from forerun.planner.rules.methods.unmatched import only_grows
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds, Signed, integer, plus

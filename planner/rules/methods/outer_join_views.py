@@ -2,7 +2,7 @@
 (Tempura 4.2 (2)).
 
 For one leaf T of a block of inner and outer joins
-(:mod:`forerun.planner.rules.methods.join_block`)::
+(:mod:`forerun.planner.rules.join_block`)::
 
     Q   =  QD + QI + QU                                                        (4a)
     QD     the rows of Q that have a row of T: Q with every outer join on the way from T to the root
@@ -54,13 +54,13 @@ from forerun.planner.memo.groups import Role, Tvr, View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Reference
 from forerun.planner.props.repeatable import Repeats
+from forerun.planner.rules import join_block
 from forerun.planner.rules.explore.catalog import LOCAL
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.incremental.join import weighted_join
 from forerun.planner.rules.incremental.memo_rules import add_delta, without
-from forerun.planner.rules.methods import join_block
+from forerun.planner.rules.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
 from forerun.planner.rules.methods.domain import DOMAIN
-from forerun.planner.rules.methods.join_block import Branch, Leaf, Tree, columns_of, leaves, tvr_of
 from forerun.planner.rules.methods.method import Method, WhyNot
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds, Signed, with_weight

@@ -44,7 +44,7 @@ from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Reference
 from forerun.planner.rules.incremental import aggregate
 from forerun.planner.rules.incremental.rule import KeyedState
-from forerun.planner.rules.methods.join_block import Leaf, tvr_of
+from forerun.planner.rules.join_block import Leaf, tvr_of
 from forerun.planner.rules.methods.update_chain import InnerBlock, Leaves, Piece, read_inner
 from forerun.planner.rules.normalize.safety import can_fail
 from forerun.planner.search.rule import Match, MemoRule

@@ -5,7 +5,7 @@
     d(T1 join .. join Tn)  =  sum over t:  dTt  join  M1  join  ..  join  Mk
 
 with all leaves right of t NEW and all left of it OLD
-(:mod:`forerun.planner.rules.methods.join_block`). The M are the **update-independent parts**:
+(:mod:`forerun.planner.rules.join_block`). The M are the **update-independent parts**:
 maximal connected sets of other leaves of one version, each a snapshot as of this run or of the last
 one. If t connects all others, as a fact table connects its dimensions, the M are single leaves; if
 t is at the edge, all others may be one M. Leaves without an equality between them are never put
@@ -25,8 +25,8 @@ from forerun.planner.algebra.types import BIGINT, Column, ColumnId
 from forerun.planner.memo.groups import Expression, GroupId, View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import Reference
-from forerun.planner.rules.methods import join_block
-from forerun.planner.rules.methods.join_block import Branch, Leaf, leaves, tvr_of
+from forerun.planner.rules import join_block
+from forerun.planner.rules.join_block import Branch, Leaf, leaves, projected, tvr_of
 from forerun.planner.tvr.signed import ColumnIds, Signed, times
 
 Leaves = frozenset[int]
@@ -201,13 +201,6 @@ class InnerBlock:
 
 VIEW = "UpdateIndependentPart"
 """The origin of the joins that are added as update-independent parts, to be kept."""
-
-
-def projected(relation: Relation, columns: tuple[Column, ...]) -> Relation:
-    """Return the relation restricted to the given columns, in the given order."""
-    if relation.columns == columns:
-        return relation
-    return Project(relation, tuple((c, Ref(c)) for c in columns))
 
 
 def read_inner(memo: Memo, expression: Expression) -> InnerBlock:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from forerun.planner.algebra import functions
 from forerun.planner.algebra.aggregate_functions import value_when_empty
 from forerun.planner.algebra.functions import (
     adjusted_decimal,
@@ -14,6 +17,7 @@ from forerun.planner.algebra.functions import (
 )
 from forerun.planner.algebra.types import BIGINT, DOUBLE, INT, STRING, UNKNOWN, DataType, decimal
 from forerun.planner.errors import UnknownFunctionError
+from tests.planner.sql.function_calls import CALLS
 
 
 @pytest.mark.parametrize(
@@ -92,3 +96,16 @@ def test_window_functions() -> None:
     assert window_type("row_number", ()) == INT
     assert window_type("lag", (STRING, INT)) == STRING
     assert window_type("sum", (INT,)) is None
+
+
+_OPERATORS = {
+    "not", "and", "or", "in", "exists", "xor", "neg", "=", "<=>", "<>", "<", "<=", ">", ">=",
+}  # fmt: skip
+_SPELLED = {"trim_both": "both", "trim_leading": "leading", "trim_trailing": "trailing"}
+
+
+def test_spark_is_asked_about_every_function_whose_type_is_known() -> None:
+    """A wrong type would else be found by a run."""
+    asked = set(re.findall(r"\w+", " ".join(CALLS)))
+    typed = {*functions._BY_NAME, *functions._FIRST_ARGUMENT, *functions._COMMON} - _OPERATORS
+    assert sorted(name for name in typed if _SPELLED.get(name, name) not in asked) == []

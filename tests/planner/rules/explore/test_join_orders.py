@@ -22,7 +22,7 @@ from forerun.planner.memo.reference import Reference
 from forerun.planner.memo.tree import original
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.rules.explore.join_orders import add_orders
-from forerun.planner.rules.methods.join_block import ORDER
+from forerun.planner.rules.join_block import ORDER
 from forerun.planner.stats.estimate import Estimator
 from tests.planner.memo.invariants import check_memo
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from forerun.planner.algebra.predicates import rejects_nulls_of, split_condition
 from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation
 from forerun.planner.algebra.scalar import Ref, Scalar, is_deterministic, references
-from forerun.planner.algebra.types import ColumnId
+from forerun.planner.algebra.types import Column, ColumnId
 from forerun.planner.errors import Reason
 from forerun.planner.memo.groups import Expression, Tvr
 from forerun.planner.memo.memo import Memo
@@ -199,3 +199,10 @@ def at(memo: Memo, tree: Tree, updated: int, *, after: bool) -> Relation:
         return memo.reference(tree.given.group, before=olds == {True})
     left, right = (at(memo, side, updated, after=after) for side in (tree.left, tree.right))
     return Join(tree.kind, left, right, tree.condition)
+
+
+def projected(relation: Relation, columns: tuple[Column, ...]) -> Relation:
+    """Return the relation restricted to the given columns, in the given order."""
+    if relation.columns == columns:
+        return relation
+    return Project(relation, tuple((c, Ref(c)) for c in columns))
