@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from forerun.planner.algebra.relational import Relation, scanned_columns, sources
-from forerun.planner.checks import check
+from forerun.planner.checks import check, settled
 from forerun.planner.contract.plan_v1 import (
     CONTRACT_VERSION,
     ColumnSpec,
@@ -116,12 +116,7 @@ def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
 
 def _read(request: PlanRequest) -> Reading:
     check(request)
-    if request.settings.state_budget == 0 and not request.committed and request.method != "auto":
-        request = replace(request, method="batch")  # nothing can be kept, so there is only batch
-    if request.method != "auto":
-        request = replace(request, batch_because="")
-    elif request.batch_because:
-        request = replace(request, method="batch")
+    request = settled(request)
     allowed = request.settings.allowed_functions
     query = read_query(
         request.sql,

@@ -1,15 +1,21 @@
-"""Requests that have no meaning, and what to do about each."""
+"""Requests that have no meaning, and what to do about each; and what a request leaves no choice
+about."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from forerun.planner.contract.plan_v1 import SIDE
 from forerun.planner.errors import RequestError
 from forerun.planner.materialize.objective import OBJECTIVES
-from forerun.planner.request import PlanRequest, Source
+from forerun.planner.request import ANSI, PlanRequest, Source
 from forerun.planner.rules.methods.catalog import check_rules
+
+WITHOUT_ANSI = "its session is without ANSI mode, and only the report's own text is read so"
+"""Why a report is batch whose session is not in ANSI mode: types, overflows and failed casts are
+other ones there, and no rewriting was proven for them."""
 
 
 def check(request: PlanRequest) -> None:
@@ -54,6 +60,21 @@ def check(request: PlanRequest) -> None:
         )
 
 
+def settled(request: PlanRequest) -> PlanRequest:
+    """Return the request with the method that it leaves: batch without a session in ANSI mode, or
+    without state; or because something else than the cost has decided so. ``batch_because`` says
+    why, where that was not asked for by name."""
+    if dict(request.settings.session).get(ANSI) != "true":
+        because = "" if request.method == "batch" else WITHOUT_ANSI
+        settings = replace(request.settings, own_batch="never")
+        return replace(request, method="batch", batch_because=because, settings=settings)
+    if request.settings.state_budget == 0 and not request.committed and request.method != "auto":
+        request = replace(request, method="batch")  # nothing can be kept, so there is only batch
+    if request.method != "auto":
+        return replace(request, batch_because="")
+    return replace(request, method="batch") if request.batch_because else request
+
+
 def _check_problem(request: PlanRequest) -> None:
     """Refuse results at runs that the day does not have, and objectives that are in no table."""
     runs = range(1, len(request.points) + 1)
@@ -74,13 +95,6 @@ def _check_parameters(request: PlanRequest) -> None:
     if twice := [name for name in names if names.count(name) > 1]:
         raise RequestError(
             f"the parameter {twice[0]} is given twice", hint="Give each parameter one value."
-        )
-    zone = dict(request.settings.session).get("spark.sql.session.timeZone")
-    moments = [p.name for p in request.parameters if p.type == "TIMESTAMP"]
-    if moments and zone != "UTC":
-        raise RequestError(
-            f"the session's time zone is {zone}, and the parameter {moments[0]} is a TIMESTAMP",
-            hint="Plan with the session time zone UTC, in which such parameters are written.",
         )
 
 

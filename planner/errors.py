@@ -124,6 +124,7 @@ class NotLifted(StrEnum):
     OVERLAP = "days-share-files"
     NAME = "column-name-in-use"
     HINTED = "hinted"
+    SESSION = "session-without-ansi"
     COST = "dearer-than-days-alone"
 
 

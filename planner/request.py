@@ -15,6 +15,8 @@ Method = Literal["auto", "progressive", "batch", "im1", "im2", "ojv", "hov", "cv
 """How a day may be planned (:mod:`forerun.planner.rules.methods.catalog`)."""
 Change = Literal["append_only", "changelog"]
 """What the deliveries of a source do: add rows, or also take rows back."""
+ANSI = "spark.sql.ansi.enabled"
+TIME_ZONE = "spark.sql.session.timeZone"
 SampleValue = bool | Decimal | float | str | date | None
 """A value of a sampled row: whole numbers are decimals, timestamps have no zone."""
 
@@ -135,7 +137,8 @@ class Settings:
     (``always``: what rewriting saves without any early work), or nowhere (``never``).
     ``prices`` are what work costs, and what starting it does. ``allowed_functions``: functions that
     the deployment allows to reports although they are refused by default
-    (:mod:`forerun.planner.algebra.spark_functions`).
+    (:mod:`forerun.planner.algebra.spark_functions`). ``session``: the settings of the session that
+    the report chooses; without ANSI mode, a report is computed by its own text alone.
     """
 
     temporal: Literal["cost", "early"] = "cost"
@@ -154,8 +157,8 @@ class Settings:
     prices: Prices = SPARK
     allowed_functions: tuple[str, ...] = ()
     session: tuple[tuple[str, str], ...] = (
-        ("spark.sql.ansi.enabled", "true"),
-        ("spark.sql.session.timeZone", "UTC"),
+        (ANSI, "true"),
+        (TIME_ZONE, "UTC"),
     )
 
 

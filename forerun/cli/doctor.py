@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,7 +22,9 @@ from forerun.doctors.cluster import examine_cluster
 from forerun.doctors.findings import Finding, State
 from forerun.doctors.spark_connect import SCHEME, examine_endpoint
 from forerun.include.machine import jvm
+from forerun.include.machine.deployment import deployment_defaults
 from forerun.include.machine.pyspark_files import find_trouble, pyspark_version
+from forerun.include.reports.session import FIXED, TODO, differing
 from forerun.include.state.opening import default_store, open_store
 from forerun.planner.errors import ForerunError
 
@@ -84,6 +87,7 @@ def examine(store_uri: str) -> tuple[Finding, ...]:
         ("java", java),
         ("pyspark", pyspark),
         ("spark-submit", submit),
+        ("session", session),
         ("s3a-jars", lambda: jars(needed=on_s3)),
         ("class-data", lambda: archive(on_s3=False)),
         *([("class-data-s3", lambda: archive(on_s3=True))] if on_s3 else []),
@@ -151,6 +155,18 @@ def submit() -> Finding:
         todo = "Put right first what is said of Java and of pyspark above."
         return Finding(name="spark-submit", state="problem", found=found, todo=todo)
     return Finding(name="spark-submit", state="ok", found=f"Spark {version[1]}")
+
+
+def session() -> Finding:
+    """No setting on which the meaning of SQL depends differs in this machine's
+    ``spark-defaults.conf``. What a cluster's server sets beside it, ``--master`` finds."""
+    given = deployment_defaults(os.environ, jvm.spark_home())
+    if found := list(differing(given.get)):
+        said = ", ".join(f"{one.name}={one.found}" for one in found)
+        found_there = f"spark-defaults.conf sets {said}: runs will fail"
+        return Finding(name="session", state="problem", found=found_there, todo=TODO)
+    found_there = f"none of the {len(FIXED)} settings that SQL depends on is set otherwise"
+    return Finding(name="session", state="ok", found=found_there)
 
 
 def jars(*, needed: bool) -> Finding:

@@ -65,6 +65,8 @@ def why_not_exact(engine: EngineSpec, day: Day, pins: Mapping[str, Pin]) -> list
     )
     reasons = list(engine.why_not_exact(query.relation, sources))
     reasons += [said for pin in pins.values() if (said := why_not_by_files(pin.name, pin.files))]
+    if not day.spec.session.ansi:
+        reasons.append("its session is without ANSI mode")
     if day.spec.expectations or any(source.expectations for source in day.spec.sources):
         reasons.append("its expectations are checked by Spark")
     return reasons

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from forerun.include.reports.fields import SpecError
+from forerun.include.reports.session import FIXED
+from forerun.planner.request import ANSI, TIME_ZONE
 
 _AMOUNT = re.compile(r"-?\d{1,18}(\.\d{1,6})?|true|false|infinity")
 _SIZE = re.compile(r"-?\d{1,18}([kmgtp]b?|b)?", re.IGNORECASE)
@@ -118,6 +120,13 @@ def check_spark_conf(conf: Mapping[str, object]) -> dict[str, str]:
     logged; else raise :class:`SpecError`, which never holds a value."""
     taken: dict[str, str] = {}
     for name, value in conf.items():
+        if name in FIXED or name in (ANSI, TIME_ZONE):
+            raise SpecError(
+                f"spark_conf has {name}, on which the meaning of SQL depends",
+                hint="Leave it out: time zone and ANSI mode are fields of the report, "
+                "session=Session(time_zone=..., ansi=...), and the others are fixed "
+                "(docs/operations.md).",
+            )
         setting = next((s for s in SETTINGS if s.name.fullmatch(name)), None)
         if setting is None:
             raise SpecError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import typing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -31,6 +31,7 @@ from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters
 from forerun.include.reports.places import check_place
 from forerun.include.reports.run_policy import RunPolicy, RunTime
+from forerun.include.reports.session import Session
 from forerun.include.reports.shadow import Shadow
 from forerun.include.reports.sizes import parse_bytes
 from forerun.include.reports.source import MOST_SAMPLED, SourceSpec, check_foreign_keys
@@ -63,6 +64,7 @@ __all__ = [
     "ReportSpec",
     "RunPolicy",
     "RunTime",
+    "Session",
     "Shadow",
     "SourceSpec",
     "SpecError",
@@ -107,7 +109,8 @@ class ReportSpec:
     ``:report_start``, ``:report_end``), each with a type and a value.
     ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
     ``shadow``: the report only runs beside the job that is there today; without it, readers get
-    it.
+    it. ``session``: by which time zone and in which mode Spark computes its SQL
+    (:mod:`forerun.include.reports.session`).
     """
 
     name: str
@@ -125,6 +128,7 @@ class ReportSpec:
     state_budget: str = ""
     parameters: tuple[Parameter, ...] = ()
     shadow: Shadow | None = None
+    session: Session = field(default_factory=Session)
     owner: str = "forerun"
     description: str = ""
 
@@ -136,6 +140,11 @@ class ReportSpec:
     @property
     def zone(self) -> ZoneInfo:
         return parse_zone(self.timezone)
+
+    @property
+    def session_settings(self) -> tuple[tuple[str, str], ...]:
+        """The settings of the session that every run of the report has."""
+        return self.session.settings(self.timezone)
 
     @property
     def runs(self) -> int:

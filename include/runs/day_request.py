@@ -82,10 +82,14 @@ def committed_run(store: StoreReader, commit: RunCommit) -> Committed:
 
 
 def settings_of(day: Day, settings: Settings) -> Settings:
-    """The settings with what the report (its budget), its store (prices) and the deployment
-    (functions) say."""
-    prices = prices_in(day.store, settings.prices)
-    settings = replace(settings, allowed_functions=allowed_functions(), prices=prices)
+    """The settings with what the report (its budget and session), its store (prices) and the
+    deployment (functions) say."""
+    settings = replace(
+        settings,
+        allowed_functions=allowed_functions(),
+        prices=prices_in(day.store, settings.prices),
+        session=day.spec.session_settings,
+    )
     budget = day.spec.state_bytes
     return settings if budget is None else replace(settings, state_budget=budget)
 

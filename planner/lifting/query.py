@@ -8,7 +8,7 @@ from forerun.planner.algebra.types import INT
 from forerun.planner.contract.plan_v1 import DAY_COLUMN
 from forerun.planner.errors import LiftError, NotLifted
 from forerun.planner.lifting.operators import lift
-from forerun.planner.request import ColumnStats, Days, PlanRequest, Source, SourceColumn
+from forerun.planner.request import ANSI, ColumnStats, Days, PlanRequest, Source, SourceColumn
 from forerun.planner.sql.frontend import Query
 from forerun.planner.tvr.signed import ColumnIds
 
@@ -18,8 +18,11 @@ def lifted_request(request: PlanRequest, days: Days) -> PlanRequest:
     our own whatever they cost: the user's text knows no days.
 
     No declaration is relied on: a key of a day is none of all days, and NULLs that one day must not
-    have would fail them all.
+    have would fail them all. Raises :class:`forerun.planner.errors.LiftError` for a session
+    without ANSI mode, in which only the report's own text is read.
     """
+    if dict(request.settings.session).get(ANSI) != "true":
+        raise LiftError(NotLifted.SESSION, "the session is without ANSI mode")
     return replace(
         request,
         sources=tuple(_with_day(source, days) for source in request.sources),

@@ -44,8 +44,7 @@ def select_text(block: Block, columns: tuple[Column, ...], names: tuple[str, ...
     """The finished SELECT with the given columns as output."""
     shown = names or tuple(sql_name(column) for column in columns)
     items = [
-        f"{block.values[column.id].text} AS {quote(name)}"
-        for column, name in zip(columns, shown, strict=True)
+        _item(block.values[column.id], name) for column, name in zip(columns, shown, strict=True)
     ]
     if not items:
         # A relation without columns still has rows.
@@ -67,6 +66,15 @@ def select_text(block: Block, columns: tuple[Column, ...], names: tuple[str, ...
     if block.limit:
         lines.append(block.limit)
     return "\n".join(lines)
+
+
+def _item(piece: Piece, name: str) -> str:
+    """An item of a SELECT. A column that is called so already gets no alias: beside a window
+    function Spark 4.1 has the column with and without such an alias, takes the two for one when it
+    removes redundant aliases, and fails (``PLAN_VALIDATION_FAILED_RULE_IN_BATCH``)."""
+    if piece.plain and piece.text.endswith(f".{quote(name)}"):
+        return piece.text
+    return f"{piece.text} AS {quote(name)}"
 
 
 def reference(alias: str, name: str) -> Piece:

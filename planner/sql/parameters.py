@@ -47,4 +47,6 @@ def constant(parameter: Parameter) -> Literal:
     type_: DataType = parse_type(parameter.type)
     if isinstance(value, float):
         return Literal(repr(value), type_)
+    if type_.name == "TIMESTAMP":
+        return Literal(f"{parameter.value}Z", type_)  # an instant, whatever the session's time zone
     return Literal(str(value) if type_.name in ("INT", "BIGINT") else parameter.value, type_)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from forerun.include.machine.eventlog import ApplicationUse
+from forerun.include.reports.session import refuse_differing
 from forerun.planner.contract import Family
 from forerun.spark_jobs.engine import SESSION_REQUIRED, EngineError, Frame, quoted
 from forerun.spark_jobs.engines.session import ViewEngine, connect_functions
@@ -78,7 +79,9 @@ def start_connect(*, master: str | None = None, name: str = "") -> ConnectEngine
     """Open a session on the server that ``master`` names, ``sc://host:port``.
 
     Raises :class:`EngineError` if that is no address of a server, holds a token, if the server is
-    down, or if its Spark is of another version than this one.
+    down, or if its Spark is of another version than this one; and
+    :class:`forerun.include.reports.session.SessionError` if the server sets otherwise what the
+    meaning of SQL depends on.
     """
     address = master or ""
     _check_answers(*_host_and_port(address))
@@ -97,7 +100,12 @@ def start_connect(*, master: str | None = None, name: str = "") -> ConnectEngine
             hint="Run the server with the version that requirements.lock has.",
         )
     engine = ConnectEngine(session)
-    engine.configure((*SESSION_REQUIRED, _FILES_ONLY))
+    try:
+        refuse_differing(session.conf.getAll.get)
+        engine.configure((*SESSION_REQUIRED, _FILES_ONLY))
+    except BaseException:
+        engine.stop()
+        raise
     return engine
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from forerun.include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
 from forerun.include.machine.settings import forbidden_functions
+from forerun.include.reports.session import refuse_differing
 from forerun.include.sources.formats import format_of
 from forerun.planner.contract import ColumnSpec, Family
 from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
@@ -272,7 +273,9 @@ def start_spark(
 
     Everything that the deployment has set is kept, but for :data:`_REQUIRED`. ``options`` and
     ``master`` override it; without spark-submit they also decide how the JVM is started. ``name``
-    is for an application that spark-submit was given no name for.
+    is for an application that spark-submit was given no name for. Raises
+    :class:`forerun.include.reports.session.SessionError` where the deployment sets otherwise what
+    the meaning of SQL depends on.
     """
     from pyspark.sql import SparkSession
 
@@ -286,11 +289,23 @@ def start_spark(
         if conf.get("spark.app.name", "") in _NAMELESS:
             conf.setAppName(name)
         session = SparkSession.builder.config(conf=conf).getOrCreate()
-        forbid(session, forbidden_functions())
-        return SparkEngine(session, scratch)
+        try:
+            refuse_differing(lambda setting: _value(session, setting))
+            forbid(session, forbidden_functions())
+            return SparkEngine(session, scratch)
+        except BaseException:
+            session.stop()
+            raise
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def _value(session: Session, setting: str) -> str | None:
+    """The value that a setting has in the session, under any of its names; None for one that this
+    version of Spark does not have, or that has no value."""
+    found: str | None = session.conf.get(setting, None)
+    return found
 
 
 def forbid(session: Session, functions: Iterable[str]) -> None:

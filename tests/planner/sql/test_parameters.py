@@ -14,10 +14,20 @@ from forerun.planner.api import PlanResult, plan
 from forerun.planner.contract import decode_plan, encode_plan
 from forerun.planner.contract.parameters import TYPES, value_of
 from forerun.planner.contract.plan_v1 import Parameter
-from forerun.planner.errors import ForerunError, ParameterError, RequestError, SqlError
-from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from forerun.planner.errors import ForerunError, ParameterError, SqlError
+from forerun.planner.request import (
+    ANSI,
+    TIME_ZONE,
+    PlanRequest,
+    Settings,
+    Source,
+    SourceColumn,
+    TimePoint,
+)
 from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.parameters import constant
 from forerun.planner.sql.printer import to_sql
+from forerun.planner.sql.scalar_sql import literal_sql
 
 T = Source(
     name="t",
@@ -66,7 +76,7 @@ def planned(sql: str, parameters: Sequence[Parameter], method: str = "auto") -> 
     ("type_", "value", "literal"),
     [
         ("DATE", "2026-01-31", "DATE'2026-01-31'"),
-        ("TIMESTAMP", "2026-01-31 05:30:00", "TIMESTAMP'2026-01-31 05:30:00'"),
+        ("TIMESTAMP", "2026-01-31 05:30:00", "TIMESTAMP'2026-01-31 05:30:00Z'"),
         ("STRING", "O'Neil \\ {{ ds }} :a", r"'O\'Neil \\ {{ ds }} :a'"),
         ("STRING", "", "''"),
         ("INT", "-7", "-7"),
@@ -176,10 +186,11 @@ def test_stages_have_the_value_and_the_users_own_text_the_name() -> None:
     assert decode_plan(encode_plan(batch)) == batch
 
 
-def test_instants_are_written_in_the_sessions_zone() -> None:
+def test_an_instant_is_the_same_in_every_zone_of_a_session() -> None:
     request = planned(GROUPED, day("2026-01-31")).request
-    elsewhere = Settings(session=(("spark.sql.session.timeZone", "Europe/Berlin"),))
-    with pytest.raises(RequestError, match="report_start is a TIMESTAMP"):
-        plan(replace(request, settings=elsewhere))
+    elsewhere = Settings(session=((ANSI, "true"), (TIME_ZONE, "Europe/Berlin")))
+    assert plan(replace(request, settings=elsewhere)).plan.session == elsewhere.session
+    literal = constant(request.parameters[1])
+    assert literal_sql(literal).text == "TIMESTAMP'2026-01-31 00:00:00Z'"
     with pytest.raises(ForerunError, match="given twice"):
         plan(replace(request, parameters=request.parameters * 2))
