@@ -29,7 +29,7 @@ _BY_VALUE = {
         "analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions "
         "analyzer.singlePassResolver.enabled analyzer.singlePassResolver.enabledTentatively "
         "ansi.doubleQuotedIdentifiers ansi.enforceReservedKeywords ansi.relationPrecedence "
-        "caseSensitive charAsVarchar files.ignoreInvalidPartitionPaths "
+        "caseSensitive charAsVarchar collation.allowInMapKeys files.ignoreInvalidPartitionPaths "
         "function.concatBinaryAsString function.eltOutputAsString geospatial.enabled "
         "legacy.allowHashOnMapType legacy.allowNegativeScaleOfDecimal "
         "legacy.allowNullComparisonResultInArraySort legacy.allowParameterlessCount "

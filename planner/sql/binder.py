@@ -16,7 +16,7 @@ from forerun.planner.algebra.relational import Project, Relation
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar
 from forerun.planner.algebra.types import BOOLEAN, NULL, Column
 from forerun.planner.sql.identifiers import internal_name
-from forerun.planner.sql.scope import Scope, Session, Shared, names_in_reach, resolve
+from forerun.planner.sql.scope import Binding, Scope, Shared, names_in_reach, resolve
 from forerun.planner.sql.text import QueryText
 
 
@@ -37,7 +37,7 @@ class BindQuery(Protocol):
 class BindContext:
     """Where a query block stands: the reading it is part of, the CTEs in reach, the outer block."""
 
-    session: Session
+    session: Binding
     bind_query: BindQuery
     ctes: Mapping[str, Shared] = field(default_factory=dict)
     parent: Scope | None = None

@@ -30,7 +30,7 @@ from forerun.planner.sql.dialect import parse
 from forerun.planner.sql.expressions import ExpressionBinder
 from forerun.planner.sql.from_clause import values_relation
 from forerun.planner.sql.ordering import order_items, ordered_bound
-from forerun.planner.sql.scope import Field, Scope, Session, Shared, Table
+from forerun.planner.sql.scope import Binding, Field, Scope, Shared, Table
 from forerun.planner.sql.select import bind_select
 from forerun.planner.sql.text import QueryText, require_only
 
@@ -84,7 +84,7 @@ def _read(
 ) -> Query:
     text = QueryText(sql)
     given = {parameter.name: parameter for parameter in parameters}
-    session = Session(text, {table.name: table for table in tables}, allowed, given)
+    session = Binding(text, {table.name: table for table in tables}, allowed, given)
     with room_for_nesting():
         tree = parse(text)
         bound = bind_query(BindContext(session, bind_query), tree)

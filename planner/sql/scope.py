@@ -77,7 +77,7 @@ class Table(NamedTuple):
 
 
 @dataclass
-class Session:
+class Binding:
     """What the whole reading of one query shares."""
 
     text: QueryText

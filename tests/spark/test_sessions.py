@@ -43,6 +43,9 @@ def test_every_setting_of_spark_is_looked_at(spark):
     has no setting that nobody has looked at, and none of the fixed ones has another default."""
     jvm = spark.session._jvm
     registry = getattr(getattr(jvm.org.apache.spark.sql.internal, "SQLConf$"), "MODULE$")
+    for method in registry.getClass().getMethods():
+        if method.getParameterCount() == 0 and method.getReturnType().getName().endswith("Entry"):
+            method.invoke(registry, None)  # some are registered when they are first asked for
     there = {e.key(): e.defaultValueString() for e in registry.getConfigEntries().toArray()}
     known = set(WITHOUT_MEANING.read_text().split()) | {*FIXED, ANSI, TIME_ZONE}
     of_sql = {name for name in there if name.startswith("spark.sql.")}
