@@ -203,7 +203,9 @@ def _result(
         method=chosen.kind,
         current=request.current,
         # For the user's own text, it does not matter what is declared.
-        sources=_source_tables(read, frozenset() if chosen.is_text else read.relied),
+        sources=_source_tables(
+            read, frozenset() if chosen.is_text else read.relied, is_text=chosen.is_text
+        ),
         families=used,
         runs=runs,
         session=request.settings.session,
@@ -315,10 +317,7 @@ def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
     start = itemized(request.settings.prices).stage_start
     last = len(request.points)
     text = request.sql.strip().rstrip(";").rstrip()
-    inputs = tuple(
-        SourceInput(view=name, source=name, version="snapshot")
-        for name in sorted(sources(query.relation) | sources(read.relation))
-    )
+    inputs = tuple(SourceInput(view=name, source=name, version="snapshot") for name in query.named)
     base = request.committed[-1].index if request.committed else 0
     built: dict[int, Run] = {}
     for run, cost, plan in zip(chosen.opened, chosen.by_run, chosen.text_plans, strict=True):
@@ -348,8 +347,12 @@ def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
     return tuple(built.get(i) or _idle(i, request) for i in range(1, last + 1))
 
 
-def _source_tables(read: Reading, relied: frozenset[tuple[str, str]]) -> tuple[SourceTable, ...]:
+def _source_tables(
+    read: Reading, relied: frozenset[tuple[str, str]], *, is_text: bool
+) -> tuple[SourceTable, ...]:
+    """The sources that a plan reads; the user's own text names some of which no row matters."""
     used = sources(read.relation) | {source for source, _ in relied}
+    used |= frozenset(read.query.named) if is_text else frozenset()
     # The user's text reads what it was before it was normalized.
     scanned = scanned_columns(prune_columns(read.query.relation)) | scanned_columns(read.relation)
     return tuple(

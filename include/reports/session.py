@@ -29,7 +29,8 @@ _BY_VALUE = {
         "analyzer.allowSubqueryExpressionsInLambdasOrHigherOrderFunctions "
         "analyzer.singlePassResolver.enabled analyzer.singlePassResolver.enabledTentatively "
         "ansi.doubleQuotedIdentifiers ansi.enforceReservedKeywords ansi.relationPrecedence "
-        "caseSensitive charAsVarchar collation.allowInMapKeys files.ignoreInvalidPartitionPaths "
+        "caseSensitive charAsVarchar collation.allowInMapKeys collation.schemaLevel.enabled "
+        "legacy.collationAwareHashFunctions files.ignoreInvalidPartitionPaths "
         "function.concatBinaryAsString function.eltOutputAsString geospatial.enabled "
         "legacy.allowHashOnMapType legacy.allowNegativeScaleOfDecimal "
         "legacy.allowNullComparisonResultInArraySort legacy.allowParameterlessCount "
@@ -62,6 +63,7 @@ _BY_VALUE = {
         "stableDerivedColumnAlias.enabled timeType.enabled variant.allowDuplicateKeys"
     ),
     "true": (
+        "collation.objectLevel.enabled collation.trim.enabled "
         "allowNamedFunctionArguments analyzer.preferColumnOverLcaInArrayIndex "
         "analyzer.scalarSubqueryAllowGroupByColumnEqualToConstant chunkBase64String.enabled "
         "crossJoin.enabled csv.parser.columnPruning.enabled decimalOperations.allowPrecisionLoss "

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from forerun.planner.api import PlanResult, plan
 from forerun.planner.contract import ArtifactOutput, Plan, ResultOutput
+from forerun.planner.contract.plan_v1 import stated
 from forerun.planner.request import PlanRequest, Source, TimePoint
 
 _BRINGS = 0.001
@@ -42,7 +43,7 @@ def with_state_left(request: PlanRequest, result: PlanResult, expected: float) -
         for stage in run.stages
     )
     own = replace(run, stages=stages, early_result=False)
-    weighted = round(found.estimated_cost * run.estimated_cost / max(1, found.run.estimated_cost))
+    weighted = stated(found.estimated_cost * run.estimated_cost / max(1, found.run.estimated_cost))
     return replace(
         kept,
         runs=(*kept.runs[: last - 1], own),

@@ -16,6 +16,7 @@ from forerun.planner.algebra.scalar import (
     Scalar,
     conjunction,
     conjuncts,
+    operands,
 )
 from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId
 
@@ -85,10 +86,10 @@ def null_aware_pair(join: Join) -> tuple[Column, Column] | None:
     """The two columns of an anti join whose whole condition is that of ``NOT IN`` over one column:
     equal, or unknown whether they are. Spark hashes the right side of such a join; any other
     condition without an equality compares all rows with all."""
-    condition = join.condition
-    if join.kind is not JoinKind.ANTI or not isinstance(condition, Call) or condition.name != "or":
+    parts = tuple(operands("or", join.condition))
+    if join.kind is not JoinKind.ANTI or len(parts) != 2:
         return None
-    equal, unknown = condition.args
+    equal, unknown = parts
     if unknown != Call("isnull", (equal,), BOOLEAN):
         return None
     return equality(equal)

@@ -41,9 +41,9 @@ LARGEST = 2**63 - 1
 
 
 def stated(figure: float) -> int:
-    """An estimate as plans state it: whole, and no more than a document may have. Joins of many to
-    many can be estimated beyond that; they are too dear either way."""
-    return min(round(float(figure)), LARGEST)
+    """An estimate as plans state it: whole, not below 0, and no more than a document may have.
+    Joins of many to many can be estimated beyond that; they are too dear either way."""
+    return max(0, min(round(float(figure)), LARGEST))
 
 
 def later(default: Any) -> Any:

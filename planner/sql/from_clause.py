@@ -86,6 +86,7 @@ def _table(context: BindContext, node: exp.Table) -> Tables:
         known = [*context.session.tables, *context.ctes]
         raise context.text.unknown(node, "table", full, known)
     table = context.session.tables[by_lower[name.lower()]]
+    context.session.named.add(table.name)
     return _aliased(context, _scan(context, table), alias)
 
 

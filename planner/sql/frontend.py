@@ -44,7 +44,9 @@ class Query:
     """A report's query as algebra. ``names`` are the output columns as the user spells them (the
     columns of ``relation``, by position); ``ordered``: it ends in ORDER BY; ``last_id``: the
     highest column id in use; ``parameters``: the named parameters that it has. ``hinted``: it tells
-    Spark how to run it, by a hint that is no part of the algebra."""
+    Spark how to run it, by a hint that is no part of the algebra. ``named``: the sources that the
+    text names, in order; where one is named whose rows do not matter, as in a CTE that nothing
+    reads, Spark has to find it nevertheless."""
 
     relation: Relation
     names: tuple[str, ...]
@@ -52,6 +54,7 @@ class Query:
     last_id: int
     parameters: tuple[Parameter, ...] = ()
     hinted: bool = False
+    named: tuple[str, ...] = ()
 
 
 def read_query(
@@ -97,6 +100,7 @@ def _read(
         session.columns.last_id,
         tuple(given[name] for name in given if name in session.used_parameters),
         tree.find(exp.Hint) is not None,
+        tuple(sorted(session.named)),
     )
 
 

@@ -85,6 +85,8 @@ class Binding:
     allowed_functions: frozenset[str] = frozenset()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     used_parameters: set[str] = field(default_factory=set)
+    named: set[str] = field(default_factory=set)
+    """The tables that the text names, wherever it does."""
     columns: ColumnSource = field(default_factory=ColumnSource)
 
 

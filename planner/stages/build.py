@@ -113,7 +113,8 @@ class StageBuilder:
             start = round(self._context.prices.stage_start)
             self._begin_stage()
             relation = self._relation(chosen.root, chosen.entry(self._index, chosen.root))
-            cost = chosen.result_costs.get(self._index, 0) + start - self._spared()
+            whole = chosen.result_costs.get(self._index, 0) + start
+            cost = whole - self._spared(whole)
             stages.append(
                 Stage(
                     id="result",
@@ -163,7 +164,8 @@ class StageBuilder:
         rows = self._relation(place, self._chosen.entry(self._index, place, made=True))
         if slot.weighted and place[0] == slot.whole:
             rows = self._with_weight(rows, slot)
-        cost = self._chosen.partition_costs[kept, self._index] - self._spared()
+        whole = self._chosen.partition_costs[kept, self._index]
+        cost = whole - self._spared(whole)
         return Stage(
             id=f"keep-{number}",
             title=family.title,
@@ -214,11 +216,13 @@ class StageBuilder:
         self._sides = SmallSides(self._run, self._hints, sides)
         self._common = CommonReads(self._paid)
 
-    def _spared(self) -> float:
-        """Return how much the stage at hand costs less because it reads common sub-plans in place
-        of computing them."""
-        self.spared += self._common.spared
-        return self._common.spared
+    def _spared(self, whole: float) -> float:
+        """Return how much the stage at hand, which costs ``whole`` without them, costs less because
+        it reads common sub-plans in place of computing them. That is never more than all of it:
+        what a sub-plan costs may be paid in part by another stage, whose rows it reads."""
+        spared = min(self._common.spared, whole)
+        self.spared += spared
+        return spared
 
     def _inputs(self, relation: Relation) -> tuple[SourceInput | FamilyInput, ...]:
         """Return the sources and families that the texts of the stage read, in a fixed order."""

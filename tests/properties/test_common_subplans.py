@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from forerun.planner.contract import decode_plan, encode_plan
 from forerun.planner.contract.plan_v1 import ArtifactOutput
 from forerun.planner.cost import operators
 from forerun.planner.cost.prices import SPARK
@@ -78,6 +79,7 @@ def one_day(pair: tuple[Case, Case], engine: PlainSailEngine) -> int:
         ):
             if isinstance(found, ForerunError):
                 raise found
+            assert decode_plan(encode_plan(found.plan)) == found.plan, "a plan that can be stored"
             shared += sum(len(stage.common) for stage in found.plan.run.stages)
             rows = run_stages(found.plan, case, engine, day)
             if run == case.runs:
