@@ -49,15 +49,17 @@ def read_plans(uris: Sequence[str]) -> tuple[list[StoredPlan], list[Outcome]]:
     return plans, failed
 
 
-def read_lifted(uri: str, progress: Progress) -> LiftedQuery | None:
-    """Read the query that does several of the runs at once. Without it they are done one by one, so
-    that one that cannot be read only costs time."""
-    root, key = split_uri(uri)
-    try:
-        return decode_lifted(open_store(root).get(key))
-    except ForerunError as error:
-        progress(f"each day is done by itself: {error.message}")
-        return None
+def read_lifted(uris: Sequence[str], progress: Progress) -> list[LiftedQuery]:
+    """Read the queries each of which does several of the runs at once. Without it they are done one
+    by one, so that one that cannot be read only costs time."""
+    found = []
+    for uri in uris:
+        root, key = split_uri(uri)
+        try:
+            found.append(decode_lifted(open_store(root).get(key)))
+        except ForerunError as error:
+            progress(f"each day is done by itself: {error.message}")
+    return found
 
 
 def run_all(
@@ -66,16 +68,18 @@ def run_all(
     attempt: str,
     progress: Progress,
     meter: Meter,
-    lifted: LiftedQuery | None = None,
+    lifted: Sequence[LiftedQuery] = (),
 ) -> list[Outcome]:
     """Do the run of every plan, one after the other, and say what became of each; those that the
-    ``lifted`` query is of by that, as far as it goes. ``meter`` is that of the application. The
+    ``lifted`` queries are of by these, as far as they go. ``meter`` is that of the application. The
     only run of an application raises what a bug raises; among several, a bug that one meets is an
     outcome, too."""
     if len(plans) == 1:
         return [_outcome(engine, plans[0], attempt, progress, meter)]
     started_s = meter.cpu_s / max(1, len(plans))
-    done = run_lifted(engine, lifted, plans, attempt, progress, meter) if lifted else {}
+    done: dict[str, RunCommit] = {}
+    for query in lifted:
+        done |= run_lifted(engine, query, plans, attempt, progress, meter)
     held = HeldSubplans(one.plan for one in plans if one.key not in done)
     outcomes = [
         Outcome(stored.plan.report, done[stored.key])

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, progress: Progress, meter: Meter) -> list[O
     with explained(f"starting {options.engine}"):
         engine = _start(options, plans)
     try:
-        lifted = read_lifted(options.lifted, progress) if options.lifted else None
+        lifted = read_lifted(options.lifted, progress)
         return [*run_all(engine, plans, options.attempt, progress, meter, lifted), *failed]
     finally:
         _stop(engine, progress)
@@ -114,7 +114,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--plan", required=True, action="append", help="URI of the stored plan of a run; repeatable"
     )
     parser.add_argument(
-        "--lifted", help="URI of a query that does the runs of several of the plans at once"
+        "--lifted",
+        default=[],
+        action="append",
+        help="URI of a query that does the runs of several of the plans at once; repeatable",
     )
     parser.add_argument("--run", type=int, help="which run of the day a single plan must be of")
     parser.add_argument("--attempt", required=True, help="token that no other attempt has")

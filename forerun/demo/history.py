@@ -24,7 +24,7 @@ from forerun.include.engines import ENGINES
 from forerun.include.reports.group import GroupMember, ReportGroup
 from forerun.include.reports.run_policy import Retries
 from forerun.include.runs.prepare import ask_for_run, open_generation, publish_result
-from forerun.include.runs.prepare_group import MemberRun, prepare_group
+from forerun.include.runs.prepare_units import AskedUnit, prepare_units
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.opening import default_store
 from forerun.include.state.records import OpenedBy
@@ -73,9 +73,9 @@ def _pass_night(group: ReportGroup, day: date, method: Method, engine: Engine) -
         ask = partial(
             ask_for_run, now=moment, method=method, settings=Settings(prices=ENGINES["sail"].prices)
         )
-        prepared = prepare_group(
+        prepared = prepare_units(
             [
-                MemberRun(points=member.points, ask=partial(ask, handle, run))
+                AskedUnit(points=member.points, ask=partial(ask, handle, run))
                 for member, handle in opened
                 if (run := member.run_at(point)) is not None
             ]

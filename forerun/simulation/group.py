@@ -8,7 +8,7 @@ from functools import partial
 
 from forerun.include.days.handle import Day
 from forerun.include.runs.prepare import AskedRun, PreparedRun, ask_for_run, publish_result
-from forerun.include.runs.prepare_group import MemberRun, prepare_group
+from forerun.include.runs.prepare_units import AskedUnit, prepare_units
 from forerun.include.state.layout import Generation
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.relational import sources as sources_of
@@ -164,7 +164,7 @@ def _run_day(
             points=what.points,
             settings=settings,
         )
-        prepared = prepare_group([_asking(member, len(moments), ask) for member in members])
+        prepared = prepare_units([_asking(member, len(moments), ask) for member in members])
         plan_ms[run] = 1000 * prepared.planning_s
         for one in prepared.runs:
             if isinstance(one, ForerunError):
@@ -186,8 +186,8 @@ def _run_day(
     return plan_ms, took
 
 
-def _asking(member: _Member, runs: int, ask: Callable[..., AskedRun | PreparedRun]) -> MemberRun:
-    return MemberRun(
+def _asking(member: _Member, runs: int, ask: Callable[..., AskedRun | PreparedRun]) -> AskedUnit:
+    return AskedUnit(
         points=tuple(range(1, runs + 1)),
         ask=partial(ask, member.day),
     )

@@ -122,8 +122,8 @@ class InProcessRunner:
         from forerun.spark_jobs.lifted import run_lifted
 
         plans, done = [StoredPlan.read(uri) for uri in plan_uris], dict[str, RunCommit]()
-        if lifted and (query := read_lifted(lifted, _quiet)):
-            done = run_lifted(self._started, query, plans, _attempt(), _quiet, Meter())
+        for query in read_lifted([lifted] if lifted else [], _quiet):
+            done |= run_lifted(self._started, query, plans, _attempt(), _quiet, Meter())
         for stored in plans:
             if stored.key not in done:
                 with suppress(GivenUpError):  # the store says so

@@ -117,6 +117,16 @@ class Situation:
         known = self.dag_run.tasks if self.dag_run else {}
         return tuple(one for one in (*names, f"{end}check", f"{end}publish") if one in known)
 
+    def planning_of(self, run: int) -> tuple[str, ...]:
+        """The ids of the tasks that plan a run and do what comes after, in their order. Of an early
+        run of a group they are those of the time point: a report has its k-th run at the k-th."""
+        if not self.grouped or run == self.records.spec.runs:
+            return self.tasks_of(run)[1:]
+        names = (f"at_{run}.plan", f"at_{run}.run")
+        ends = (f"{self.prefix}run_{run}.{name}" for name in ("check", "publish"))
+        known = self.dag_run.tasks if self.dag_run else {}
+        return tuple(one for one in (*names, *ends) if one in known)
+
 
 def actions_of(situation: Situation) -> tuple[Action, ...]:
     """Return the actions of a day, each with what it brings or with why it is refused."""
@@ -214,10 +224,9 @@ def _replan(situation: Situation) -> Action:
         refused = f"{name} is planned when {when}, with all that is known by then."
         return Action(kind=kind, refused=refused)
     final = planned == records.spec.runs
-    tasks = situation.tasks_of(planned)[1:]
+    tasks = situation.planning_of(planned)
     if not tasks:
-        refused = "The group plans it with others; clear the task of the time point in Airflow."
-        return Action(kind=kind, refused=refused)
+        return Action(kind=kind, refused="The DAG run has no task that plans this run.")
     if run is not None and (busy := run.any_in(tasks, BUSY)):
         return _busy(kind, busy)
     if not final and planned not in situation.early_left:
@@ -229,9 +238,11 @@ def _replan(situation: Situation) -> Action:
         f"{_name(records, planned)} is planned again, over the same files, with all that is "
         "committed and known now, and is submitted if the new plan gives it work."
     )
+    others = "The reports of its group are planned with it; what they have committed stays."
     does = (
         *paused(situation.dag_run),
         again,
+        *([others] if situation.grouped and not final else []),
         f"The plan of {_clock(records, records.plans[-1].stored_at)} is kept, and not followed.",
     )
     return Action(kind=kind, does=does, clears=tasks)

@@ -24,11 +24,13 @@ MOST_DAYS = 31
 class BackfillView:
     """A range, looked at. ``begun``: its days that are missing and that somebody has opened before,
     where a new DAG run would not go on from what is kept. ``refused``: why no DAG run of the report
-    can compute a single day of it, empty if one can."""
+    can compute a single day of it, empty if one can. ``grouped``: the DAG has other reports, too,
+    which the DAG runs are not about."""
 
     found: Backfill
     begun: frozenset[date]
     refused: str
+    grouped: bool = False
 
     @property
     def to_start(self) -> tuple[BackfillDay, ...]:
@@ -77,11 +79,11 @@ def read_backfill(
     spec, by = read_spec(store, report, record.spec), record.opened_by
     found = find_backfill(store.root, spec, first, last, now=now, together=TOGETHER)
     missing = (day.date for day in found.days if day.standing == "missing")
-    whose = f"the group {by.group}" if by.group else "a larger DAG"
     return BackfillView(
         found=found,
         begun=frozenset(day for day in missing if latest_generation(store, report, day)),
-        refused=f"Its tasks belong to {whose}: compute the range from the command line."
-        if by.group or by.prefix
+        refused="Its tasks belong to a larger DAG: compute the range from the command line."
+        if by.prefix and not by.group
         else "",
+        grouped=bool(by.group),
     )

@@ -29,9 +29,6 @@ from forerun.include.state.scratch_store import ScratchStore
 from forerun.include.state.store import MissingKeyError, StoreDownError, StoreReader
 from forerun.planner.errors import ForerunError
 
-_PUBLISH = "publish"
-"""The task that publishes, in a DAG that has the tasks of one report."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputedRepair:
@@ -51,6 +48,11 @@ class ComputedRepair:
     @property
     def opened_by(self) -> OpenedBy | None:
         return self.record.opened_by
+
+    @property
+    def publish_task(self) -> str:
+        """The task of the DAG run that publishes it."""
+        return f"{self.opened_by.prefix if self.opened_by else ''}publish"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +146,8 @@ def prepare_action(view: RepairView, run: DagRunState | None) -> Action:
 def _not_by_tasks(view: RepairView) -> str:
     """Return why no DAG run of the report can do it, empty if one can."""
     opened_by = view.records.record.opened_by
-    if opened_by and (opened_by.group or opened_by.prefix):
-        whose = f"the group {opened_by.group}" if opened_by.group else "a larger DAG"
-        return f"Its tasks belong to {whose}: repair it from the command line, as below."
+    if opened_by and opened_by.prefix and not opened_by.group:
+        return "Its tasks belong to a larger DAG: repair it from the command line, as below."
     return ""
 
 
@@ -176,7 +177,7 @@ def publish_action(view: RepairView, run: DagRunState | None) -> Action | None:
             "Its sources have changed again since it was prepared: what came after that needs "
             "another repair."
         )
-    return Action(kind="publish", does=(*does, *paused(run)), clears=(_PUBLISH,))
+    return Action(kind="publish", does=(*does, *paused(run)), clears=(computed.publish_task,))
 
 
 def _unpublishable(computed: ComputedRepair, run: DagRunState | None) -> str:
@@ -184,8 +185,10 @@ def _unpublishable(computed: ComputedRepair, run: DagRunState | None) -> str:
         return f"A critical expectation does not hold: {'; '.join(critical)}"
     if computed.commit is None or computed.diff is None:
         return "It is not computed yet, or its rows are still being compared."
-    if run is None or _PUBLISH not in run.tasks:
+    if run is None or computed.publish_task not in run.tasks:
         return "Airflow knows no DAG run of it: publish it from the command line, as below."
-    if run.any_in((_PUBLISH,), BUSY) or (computed.told.publish and run.state not in OVER):
+    if run.any_in((computed.publish_task,), BUSY) or (
+        computed.told.publish and run.state not in OVER
+    ):
         return "It is being published."
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.fields import SpecError, label, take_fields
@@ -28,6 +28,10 @@ class GroupMember:
     def run_at(self, point: int) -> int | None:
         """Its run at a time point, None if it has none there."""
         return self.points.index(point) + 1 if point in self.points else None
+
+    def run_after(self, point: int) -> int | None:
+        """Its first run after a time point, None if it has none."""
+        return next((run for run, at in enumerate(self.points, 1) if at > point), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +104,10 @@ class ReportGroup:
         zone = self.reports[0].zone
         return tuple(parse_time(run.at, "a run").on(day, zone) for run in self.times)
 
-    def until(self, day: date, point: int) -> datetime:
-        """Return how long final runs that are due at a time point wait for each other."""
-        patience = timedelta(seconds=parse_time(self.patience, "the patience").seconds)
-        return self.moments(day)[point - 1] + patience
+    @property
+    def patience_s(self) -> float:
+        """The seconds after a time point for which final runs that are due wait for each other."""
+        return float(parse_time(self.patience, "the patience").seconds)
 
     def _member(self, spec: ReportSpec) -> GroupMember:
         own = [parse_time(run.at, "a run").seconds for run in spec.policy.runs]

@@ -9,10 +9,10 @@ first one, so that a day does not change under a run that goes past midnight.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk.exceptions import (
     AirflowException,
@@ -34,13 +34,79 @@ REPAIR = "repair"
 """The mode of a DAG run that repairs a published day; never a report's own."""
 BACKFILL = "backfill"
 """The mode of a DAG run that computes several days that are over; never a report's own."""
+LEFT_OUT = "left_out"
+"""The field of the answer of a task that opens no day, which says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """The duty of the tasks of a DAG run: all in which one mode differs from another.
+
+    ``method``: how runs are planned. ``early``: which early runs are done: those ``in time``, at
+    their times as these move, and never once the next run is due; ``all``, late or not; or
+    ``none``. ``is_over``: the days are over and were looked at when they were opened, so the tasks
+    of the final run do all, and wait for nothing. ``confirms``: publishing waits until somebody
+    has read which rows differ.
+    """
+
+    method: Literal["auto", "progressive", "batch"] = "auto"
+    early: Literal["in time", "all", "none"] = "all"
+    is_over: bool = False
+    confirms: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """True if the times of runs may be others than the report's own."""
+        return self.early == "in time"
+
+    @property
+    def several(self) -> bool:
+        """True if there may be several days, of which none holds up another."""
+        return self.is_over and not self.confirms
+
+
+def tonight() -> Duty:
+    """Return the duty for a day that goes on: each run at its time, early ones where they pay."""
+    return Duty(early="in time")
+
+
+def replay(method: Literal["auto", "progressive"] = "auto") -> Duty:
+    """Return the duty for a day as it would have been, one run after the other."""
+    return Duty(method=method)
+
+
+def straight(method: Literal["auto", "batch"] = "auto") -> Duty:
+    """Return the duty for a day that goes straight to its final run."""
+    return Duty(method=method, early="none")
+
+
+def repair() -> Duty:
+    """Return the duty for bringing a published day up to its sources."""
+    return Duty(early="none", is_over=True, confirms=True)
+
+
+def past_days() -> Duty:
+    """Return the duty for computing days that are over."""
+    return Duty(early="none", is_over=True)
+
+
+DUTIES: Mapping[str, Duty] = {
+    "auto": tonight(),
+    "replay": replay(),
+    "progressive": replay("progressive"),
+    "single": straight(),
+    "batch": straight("batch"),
+    REPAIR: repair(),
+    BACKFILL: past_days(),
+}
+"""The duty of each mode that a day can be opened in."""
 OPEN_DAY = "open_day"
 """The name of the task that opens a report's day, after the name of the report's task group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedDay:
-    """What the first task decided.
+    """The decision of the first task.
 
     ``mode``: ``auto`` (early work where it pays, at its time; early runs that would be late are
     skipped), ``replay`` (early work where it pays, late or not: to try a day that is over),
@@ -67,6 +133,11 @@ class OpenedDay:
     @property
     def date(self) -> date:
         return parse_day(self.day)
+
+    @property
+    def duty(self) -> Duty:
+        """The duty of the mode that the day was opened in."""
+        return DUTIES[self.mode]
 
     def each(self) -> tuple[OpenedDay, ...]:
         """The days of a backfill one by one; else only this one."""
@@ -166,36 +237,25 @@ def trigger_of(context: Any) -> str:
     return f"{run.dag_id}/{run.run_id}/{context['ti'].id}"
 
 
+def read_opened(record: Mapping[str, Any] | None) -> OpenedDay | None:
+    """Return what the task that opens a day has answered; None where it has opened none."""
+    return None if not record or LEFT_OUT in record else OpenedDay(**record)
+
+
 def opened_day(context: Any, task_id: str) -> OpenedDay:
-    """Return what the first task of the DAG run decided. Fails for good when there was none."""
+    """Return what the first task of the DAG run decided. Fails for good when there was no answer,
+    and skips where it has opened no day."""
     record = context["ti"].xcom_pull(task_ids=task_id)
-    if not record:
+    opened = read_opened(record)
+    if opened is None:
+        if record:
+            raise AirflowSkipException(record[LEFT_OUT])
         raise AirflowFailException(f"the day was not opened: see the task {task_id}")
-    return OpenedDay(**record)
-
-
-class TaskOfRun(Protocol):
-    """A task about one run of a report, whose day the task ``day_task`` has opened."""
-
-    spec: ReportSpec
-    run: int
-    day_task: str
-
-
-def opened_for(task: TaskOfRun, context: Any) -> OpenedDay:
-    """Return what the first task of the DAG run decided, and let ``task`` be about the run that the
-    day has in place of its own (:meth:`OpenedDay.run_of`). Skips where the day has none."""
-    opened = opened_day(context, task.day_task)
-    run = opened.run_of(task.spec, task.run)
-    if run is None:
-        raise AirflowSkipException(
-            f"a {opened.mode} is done by the tasks of the final run"
-            if opened.repair or opened.days
-            else "this run is newer than the day: the next day has it"
-        )
-    with explained():
-        task.spec, task.run = opened.as_opened(task.spec), run
     return opened
+
+
+class NothingToDoError(RequestError):
+    """A day of which a DAG run has nothing to do: of a group, the other reports go on."""
 
 
 def as_xcom(day: OpenedDay) -> dict[str, object]:

@@ -25,15 +25,15 @@ class DayLink(BaseOperatorLink):
     def operators(self) -> list[type]:
         """The operators of reports; imported by the API server alone, which asks for them."""
         from forerun.airflow.watching.watch import WatchDay
-        from forerun.airflow.work.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
+        from forerun.airflow.work.open import OpenDay
+        from forerun.airflow.work.plan import PlanUnits
         from forerun.airflow.work.publish import CheckResult, PublishReport
-        from forerun.airflow.work.submit import SubmitRun
-        from forerun.airflow.work.tasks import OpenDay, PlanRun
-        from forerun.airflow.work.wait import WaitForRun
+        from forerun.airflow.work.submit import SubmitUnits
+        from forerun.airflow.work.wait import WaitForUnits
 
-        of_run = [WaitForRun, PlanRun, SubmitRun, CheckResult, PublishReport]
-        of_report = [OpenDay, *of_run, WatchDay]
-        return [*of_report, WaitForPoint, PlanPoint, SubmitPoint]
+        return [
+            OpenDay, WaitForUnits, PlanUnits, SubmitUnits, CheckResult, PublishReport, WatchDay
+        ]  # fmt: skip
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature
         root = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")

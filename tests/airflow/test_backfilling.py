@@ -12,12 +12,14 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
-from forerun.airflow import ReportGroup, group_dag
+from forerun.airflow import ProgressiveTaskGroup
 from forerun.airflow.assets import days_published
 from forerun.airflow.day import OpenedDay
-from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.work.units import units_of
 from forerun.include.days.results import read_pointer
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.reports.cluster import Cluster
@@ -55,8 +57,8 @@ class Range(Dag):
             if fails:
                 raise AirflowException("spark-submit failed")
 
-        monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
-        monkeypatch.setattr(SubmitRun, "submit", submit)
+        monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
+        monkeypatch.setattr(SubmitUnits, "submit", submit)
         for number in tries:
             self.tried = number
             with pytest.raises(AirflowException) if number < tries[-1] else nullcontext():
@@ -88,13 +90,13 @@ def test_days_share_an_application_and_each_is_published(spec, place, monkeypatc
     assert [list(day) for day in opened["days"]] == [[day, "1"] for day in DAYS]
     with pytest.raises(AirflowSkipException, match="a backfill is done by the tasks"):
         dag.do("run_1.wait")
-    assert dag.do(STEPS[0]) == []
+    assert dag.do(STEPS[0]) == {"revenue": []}
     planned = dag.do(STEPS[1])
     assert (len(planned["plans"]), planned["submit"]) == (3, True)
     told = [json.loads(r.message) for r in caplog.records if r.name == "forerun.events"]
     assert [(one["event"], one["day"]) for one in told] == [("planned", day) for day in DAYS]
     dag.compute(monkeypatch)
-    query = planned["query"]
+    (query,) = planned["queries"]
     assert "/plans/lifted-" in query, "one query for all of them is cheaper"
     assert dag.submitted == [[*planned["plans"].values(), "--lifted", query]]
     store = open_store(spec.store)
@@ -127,7 +129,7 @@ def test_another_try_submits_what_is_not_committed(spec, place, monkeypatch):
     with open_runner("sail", place, "local[1]") as runner:
         runner.run(plans[:1], "run", tiny=True)
     dag.compute(monkeypatch)
-    left = [*plans[1:], "--lifted", planned["query"]]
+    left = [*plans[1:], "--lifted", *planned["queries"]]
     assert dag.submitted == [left]
     dag.do("run_3.run")
     assert dag.submitted == [left], "the task alone was cleared: nothing is left to submit"
@@ -136,10 +138,11 @@ def test_another_try_submits_what_is_not_committed(spec, place, monkeypatch):
 
 def test_days_that_are_over_ask_for_cores_once_and_press_nobody(spec, place):
     dag = Range(spec, place)
-    opened = OpenedDay(**dag.begin(*DAYS))
+    answers = {"open_day": dag.begin(*DAYS)}
     cluster = Cluster(name="night", ceiling=(Hours(start="00:00", end="24:00", value=8),))
     task = built(spec, "run_3.run", cluster=cluster)
-    wanted = task._wanted(context({}), opened, cluster).request
+    units = units_of(task.step, context(answers))
+    wanted = task._wanted(context(answers), units, None, cluster).request
     assert (wanted.report, wanted.day, wanted.final) == (spec.name, DAY, True)
     assert wanted.cores == spec.policy.cores
     assert wanted.latest_start is None
@@ -182,19 +185,21 @@ def test_what_cannot_be_done_says_why_and_opens_nothing(spec, place):
     for days, said in (((), "a backfill of no days"), ((DAY, "2099-03-09"), "2099-03-09 is not")):
         with pytest.raises(AirflowFailException, match=said):
             Range(spec, place).begin(*days)
-    group = ReportGroup(name="night", reports=(spec,))
-    opening = group_dag(group, start_date=at(0)).get_task(f"{spec.name}.open_day")
+    with DAG("larger", start_date=at(0), schedule=None) as larger:
+        ProgressiveTaskGroup(spec)
+    opening = larger.get_task(f"{spec.name}.open_day")
     with pytest.raises(AirflowFailException, match="forerun backfill"):
         opening.execute(context({}, params={"mode": "backfill", "days": DAYS}))
     assert not (place / "store" / "reports").exists()
 
 
-def test_a_dry_run_says_the_plans_and_leaves_nothing(spec, place, caplog):
+def test_a_dry_run_says_the_plans_and_leaves_nothing(spec, place, capfd):
     dag = Range(spec, place)
     dag.begin(*DAYS, dry_run=True)
     dag.do(STEPS[0])
     assert dag.do(STEPS[1])["submit"] is False
-    assert all(f"{day}: plan" in caplog.text for day in DAYS)
+    said = "".join(capfd.readouterr())
+    assert all(f"{day}: plan" in said for day in DAYS)
     assert not (place / "store" / "reports").exists()
 
 

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskD
 
 from forerun.airflow import group_dag, progressive_dag
 from forerun.airflow.work import choosing, cores, submit, triggers
-from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitUnits
 from forerun.airflow.work.triggers import CoresTrigger
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.fields import SpecError
@@ -58,10 +58,10 @@ def ran(monkeypatch):
     """What is called in place of spark-submit; by default a note."""
     done: list[str] = []
     calls = SimpleNamespace(done=done, work=lambda: done.append("ran"))
-    monkeypatch.setattr(SubmitRun, "make_ready", lambda *_, **__: None)
-    monkeypatch.setattr(SubmitRun, "submit", lambda *_: calls.work())
-    monkeypatch.setattr(SubmitRun, "_look_at_early_run", lambda *_: None)
-    monkeypatch.setattr(SubmitRun, "_as_batch", lambda *_: "")
+    monkeypatch.setattr(SubmitUnits, "make_ready", lambda *_, **__: None)
+    monkeypatch.setattr(SubmitUnits, "submit", lambda *_: calls.work())
+    monkeypatch.setattr(submit, "_look_at_early", lambda *_, **__: None)
+    monkeypatch.setattr(SubmitUnits, "_as_batch", lambda *_: "")
     return calls
 
 
@@ -189,7 +189,7 @@ def test_a_record_of_a_newer_version_holds_early_runs_only(spec, leases, clock, 
 
 def test_an_application_whose_cores_are_lost_is_ended(spec, leases, clock, ran, monkeypatch):
     ended = threading.Event()
-    monkeypatch.setattr(SubmitRun, "end_application", lambda _: ended.set())
+    monkeypatch.setattr(SubmitUnits, "end_application", lambda _: ended.set())
     monkeypatch.setattr(cores, "_RENEWALS", 600)  # every tenth of a second
 
     def work():

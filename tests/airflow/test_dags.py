@@ -109,8 +109,8 @@ def test_a_task_group_in_a_dag_of_one_s_own():
     assert ids == {f"revenue.{task}" for task in [*FLOW.split(), "watch"]}
     assert group.group_id == "revenue"
     assert dag.get_task("revenue.run_1.run").plan_task == "revenue.run_1.plan"
-    assert dag.get_task("revenue.run_3.wait").day_task == "revenue.open_day"
-    assert dag.get_task("revenue.run_3.wait").final_task == "revenue.run_3.run"
+    assert dag.get_task("revenue.run_3.wait").step.seats[0].day_task == "revenue.open_day"
+    assert dag.get_task("revenue.run_3.wait").step.seats[0].final_task == "revenue.run_3.run"
     assert dag.get_task("revenue.run_3.plan").wait_task == "revenue.run_3.wait"
 
 
@@ -127,7 +127,9 @@ def test_the_form():
     assert params.dump() == {"report_date": None, "mode": "auto", "dry_run": False, "days": None}
     modes = ["auto", "replay", "progressive", "batch"]
     assert params.get_param("mode").schema["enum"] == [*modes, "repair", "backfill"]
-    assert report_params(repairs=False)["mode"].schema["enum"] == modes
+    of_group = report_params(reports=["one", "two"])
+    assert of_group["mode"].schema["enum"] == [*modes, "repair", "backfill"]
+    assert of_group["reports"].schema["items"]["enum"] == ["one", "two"]
     assert params.get_param("report_date").schema["format"] == "date"
     types = [params.get_param(name).schema.get("type", "null") for name in params]
     assert all("null" in kind for kind in types), "Airflow's form calls all others required"
@@ -137,6 +139,7 @@ def test_a_demo_report_is_asked_for_by_hand_on_the_day_that_has_data():
     dag = demo_dag(ReportGroup(name="sales", reports=(sales_report(),)))
     assert dag.dag_id == "demo_sales"
     form = {"report_date": DAY.isoformat(), "mode": "replay", "dry_run": False}
+    form |= {"days": None, "reports": None}
     assert dag.params.dump() == form
     assert not any(task.params for task in dag.tasks), "copies of them, one for each task"
     for task in dag.tasks:

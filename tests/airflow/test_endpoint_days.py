@@ -15,9 +15,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from forerun.airflow import ReportGroup, group_dag
 from forerun.airflow.work import endpoint
 from forerun.airflow.work.endpoint import EndpointClient
-from forerun.airflow.work.group_tasks import PlanPoint, SubmitPoint
-from forerun.airflow.work.submit import SubmitRun
-from forerun.airflow.work.tasks import PlanRun
+from forerun.airflow.work.plan import PlanUnits
+from forerun.airflow.work.submit import SubmitUnits
 from forerun.include.engines import ENGINES
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.oncall.night import cost_of
@@ -181,7 +180,7 @@ def test_nothing_is_submitted_to_a_server(place, connection):
 def test_every_task_of_a_group_knows_the_engine(place):
     reports = (report(place, name="a"), report(place, name="b"))
     dag = group_dag(ReportGroup(name="night", reports=reports), start_date=at(0), engine="connect")
-    knowing = (PlanPoint, SubmitPoint, PlanRun, SubmitRun)
+    knowing = (PlanUnits, SubmitUnits)
     found = [task.engine for task in dag.tasks if isinstance(task, knowing)]
     assert found == ["connect"] * (3 * 2 + 2 * 2)
 

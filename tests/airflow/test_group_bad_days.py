@@ -19,6 +19,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskD
 from forerun.airflow import ReportGroup, group_dag
 from forerun.airflow.work.submit import SubmitApplication
 from forerun.include.days.results import read_pointer
+from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import MarkerFile, ReportSpec, RunPolicy, RunTime
 from forerun.include.state.commits import read_commit
 from forerun.include.state.layout import Generation
@@ -40,8 +41,11 @@ class Night:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
         self.said: dict[str, Any] = {}
+        self.pushed: dict[tuple[str, str], Any] = {}
         self.arrived = 0
         self.before_submit: Callable[[], None] = lambda: None
+        self.submitted: list[list[str]] = []
+        self.params: dict[str, Any] = {"mode": "progressive"}
         monkeypatch.setattr(SubmitApplication, "make_ready", lambda *_, **__: None)
         monkeypatch.setattr(SubmitApplication, "submit", self._submit)
 
@@ -80,13 +84,14 @@ class Night:
         self.said.pop(task_id, None)
         ti = SimpleNamespace(
             xcom_pull=self._pull,
+            xcom_push=lambda key, value: self.pushed.update({(task_id, key): value}),
             try_number=1, max_tries=1, dag_id="night", id=uuid.uuid4().hex,
         )  # fmt: skip
         run_ = SimpleNamespace(
             dag_id="night", run_id="r", run_type="manual",
             logical_date=datetime(2026, 3, 1, tzinfo=UTC), run_after=None,
         )  # fmt: skip
-        params = {"mode": "progressive", "dry_run": False, "report_date": DAY}
+        params = {"dry_run": False, "report_date": DAY, **self.params}
         events = {asset: SimpleNamespace(extra=None) for asset in task.outlets}
         context = {
             "ti": ti, "dag_run": run_, "params": params, "inlet_events": {},
@@ -102,8 +107,10 @@ class Night:
             return "failed"
         return "success"
 
-    def _pull(self, task_ids: str) -> Any:
-        return self.said.get(task_ids)
+    def _pull(self, task_ids: str, key: str = "return_value") -> Any:
+        return (self.said if key == "return_value" else {}).get(
+            task_ids, self.pushed.get((task_ids, key))
+        )
 
     def open(self, *names: str) -> None:
         assert {self.do(f"{name}.open_day") for name in names} == {"success"}
@@ -124,6 +131,7 @@ class Night:
 
     def _submit(self, _context: Any, plans: list[str], *options: str) -> None:
         self.before_submit()
+        self.submitted.append(plans)
         named = [part for plan in plans for part in ("--plan", plan)]
         attempt = ["--attempt", uuid.uuid4().hex[:8], "--engine", "sail"]
         if run.main([*named, *options, *attempt]):
@@ -133,9 +141,9 @@ class Night:
         store, at = open_store(str(self.root / "store")), Generation(name, DAY, generation)
         return [number for number in range(1, 6) if read_commit(store, at, number) is not None]
 
-    def published(self, name: str) -> dict[str, int] | None:
+    def published(self, name: str, day: str = DAY) -> dict[str, int] | None:
         store = open_store(str(self.root / "store"))
-        pointer = read_pointer(store, name, datetime(2026, 3, 1, tzinfo=UTC).date())
+        pointer = read_pointer(store, name, parse_day(day))
         if pointer is None or pointer.early:
             return None
         folder = Path(pointer.folder.removeprefix("file://"))

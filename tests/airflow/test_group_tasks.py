@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -16,8 +15,9 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun.airflow import ReportGroup, group_dag
-from forerun.airflow.work import group_tasks
-from forerun.airflow.work.group_tasks import SubmitPoint
+from forerun.airflow.work import submit, triggers, wait
+from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.work.triggers import Waiting
 from forerun.include.reports.spec import MarkerFile, SpecError
 from forerun.include.state.store import StoreDownError
 from tests.airflow.reports import sales_report, sales_source
@@ -37,7 +37,8 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture
 def clock(monkeypatch):
     def set_to(moment):
-        monkeypatch.setattr(group_tasks, "utc_now", lambda: moment)
+        for module in (wait, submit, triggers):
+            monkeypatch.setattr(module, "utc_now", lambda: moment)
 
     return set_to
 
@@ -81,33 +82,34 @@ def context(mode="auto", dry_run=False, missing=(), tries=1, **others):
 def deferred_until(task, said) -> datetime:
     with pytest.raises(TaskDeferred) as deferred:
         task.execute(said)
-    assert isinstance(deferred.value.trigger, DateTimeTrigger)
+    assert isinstance(deferred.value.trigger, Waiting)
     assert deferred.value.method_name == "resume"
-    return deferred.value.trigger.moment
+    return datetime.fromisoformat(deferred.value.trigger.until)
 
 
 def test_a_time_point_waits_for_its_time(clock, dag):
     clock(at(9))
     assert deferred_until(dag.get_task("at_1.wait"), context()) == at(10)
     clock(at(10))
-    assert dag.get_task("at_1.wait").resume(context()) == {}
+    assert dag.get_task("at_1.wait").resume(context()) == {"one": [], "two": []}
 
 
 def test_an_early_one_is_skipped_where_nobody_wants_it(clock, dag):
     early = dag.get_task("at_1.wait")
     clock(at(16))
-    with pytest.raises(AirflowSkipException, match="next time point"):
+    with pytest.raises(AirflowSkipException, match="the time of the next run has come already"):
         early.execute(context())
     for mode in ("single", "batch"):
-        with pytest.raises(AirflowSkipException, match="straight to the final runs"):
+        with pytest.raises(AirflowSkipException, match="straight to the final run"):
             early.execute(context(mode))
     for mode in ("replay", "progressive"):
-        assert early.execute(context(mode)) == {}
+        assert early.execute(context(mode)) == {"one": [], "two": []}
 
 
 def test_a_dry_run_plans_the_first_time_point_without_waiting(clock, dag):
     clock(at(1))
-    assert dag.get_task("at_1.wait").execute(context(dry_run=True)) == {}
+    dry = dag.get_task("at_1.wait").execute(context(dry_run=True))
+    assert dry == {"one": [], "two": []}
     with pytest.raises(AirflowSkipException, match="dry run"):
         dag.get_task("at_3.wait").execute(context(dry_run=True))
 
@@ -116,7 +118,7 @@ def test_final_runs_wait_for_each_other_for_a_while(clock, dag, tmp_path):
     final = dag.get_task("at_3.wait")
     mark(tmp_path, "one")
     clock(at(0, 1, day=2))
-    assert deferred_until(final, context()) == at(0, 1, day=2) + timedelta(seconds=30)
+    assert deferred_until(final, context()) == at(0, 10, day=2)
     mark(tmp_path, "two")
     assert final.execute(context()) == {"one": [], "two": []}
 
@@ -139,7 +141,7 @@ def test_a_report_whose_day_is_not_open_holds_up_no_other(clock, dag, tmp_path):
     clock(at(0, 1, day=2))
     final = dag.get_task("at_3.wait")
     assert final.execute(context(missing=("one",))) == {"two": []}
-    with pytest.raises(AirflowSkipException, match="no report"):
+    with pytest.raises(AirflowSkipException, match="the day of no report"):
         final.execute(context(missing=("one", "two")))
 
 
@@ -147,12 +149,9 @@ def test_early_runs_that_failed_are_not_tried_again_into_the_next_time_point(
     clock, dag, monkeypatch
 ):
     submitted: list[list[str]] = []
-    monkeypatch.setattr(SubmitPoint, "make_ready", lambda *_, **__: None)
-    monkeypatch.setattr(SubmitPoint, "submit", lambda _self, _context, p: submitted.append(p))
-    planned = {
-        "plans": ["file:///p"], "tiny": True, "submit": True, "why": "",
-        "until": at(16).isoformat(),
-    }  # fmt: skip
+    monkeypatch.setattr(SubmitUnits, "make_ready", lambda *_, **__: None)
+    monkeypatch.setattr(SubmitUnits, "submit", lambda _self, _context, p: submitted.append(p))
+    planned = {"plans": {f"one {DAY}": "file:///p"}, "tiny": True, "submit": True, "why": ""}
     task = dag.get_task("at_1.run")
     clock(at(16))
     task.execute(context(**{"at_1.plan": planned}))
@@ -161,15 +160,15 @@ def test_early_runs_that_failed_are_not_tried_again_into_the_next_time_point(
     clock(at(15, 59))
     task.execute(context(tries=2, **{"at_1.plan": planned}))
     clock(at(16))
-    task.execute(context(tries=2, **{"at_1.plan": {**planned, "until": ""}}))
+    task.execute(context("replay", tries=2, **{"at_1.plan": planned}))
     assert submitted == [["file:///p"]] * 3
 
 
 def down(*names):
     """Asking for a run of these reports finds the store down; the others are broken for good."""
 
-    def ask(one, _engine, _incomplete):
-        if one.member.spec.name in names:
+    def ask(day, _run, **_how):
+        if day.at.report in names:
             raise StoreDownError("no answer", hint="wait")
         raise SpecError("broken", hint="mend it")
 
@@ -178,22 +177,22 @@ def down(*names):
 
 def test_a_store_that_is_down_for_all_is_worth_a_retry(dag, monkeypatch):
     task = dag.get_task("at_1.plan")
-    monkeypatch.setattr(group_tasks, "_ask", down("one", "two"))
+    monkeypatch.setattr("forerun.include.runs.prepare.ask_for_run", down("one", "two"))
     with pytest.raises(AirflowException, match="no answer") as caught:
         task.execute(context())
     assert not isinstance(caught.value, AirflowFailException)
 
 
 def test_the_trouble_of_one_report_is_left_to_itself(dag, monkeypatch):
-    monkeypatch.setattr(group_tasks, "_ask", down("one"))
+    monkeypatch.setattr("forerun.include.runs.prepare.ask_for_run", down("one"))
     planned = dag.get_task("at_1.plan").execute(context())
-    assert (planned["plans"], planned["submit"]) == ([], False)
+    assert (planned["plans"], planned["submit"]) == ({}, False)
 
 
 def test_what_was_not_planned_is_not_submitted(dag):
     with pytest.raises(AirflowFailException, match="was not planned"):
         dag.get_task("at_1.run").execute(context())
-    idle = {"plans": [], "tiny": True, "submit": False, "why": "nothing to do", "until": ""}
+    idle = {"plans": {}, "tiny": True, "submit": False, "why": "nothing to do"}
     with pytest.raises(AirflowSkipException, match="nothing to do"):
         dag.get_task("at_1.run").execute(context(**{"at_1.plan": idle}))
 

@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 
 from forerun.airflow.watching import telling
-from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitUnits
 from forerun.include.telemetry.metrics import METRICS
 from forerun.simulation.running import open_runner
 from tests.airflow.test_repairing import STEPS, Dag
@@ -96,8 +96,8 @@ def day(place, monkeypatch):
         with open_runner("sail", place, "local[1]") as runner:
             runner.run(plans, "run", tiny=True)
 
-    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
-    monkeypatch.setattr(SubmitRun, "submit", submit)
+    monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
+    monkeypatch.setattr(SubmitUnits, "submit", submit)
     dag = Dag(report(place), place)
 
     def publish():

@@ -15,7 +15,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from forerun.airflow.watching import openlineage
 from forerun.airflow.watching.telling import tell_planned, telling_how_runs_end
 from forerun.airflow.work.publish import PublishReport
-from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.work.units import alone
 from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.records import RunCommit
 from tests.airflow.lineage_schema import EVENT
@@ -48,7 +49,7 @@ def events(monkeypatch, tmp_path):
 
 def planned(spec):
     opening(spec)
-    return planning(spec).execute(context({"open_day": OPENED, "run_3.wait": []}))
+    return planning(spec).execute(context({"open_day": OPENED, "run_3.wait": {"revenue": []}}))
 
 
 def test_a_run_begins_with_what_it_reads_and_what_its_result_is_made_of(place, events):
@@ -84,13 +85,13 @@ def test_a_run_begins_with_what_it_reads_and_what_its_result_is_made_of(place, e
 def test_a_run_that_fails_is_the_run_that_began(place, events, monkeypatch):
     spec = report(place)
     plan = planned(spec)
-    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
+    monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
 
     def fail(_self, _context, _plans, *_options):
         raise AirflowException("spark-submit failed")
 
-    monkeypatch.setattr(SubmitRun, "submit", fail)
-    task = SubmitRun(task_id="run", spec=spec, day_task="open_day", plan_task="plan", run=3)
+    monkeypatch.setattr(SubmitUnits, "submit", fail)
+    task = SubmitUnits(task_id="run", step=alone(spec, 3, "open_day"), plan_task="plan")
     with pytest.raises(AirflowException):
         task.execute(context({"plan": plan, "open_day": OPENED}))
     began, failed = events()

@@ -15,6 +15,7 @@ from forerun.airflow import ProgressiveTaskGroup, progressive_dag
 from forerun.airflow.retries import RETRIES, RETRY_DELAY, retries_of
 from forerun.airflow.watching.alerting import EarlyRunTicket
 from forerun.airflow.work import submit
+from forerun.airflow.work.units import units_of
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import DueOn, SpecError
 from tests.airflow.reports import sales_report
@@ -184,11 +185,12 @@ class TestRetries:
             monkeypatch.setattr(submit, "utc_now", lambda: moment)
             answers = {**opened, "mode": mode}
             ti = SimpleNamespace(try_number=number, xcom_pull=lambda task_ids: answers)
-            task._refuse_late_try({"ti": ti})
+            known = {"ti": ti}
+            task._refuse_late_try(known, units_of(task.step, known))
 
         tried(1, 17)  # late, but the first: whether it starts at all, the wait has decided
         tried(2, 15)
         tried(2, 17, mode="progressive")
         tried(2, 17, task=dag_of().get_task("run_3.run"))
-        with pytest.raises(AirflowFailException, match="the time of run 2 has come"):
+        with pytest.raises(AirflowFailException, match="the time of the next run has come"):
             tried(2, 16)

@@ -18,9 +18,10 @@ from airflow.sdk.exceptions import (
 
 from forerun.airflow import progressive_dag
 from forerun.airflow.day import explained
+from forerun.airflow.work.plan import PlanUnits
 from forerun.airflow.work.publish import CheckResult, PublishReport
-from forerun.airflow.work.submit import SubmitRun
-from forerun.airflow.work.tasks import PlanRun
+from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.work.units import alone
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import SpecError, decode_report
 from forerun.include.state.given_up import GivenUp, record_given_up
@@ -115,9 +116,10 @@ def test_planning_returns_what_the_run_needs(place):
     spec = report(place)
     opening(spec)
     task = planning(spec)
-    planned = task.execute(context({"open_day": OPENED, "run_3.wait": []}))
+    planned = task.execute(context({"open_day": OPENED, "run_3.wait": {"revenue": []}}))
     assert planned["submit"] is True
-    assert planned["plan"].startswith(f"file://{place}/store/reports/revenue/{DAY}/1/plans/run-3-")
+    (plan,) = planned["plans"].values()
+    assert plan.startswith(f"file://{place}/store/reports/revenue/{DAY}/1/plans/run-3-")
     assert planned["tiny"] is True
     # An hour before the deadline at six: nothing suggests that the final run takes longer.
     assert planned["latest_safe_start"] == "2026-03-02T05:00:00+00:00"
@@ -135,7 +137,8 @@ def test_planning_returns_what_the_run_needs(place):
 def test_a_final_run_is_planned_with_what_its_wait_has_let_go_on(place, answer, incomplete):
     spec = report(place)
     opening(spec)
-    planning(spec).execute(context({"open_day": OPENED, "run_3.wait": answer}))
+    said = None if answer is None else {"revenue": answer}
+    planning(spec).execute(context({"open_day": OPENED, "run_3.wait": said}))
     at = Generation("revenue", DAY, "1")
     manifest = decode(Manifest, open_store(spec.store).get(at.manifest(3)), "manifest")
     assert manifest.incomplete == tuple(incomplete)
@@ -153,13 +156,10 @@ def test_bad_sql_fails_for_good_and_says_where(place, changes, words):
     """Also where nothing has looked at it before: the DAG file of such a report does not load."""
     spec = report(place, **changes)
     opening(report(place))
-    plan = PlanRun(
+    plan = PlanUnits(
         task_id="plan",
-        spec=spec,
-        run=3,
-        day_task="open_day",
+        step=alone(spec, 3, "open_day"),
         wait_task="run_3.wait",
-        final_task="run_3.run",
     )
     with pytest.raises(AirflowFailException, match=words) as caught:
         plan.execute(context({"open_day": OPENED}))
@@ -190,7 +190,7 @@ def test_a_dry_run_is_neither_checked_nor_submitted(place):
     opening(spec)
     dry = {**OPENED, "dry_run": True}
     planned = planning(spec, run=1).execute(context({"open_day": dry}))
-    assert (planned["submit"], planned["plan"]) == (False, "")
+    assert (planned["submit"], planned["plans"]) == (False, {})
     assert not list((place / "store").rglob("plans"))
     with pytest.raises(AirflowSkipException, match="dry run"):
         submitting().execute(context({"run_1.plan": planned}))
@@ -200,12 +200,13 @@ def test_a_dry_run_is_neither_checked_nor_submitted(place):
         )
 
 
-PLANNED = {"submit": True, "plan": "file:///x", "tiny": True, "why": ""}
+KEY = f"revenue {DAY}"
+PLANNED = {"submit": True, "plans": {KEY: "file:///x"}, "tiny": True, "why": ""}
 
 
-def submitting(**more):
-    fixed = {"spec": sales_report(), "day_task": "open_day", "plan_task": "run_1.plan", "run": 1}
-    return SubmitRun(task_id="run", **fixed, **more)
+def submitting(spec=None, **more):
+    step = alone(spec or sales_report(), 1, "open_day")
+    return SubmitUnits(task_id="run", step=step, plan_task="run_1.plan", **more)
 
 
 def test_a_missing_spark_connection_is_not_a_yarn_cluster():
@@ -265,11 +266,11 @@ def test_a_run_that_has_given_up_is_skipped_and_says_why(place, monkeypatch):
     store = open_store((place / "store").as_uri())
     done = RunCommit(run=1, base=0, attempt="a1", plan=at.plan(1, "x"), committed_at="")
     record_given_up(store, at, GivenUp(why="run 1 has given up: too dear", done=done))
-    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
-    monkeypatch.setattr(SubmitRun, "submit", lambda *_: None)
-    planned = {**PLANNED, "plan": f"{store.root}/{at.plan(1, 'x')}"}
+    monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
+    monkeypatch.setattr(SubmitUnits, "submit", lambda *_: None)
+    planned = {**PLANNED, "plans": {KEY: f"{store.root}/{at.plan(1, 'x')}"}}
     with pytest.raises(AirflowSkipException, match="run 1 has given up: too dear"):
-        submitting().execute(context({"run_1.plan": planned, "open_day": OPENED}))
+        submitting(report(place)).execute(context({"run_1.plan": planned, "open_day": OPENED}))
 
 
 def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_tried_again(
@@ -283,13 +284,13 @@ def test_a_store_error_while_looking_why_a_run_failed_hides_not_that_it_may_be_t
 
     monkeypatch.setattr("forerun.include.runs.stored_plan.open_store", away)
     task = submitting()
-    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
+    monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
 
     def fail(_self, _context, _plans, *_options):
         raise AirflowException("spark-submit failed")
 
-    monkeypatch.setattr(SubmitRun, "submit", fail)
-    planned = {**PLANNED, "plan": plan.as_uri(), "conf": []}
+    monkeypatch.setattr(SubmitUnits, "submit", fail)
+    planned = {**PLANNED, "plans": {KEY: plan.as_uri()}}
     with pytest.raises(AirflowException, match="spark-submit failed") as caught:
         task.execute(context({"run_1.plan": planned, "open_day": OPENED}))
     assert not isinstance(caught.value, AirflowFailException)

@@ -13,7 +13,8 @@ from airflow.sdk.observability import stats
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.work.units import alone
 from forerun.include.days.handle import Day
 from forerun.include.state.store import StoreDownError
 from forerun.include.telemetry.metrics import METRICS
@@ -57,7 +58,7 @@ def test_a_planned_run_is_in_the_log_and_in_the_metrics(place, told, caplog):
     caplog.set_level(logging.INFO, logger="forerun.events")
     spec = report(place)
     opening(spec)
-    planning(spec).execute(context({"open_day": OPENED, "run_3.wait": []}))
+    planning(spec).execute(context({"open_day": OPENED, "run_3.wait": {"revenue": []}}))
     (said,) = lines(caplog)
     assert (said["event"], said["run"], said["part"], said["decided"]) == (
         "planned", 3, "final", "batch",
@@ -95,14 +96,14 @@ def test_a_run_whose_application_fails_is_told(place, told, caplog, monkeypatch)
     caplog.set_level(logging.INFO, logger="forerun.events")
     spec = report(place)
     opening(spec)
-    planned = planning(spec).execute(context({"open_day": OPENED, "run_3.wait": []}))
-    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
+    planned = planning(spec).execute(context({"open_day": OPENED, "run_3.wait": {"revenue": []}}))
+    monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
 
     def fail(_self, _context, _plans, *_options):
         raise AirflowException("spark-submit failed")
 
-    monkeypatch.setattr(SubmitRun, "submit", fail)
-    task = SubmitRun(task_id="run", spec=spec, day_task="open_day", plan_task="plan", run=3)
+    monkeypatch.setattr(SubmitUnits, "submit", fail)
+    task = SubmitUnits(task_id="run", step=alone(spec, 3, "open_day"), plan_task="plan")
     with pytest.raises(AirflowException, match="spark-submit failed"):
         task.execute(context({"plan": planned, "open_day": OPENED}))
     assert lines(caplog)[-1]["outcome"] == "failed"
@@ -119,12 +120,12 @@ def test_what_cannot_be_told_is_a_warning_and_no_failure(place, caplog, monkeypa
         raise OSError("no route to the collector")
 
     monkeypatch.setattr(stats, "incr", broken)
-    planned = planning(spec).execute(context({"open_day": OPENED, "run_3.wait": []}))
+    planned = planning(spec).execute(context({"open_day": OPENED, "run_3.wait": {"revenue": []}}))
     assert planned["submit"] is True
     assert "not told to logs and metrics: OSError: no route to the collector" in caplog.text
-    monkeypatch.setattr(SubmitRun, "_check_connection", lambda _self: "local[2]")
-    monkeypatch.setattr(SubmitRun, "submit", lambda *_: None)
-    task = SubmitRun(task_id="run", spec=spec, day_task="open_day", plan_task="plan", run=3)
+    monkeypatch.setattr(SubmitUnits, "_check_connection", lambda _self: "local[2]")
+    monkeypatch.setattr(SubmitUnits, "submit", lambda *_: None)
+    task = SubmitUnits(task_id="run", step=alone(spec, 3, "open_day"), plan_task="plan")
     monkeypatch.setattr(Day, "commit", unreadable)
     task.execute(context({"plan": planned, "open_day": OPENED}))
     assert "not told to logs and metrics: StoreDownError: no answer" in caplog.text

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from forerun.airflow import progressive_dag
-from forerun.airflow.work import group_tasks, submit, triggers, wait
+from forerun.airflow.work import submit, triggers, wait
 from forerun.airflow.work.triggers import SourcesTrigger, TimeTrigger
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.state.layout import Generation
@@ -34,7 +34,7 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture
 def clock(monkeypatch):
     def set_to(moment):
-        for module in (wait, triggers, group_tasks):
+        for module in (wait, triggers):
             monkeypatch.setattr(module, "utc_now", lambda: moment)
 
     return set_to
@@ -73,7 +73,7 @@ def test_the_final_run_starts_at_once_and_says_what_is_missing(clock, store, tmp
         task("run_3.wait", spec).execute(context())
     tell(store, "batch")
     missing = f"no _SUCCESS in {tmp_path}/sales/{DAY}"
-    assert task("run_3.wait", spec).resume(context()) == [("sales", missing)]
+    assert task("run_3.wait", spec).resume(context()) == {"revenue": [("sales", missing)]}
 
 
 def test_the_final_run_keeps_its_time_where_only_early_runs_are_skipped(clock, store, tmp_path):
@@ -124,9 +124,9 @@ def test_a_group_goes_on_without_the_report_that_was_told_to_leave_out(clock, st
     group = dag_of(tmp_path)
     tell(store, "skip-early", "one")
     clock(group_at(10))
-    assert group.get_task("at_1.wait").execute(group_context()) == {}
+    assert group.get_task("at_1.wait").execute(group_context()) == {"two": []}
     tell(store, "skip-early", "two")
-    with pytest.raises(AirflowSkipException, match="told to leave it out"):
+    with pytest.raises(AirflowSkipException, match=r"early runs are skipped: .*anna"):
         group.get_task("at_1.wait").execute(group_context())
     # The final runs are due all the same, but for one that runs batch by itself.
     clock(group_at(0, 1, day=2))
@@ -144,13 +144,14 @@ def test_a_day_that_was_told_so_is_planned_as_batch_whatever_it_has_kept(tmp_pat
     case.deliver("2", (3, 4))
     dag = progressive_dag(replace(case.spec, store=case.store_uri), start_date=at(0))
     opened = {"day": DATE, "generation": "1", "mode": "progressive", "dry_run": False}
-    answers = {"open_day": opened, "run_2.wait": []}
+    answers = {"open_day": opened, "run_2.wait": {"totals": []}}
     for method in ("incremental", "batch"):
         if method == "batch":
             tell(case.store, "batch", "totals", DATE)
         ti = SimpleNamespace(xcom_pull=lambda task_ids: answers[task_ids])
         planned = dag.get_task("run_2.plan").execute({"ti": ti})
-        key = planned["plan"].removeprefix(f"{case.store.root}/")
+        (uri,) = planned["plans"].values()
+        key = uri.removeprefix(f"{case.store.root}/")
         assert decode_plan(case.store.get(key)).method == method
 
 
@@ -162,12 +163,12 @@ def test_the_last_try_of_a_final_run_is_batch_while_that_is_in_time(tmp_path, mo
     kept = case.plan(2, day_at(16), method="progressive").plan_uri
     monkeypatch.setattr(submit, "utc_now", lambda: day_at(17))
     submitted = []
-    monkeypatch.setattr(submit.SubmitRun, "make_ready", lambda *_, **__: None)
+    monkeypatch.setattr(submit.SubmitUnits, "make_ready", lambda *_, **__: None)
     monkeypatch.setattr(
-        submit.SubmitRun, "submit", lambda _self, _context, plans, *_: submitted.extend(plans)
+        submit.SubmitUnits, "submit", lambda _self, _context, plans, *_: submitted.extend(plans)
     )
     dag = progressive_dag(replace(case.spec, store=case.store_uri), start_date=at(0))
-    planned = {"submit": True, "plan": kept, "tiny": True, "why": ""}
+    planned = {"submit": True, "plans": {f"totals {DATE}": kept}, "tiny": True, "why": ""}
     opened = {"day": DATE, "generation": "1", "mode": "auto", "dry_run": False}
     answers = {"open_day": opened, "run_2.plan": planned}
     for tried in (1, 2, 3):

@@ -96,7 +96,7 @@ def mark(tmp_path):
 
 def test_an_early_run_whose_time_has_come_starts_at_once(clock):
     clock(at(10, 5))
-    assert waiting(1).execute(context()) == []
+    assert waiting(1).execute(context()) == {"revenue": []}
 
 
 def test_a_run_waits_for_its_time(clock):
@@ -113,15 +113,15 @@ def test_woken_too_early_it_waits_again(clock):
     with pytest.raises(TaskDeferred):
         waiting(1).resume(context(), event=at(10))
     clock(at(10))
-    assert waiting(1).resume(context(), event=at(10)) == []
+    assert waiting(1).resume(context(), event=at(10)) == {"revenue": []}
 
 
 def test_an_early_run_is_skipped_when_the_next_one_is_due(clock):
     clock(at(16))
     with pytest.raises(AirflowSkipException):
         waiting(1).execute(context())
-    assert waiting(2).execute(context()) == []
-    assert waiting(1).execute(context(mode="progressive")) == []
+    assert waiting(2).execute(context()) == {"revenue": []}
+    assert waiting(1).execute(context(mode="progressive")) == {"revenue": []}
 
 
 @pytest.mark.parametrize("mode", ["single", "batch"])
@@ -133,7 +133,7 @@ def test_early_runs_are_skipped_when_the_day_goes_straight_to_the_end(clock, mod
 
 def test_a_dry_run_plans_the_first_run_without_waiting(clock):
     clock(at(1))
-    assert waiting(1).execute(context(dry_run=True)) == []
+    assert waiting(1).execute(context(dry_run=True)) == {"revenue": []}
     with pytest.raises(AirflowSkipException):
         waiting(3).execute(context(dry_run=True))
 
@@ -145,7 +145,9 @@ def test_the_final_run_waits_for_the_sources(clock, tmp_path):
     assert isinstance(deferred.value.trigger, SourcesTrigger)
     assert deferred.value.trigger.until == at(5, day=2).isoformat()
     mark(tmp_path)
-    assert waiting(3, marked(tmp_path)).resume(context(), event={"missing": ["x"]}) == []
+    assert waiting(3, marked(tmp_path)).resume(context(), event={"missing": ["x"]}) == {
+        "revenue": []
+    }
 
 
 def test_a_marker_of_one_hour_does_not_start_the_final_run(clock, tmp_path):
@@ -162,7 +164,7 @@ def test_a_marker_of_one_hour_does_not_start_the_final_run(clock, tmp_path):
             waiting(3, spec).execute(context())
     for hour in range(1, 24):
         (hours / f"hour={hour:02d}" / "_SUCCESS").touch()
-    assert waiting(3, hourly).execute(context()) == []
+    assert waiting(3, hourly).execute(context()) == {"revenue": []}
     with pytest.raises(TaskDeferred):
         waiting(3, marked(tmp_path)).execute(context())
 
@@ -183,7 +185,7 @@ def test_at_the_latest_safe_start_the_report_decides(clock, tmp_path):
         waiting(3, marked(tmp_path, on_incomplete="fail")).execute(context())
     warned = marked(tmp_path, on_incomplete="publish_with_warning")
     missing = f"no _SUCCESS in {tmp_path}/sales/{DAY}"
-    assert waiting(3, warned).execute(context()) == [("sales", missing)]
+    assert waiting(3, warned).execute(context()) == {"revenue": [("sales", missing)]}
 
 
 def test_long_final_runs_in_the_ledger_move_the_latest_safe_start(clock, tmp_path, store):
@@ -216,7 +218,7 @@ def test_long_final_runs_in_the_ledger_move_the_latest_safe_start(clock, tmp_pat
         assert (
             read_safe_start(
                 Day(store, failing, Generation("revenue", DAY, "1")),
-                retries_of(task, task.final_task),
+                retries_of(task, task.step.seats[0].final_task),
             ).at
             == safe
         )
@@ -253,7 +255,7 @@ def test_an_expected_count_of_files(clock, tmp_path):
     with pytest.raises(TaskDeferred):
         waiting(3, spec).execute(context())
     (folder / "d.parquet").touch()
-    assert waiting(3, spec).execute(context()) == []
+    assert waiting(3, spec).execute(context()) == {"revenue": []}
 
 
 def test_an_expected_count_of_rows(clock, tmp_path):
@@ -282,7 +284,7 @@ def test_an_expected_count_of_rows(clock, tmp_path):
     assert reason() == ("sales: 1,499 of 1,500 rows",)
     deliver("d.parquet", 1)
     assert reason() == ()
-    assert waiting(3, spec).execute(context()) == []
+    assert waiting(3, spec).execute(context()) == {"revenue": []}
 
 
 def test_a_file_that_is_still_being_written_is_not_there_yet(clock, tmp_path):
@@ -298,7 +300,7 @@ def test_a_file_that_is_still_being_written_is_not_there_yet(clock, tmp_path):
     with pytest.raises(TaskDeferred):
         waiting(3, spec).execute(context())
     (folder / "a.parquet").write_bytes(whole)
-    assert waiting(3, spec).execute(context()) == []
+    assert waiting(3, spec).execute(context()) == {"revenue": []}
 
 
 def test_an_asset_event_counts_for_its_own_day_only(clock, tmp_path):
@@ -309,7 +311,7 @@ def test_an_asset_event_counts_for_its_own_day_only(clock, tmp_path):
         waiting(3, spec).execute(context(events={"s3://b/s": other}))
     assert deferred.value.trigger.until == at(0, 6, day=2).isoformat()
     mine = [*other, SimpleNamespace(extra={"day": DAY})]
-    assert waiting(3, spec).execute(context(events={"s3://b/s": mine})) == []
+    assert waiting(3, spec).execute(context(events={"s3://b/s": mine})) == {"revenue": []}
 
 
 LACKING = SimpleNamespace(extra={"day": DAY, "incomplete": [["sales", "no _SUCCESS"]]})
@@ -341,10 +343,10 @@ def test_a_day_that_was_published_incomplete_is_refused_or_accepted_and_said(
         with pytest.raises(TaskDeferred):
             waiting(3, report(AssetEvent(uri=uri))).execute(asked)
     else:
-        assert waiting(3, report(AssetEvent(uri=uri))).execute(asked) == []
+        assert waiting(3, report(AssetEvent(uri=uri))).execute(asked) == {"revenue": []}
     accepting = waiting(3, report(AssetEvent(uri=uri, incomplete="accept"))).execute(asked)
-    assert [source for source, _ in accepting] == (["sales"] if refused else [])
-    assert all(f"asset {uri} was not complete on {DAY}" in what for _, what in accepting)
+    assert [source for source, _ in accepting["revenue"]] == (["sales"] if refused else [])
+    assert all(f"asset {uri} was not complete on {DAY}" in what for _, what in accepting["revenue"])
 
 
 def test_without_an_opened_day_it_fails():

@@ -102,7 +102,7 @@ class Range:
         said: list[str] = []
         todo = [prepared.plan_uri for _, prepared in begun.runs if not prepared.skip_reason]
         plans, _ = read_plans(todo)
-        query = read_lifted(begun.query, said.append)
+        query = read_lifted([begun.query], said.append)
         run_all(self.engine, plans, attempt, said.append, Meter(), query)
         return said
 

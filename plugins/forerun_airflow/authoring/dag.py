@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
-from functools import partial
 from typing import Any
 
 from airflow.sdk import (
     DAG,
+    Asset,
     BaseOperator,
     CronTriggerTimetable,
     Param,
@@ -21,15 +22,17 @@ from forerun.airflow.assets import awaited_assets, report_asset, warning_asset
 from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import Options, check_timeout, refuse_broken, sort_options
-from forerun.airflow.day import OPEN_DAY, final_task_of
+from forerun.airflow.day import OPEN_DAY
 from forerun.airflow.watching.alerting import EarlyRunTicket, check_notify
 from forerun.airflow.watching.failing import keep_failures
 from forerun.airflow.watching.watch import WatchDay
 from forerun.airflow.work.comparing import CompareShadow
+from forerun.airflow.work.open import OpenDay
+from forerun.airflow.work.plan import PlanUnits
 from forerun.airflow.work.publish import CheckResult, PublishReport
-from forerun.airflow.work.submit import SubmitRun
-from forerun.airflow.work.tasks import OpenDay, PlanRun
-from forerun.airflow.work.wait import WaitForRun
+from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.work.units import Step, alone
+from forerun.airflow.work.wait import WaitForUnits
 from forerun.include.reports.cluster import Cluster, under_cluster
 from forerun.include.reports.spec import ReportSpec, RunTime, SpecError
 from forerun.include.reports.start_when import start_text
@@ -69,33 +72,96 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     that Airflow needs the policy in :mod:`forerun.airflow_policy`.
     """
     spec = under_cluster(spec, cluster)
-    known: dict[str, Any] = {"spec": spec, "cluster": cluster, "engine": engine}
-    opened = OpenDay(task_id=OPEN_DAY, **known, trigger_rule=TriggerRule.ALL_SUCCESS)
-    refuse_defaults(opened)
-    keep_failures([opened], spec, 0, opened.task_id, notify)
-    waiting = partial(WaitForRun, task_id="wait", spec=spec, poll=poll, cluster=cluster)
-    submitting = partial(
-        SubmitRun,
-        task_id="run",
-        **known,
-        conn_id=conn_id,
-        spark_conf=spark_conf,
-        poll=poll,
-        backfill_pool=backfill_pool,
-    )
+    opened = opening(spec, OPEN_DAY, cluster=cluster, engine=engine, notify=notify)
+    steps = Steps(conn_id, engine, spark_conf, cluster, poll, backfill_pool)
     before: BaseOperator = opened
     for run in range(1, spec.runs + 1):
         with TaskGroup(group_id=f"run_{run}"):
-            steps = _tasks_of_run(spec, run, opened, waiting, submitting, engine)
-            chain(*steps)
+            tasks = steps.tasks(alone(spec, run, opened.task_id), awaited_assets(spec, run))
+            # Also after an early result: were its tasks leaves, one that fails would fail the run.
+            early = publishing(spec, run, opened) if run in spec.policy.early_results else []
+            chain(tasks[-1], *early)
+            ends = [*tasks, *early][-1]
         if run < spec.runs:
-            raise_tickets(steps[:3], [(spec, run, opened.task_id)], notify)
-        chain(before, *([before_run(run)] if before_run else []), steps[0])
-        # Also after an early result: were its tasks leaves, one that fails would fail the DAG run.
-        before = steps[-1]
+            raise_tickets(tasks, [(spec, run, opened.task_id)], notify)
+        else:
+            keep_failures(tasks, spec, run, opened.task_id)
+        chain(before, *([before_run(run)] if before_run else []), tasks[0])
+        before = ends
     chain(before, *publishing(spec, spec.runs, opened), *comparing(spec, opened, notify))
     if watch:
         watching(spec, opened, notify)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Makes the tasks of all steps of a DAG, with what they have in common as its author says."""
+
+    conn_id: str
+    engine: str
+    spark_conf: dict[str, str] | None
+    cluster: Cluster | None
+    poll: float
+    backfill_pool: str
+
+    def tasks(self, step: Step, awaited: Mapping[str, Asset]) -> list[BaseOperator]:
+        """Add the tasks of a step, and return them in order. ``awaited``: the assets that its wait
+        looks for."""
+        wait = WaitForUnits(
+            task_id="wait",
+            step=step,
+            poll=self.poll,
+            cluster=self.cluster,
+            # What fails for one report, or at an earlier time, never holds up a later step.
+            trigger_rule=TriggerRule.ALL_DONE,
+            # It lasts as long as the day does, whatever a task that works may take.
+            execution_timeout=None,
+            inlets=list(awaited.values()),
+        )
+        plan = PlanUnits(
+            task_id="plan",
+            step=step,
+            wait_task=wait.task_id,
+            engine=self.engine,
+            trigger_rule=TriggerRule.ALL_SUCCESS,
+        )
+        submit = SubmitUnits(
+            task_id="run",
+            step=step,
+            plan_task=plan.task_id,
+            trigger_rule=TriggerRule.ALL_SUCCESS,
+            conn_id=self.conn_id,
+            engine=self.engine,
+            spark_conf=self.spark_conf,
+            cluster=self.cluster,
+            poll=self.poll,
+            backfill_pool=self.backfill_pool,
+        )
+        chain(wait, plan, submit)
+        return [wait, plan, submit]
+
+
+def opening(
+    spec: ReportSpec,
+    task_id: str,
+    *,
+    cluster: Cluster | None,
+    engine: str,
+    notify: str,
+    group: str = "",
+) -> BaseOperator:
+    """Add the task that opens a report's day."""
+    opened = OpenDay(
+        task_id=task_id,
+        spec=spec,
+        group=group,
+        cluster=cluster,
+        engine=engine,
+        trigger_rule=TriggerRule.ALL_SUCCESS,
+    )
+    refuse_defaults(opened)
+    keep_failures([opened], spec, 0, opened.task_id, notify)
+    return opened
 
 
 def watching(spec: ReportSpec, opened: BaseOperator, notify: str) -> None:
@@ -121,64 +187,6 @@ def raise_tickets(
     tickets = [EarlyRunTicket(spec, run, day_task, notify) for spec, run, day_task in runs]
     for task in tasks:
         task.on_failure_callback = [*task.on_failure_callback, *tickets]
-
-
-def _tasks_of_run(
-    spec: ReportSpec,
-    run: int,
-    opened: BaseOperator,
-    waiting: Callable[..., WaitForRun],
-    submitting: Callable[..., SubmitRun],
-    engine: str,
-) -> list[BaseOperator]:
-    """The tasks of a run, in order; those of its early result too, if it gives one."""
-    final_task = final_task_of(opened.task_id, spec)
-    known: dict[str, Any] = {"run": run, "day_task": opened.task_id}
-    wait = waiting(
-        **known,
-        final_task=final_task,
-        # An early run that failed, or was skipped, never holds up a later one.
-        trigger_rule=TriggerRule.ALL_DONE,
-        # It lasts as long as the day does, whatever a task that works may take.
-        execution_timeout=None,
-        inlets=list(awaited_assets(spec, run).values()),
-    )
-    plan = PlanRun(
-        task_id="plan",
-        spec=spec,
-        **known,
-        wait_task=wait.task_id,
-        final_task=final_task,
-        engine=engine,
-        trigger_rule=TriggerRule.ALL_SUCCESS,
-    )
-    submit = submitting(**known, plan_task=plan.task_id, trigger_rule=TriggerRule.ALL_SUCCESS)
-    early = publishing(spec, run, opened) if run in spec.policy.early_results else []
-    if run == spec.runs:
-        keep_failures([wait, plan, submit], spec, run, opened.task_id)
-    return [wait, plan, submit, *early]
-
-
-def finishing(
-    spec: ReportSpec,
-    opened: BaseOperator,
-    group: TaskGroup,
-    *,
-    submitting: Mapping[str, Any],
-    poll: float,
-) -> list[BaseOperator]:
-    """The tasks of a report's final run, in order, in the task group of the report."""
-    with group, TaskGroup(group_id=f"run_{spec.runs}"):
-        steps = _tasks_of_run(
-            spec,
-            spec.runs,
-            opened,
-            partial(WaitForRun, task_id="wait", spec=spec, poll=poll),
-            partial(SubmitRun, task_id="run", spec=spec, **submitting),
-            submitting["engine"],
-        )
-    with group:
-        return [*steps, *publishing(spec, spec.runs, opened)]
 
 
 def publishing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 from airflow.sdk import Param
@@ -16,10 +17,10 @@ _REPAIRS = (
 
 
 def report_params(
-    mode: str = "auto", report_date: date | None = None, *, repairs: bool = True
+    mode: str = "auto", report_date: date | None = None, *, reports: Sequence[str] = ()
 ) -> dict[str, Param]:
-    """The fields of the trigger form, with what they are filled in with. ``repairs``: whether it
-    offers to repair a day or to backfill several, which the tasks of one report can."""
+    """The fields of the trigger form, with what they are filled in with. ``reports``: those of a
+    group, of which a DAG run may be about some."""
     if mode not in MODES:
         raise SpecError(f"the mode {mode!r} is unknown", hint=f"Use one of {', '.join(MODES)}.")
     form = {
@@ -32,12 +33,12 @@ def report_params(
         ),
         "mode": Param(
             mode,
-            enum=[*MODES, *([REPAIR, BACKFILL] if repairs else [])],
+            enum=[*MODES, REPAIR, BACKFILL],
             title="Mode",
             description_md="**auto**: early runs that are worth it, at their times. "
             "**replay**: the same, of a day that is over, one run after the other. "
             "**progressive**: all that can be done early, in every run, late or not, whatever it "
-            f"costs. **batch**: one run with the plain query.{_REPAIRS if repairs else ''}",
+            f"costs. **batch**: one run with the plain query.{_REPAIRS}",
         ),
         "dry_run": Param(
             False,
@@ -48,12 +49,20 @@ def report_params(
             "Nothing is computed, published or stored.",
         ),
     }
-    if repairs:
-        form["days"] = Param(
+    form["days"] = Param(
+        None,
+        type=["null", "array"],
+        items={"type": "string", "format": "date"},
+        title="Days",
+        description_md="Of a **backfill**: its days, each as YYYY-MM-DD, one a line.",
+    )
+    if reports:
+        form["reports"] = Param(
             None,
             type=["null", "array"],
-            items={"type": "string", "format": "date"},
-            title="Days",
-            description_md="Of a **backfill**: its days, each as YYYY-MM-DD, one a line.",
+            items={"type": "string", "enum": list(reports)},
+            title="Reports",
+            description_md="The reports of the group that the DAG run is about, one a line. Empty: "
+            "all of them.",
         )
     return form

@@ -18,12 +18,12 @@ from airflow.sdk import (
 
 from forerun.airflow.assets import awaited_assets
 from forerun.airflow.authoring.dag import (
+    Steps,
     comparing,
-    finishing,
     of_the_dag,
+    opening,
     publishing,
     raise_tickets,
-    refuse_defaults,
     watching,
 )
 from forerun.airflow.authoring.dag_file import dag_file, read_sql
@@ -31,8 +31,7 @@ from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import sort_options
 from forerun.airflow.day import OPEN_DAY
 from forerun.airflow.watching.failing import keep_failures
-from forerun.airflow.work.group_tasks import PlanPoint, SubmitPoint, WaitForPoint
-from forerun.airflow.work.tasks import OpenDay
+from forerun.airflow.work.units import Seat, Step, alone
 from forerun.include.reports.cluster import Cluster, under_cluster
 from forerun.include.reports.group import GroupMember, ReportGroup
 
@@ -62,98 +61,67 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
     task that comes before the wait of a time point.
     """
     group = replace(group, reports=tuple(under_cluster(one, cluster) for one in group.reports))
-    submitting: dict[str, Any] = {"conn_id": conn_id, "engine": engine, "spark_conf": spark_conf}
-    submitting |= {"cluster": cluster, "poll": poll, "backfill_pool": backfill_pool}
+    steps = Steps(conn_id, engine, spark_conf, cluster, poll, backfill_pool)
     # Apart from what else is the report's: task groups must not depend on each other in a circle,
     # or Airflow's UI cannot show the DAG.
     with TaskGroup(group_id="open_days", prefix_group_id=False):
-        days = {one.spec.name: _open_day(one, group.name, cluster) for one in group.members}
-    for member in group.members:
-        opened = days[member.spec.name]
-        keep_failures([opened], member.spec, 0, opened.task_id, notify)
+        given: dict[str, Any] = {"group": group.name, "cluster": cluster, "engine": engine}
+        given["notify"] = notify
+        days = {
+            one.spec.name: opening(one.spec, f"{one.spec.name}.{OPEN_DAY}", **given)
+            for one in group.members
+        }
     own = {one.spec.name: TaskGroup(group_id=one.spec.name) for one in group.members}
-    day_tasks = {name: task.task_id for name, task in days.items()}
     before: list[BaseOperator] = list(days.values())
     for point in range(1, len(group.times) + 1):
-        steps = _at_point(group, point, day_tasks, submitting, poll)
+        step = step_at(group, point, {name: task.task_id for name, task in days.items()})
+        with TaskGroup(group_id=f"at_{point}"):
+            tasks = steps.tasks(step, _awaited(group, point))
         if before_point is not None:
             arriving = before_point(point)
             before >> arriving
             before = [arriving]
-        before >> steps[0]
-        chain(*steps)
+        before >> tasks[0]
+        last = {member.spec.name: member.last for member in group.members}
         early = [
-            (member.spec, run, day_tasks[member.spec.name])
-            for member in group.members
-            if (run := member.run_at(point)) is not None and point != member.last
+            (seat.spec, seat.run, seat.day_task)
+            for seat in step.seats
+            if last[seat.spec.name] != point
         ]
-        raise_tickets(steps, early, notify)
-        before = [steps[-1]]
+        raise_tickets(tasks, early, notify)
+        before = [tasks[-1]]
         for member in group.members:
             name = member.spec.name
-            _of_report(member, point, steps[-1], days[name], own[name], submitting, notify)
+            _of_report(member, point, tasks[-1], days[name], own[name], steps, notify)
     for member in group.members if watch else ():
         with own[member.spec.name]:
             watching(member.spec, days[member.spec.name], notify)
 
 
-def _open_day(member: GroupMember, group: str, cluster: Cluster | None) -> BaseOperator:
-    opened = OpenDay(
-        task_id=f"{member.spec.name}.{OPEN_DAY}",
-        spec=member.spec,
-        group=group,
-        cluster=cluster,
-        trigger_rule=TriggerRule.ALL_SUCCESS,
+def step_at(group: ReportGroup, point: int, day_tasks: Mapping[str, str]) -> Step:
+    """Return what is done at a time point of a group. ``day_tasks``: the task that opens the day of
+    each report, by its name."""
+
+    def seats(points: Callable[[GroupMember], int | None]) -> tuple[Seat, ...]:
+        return tuple(
+            Seat(spec=one.spec, run=run, day_task=day_tasks[one.spec.name], points=one.points)
+            for one in group.members
+            if (run := points(one)) is not None
+        )
+
+    return Step(
+        name=group.name,
+        label=f"at-{point}",
+        seats=seats(lambda one: one.run_at(point)),
+        patience_s=group.patience_s,
+        after=seats(lambda one: one.run_after(point)),
     )
-    refuse_defaults(opened)
-    return opened
 
 
-def _at_point(
-    group: ReportGroup,
-    point: int,
-    day_tasks: Mapping[str, str],
-    submitting: Mapping[str, Any],
-    poll: float,
-) -> list[BaseOperator]:
-    """The tasks of a time point, in order."""
-    known: dict[str, Any] = {"group": group, "point": point}
-    with TaskGroup(group_id=f"at_{point}"):
-        wait = WaitForPoint(
-            task_id="wait",
-            **known,
-            day_tasks=day_tasks,
-            poll=poll,
-            # Nothing that fails for one report, or at an earlier time, holds up the others.
-            trigger_rule=TriggerRule.ALL_DONE,
-            execution_timeout=None,
-            inlets=_awaited(group, point),
-        )
-        plan = PlanPoint(
-            task_id="plan",
-            **known,
-            day_tasks=day_tasks,
-            wait_task=wait.task_id,
-            engine=submitting["engine"],
-            trigger_rule=TriggerRule.ALL_SUCCESS,
-        )
-        run = SubmitPoint(
-            task_id="run",
-            **known,
-            **submitting,
-            plan_task=plan.task_id,
-            day_tasks=day_tasks,
-            trigger_rule=TriggerRule.ALL_SUCCESS,
-        )
-    return [wait, plan, run]
-
-
-def _awaited(group: ReportGroup, point: int) -> list[Asset]:
-    """The assets that the final runs of a time point wait for, each once."""
-    due = [member.spec for member in group.members if member.last == point]
-    return list(
-        {uri: a for spec in due for uri, a in awaited_assets(spec, spec.runs).items()}.values()
-    )
+def _awaited(group: ReportGroup, point: int) -> dict[str, Asset]:
+    """The assets that the runs of a time point wait for, by URI."""
+    runs = [(one.spec, run) for one in group.members if (run := one.run_at(point)) is not None]
+    return {uri: asset for spec, run in runs for uri, asset in awaited_assets(spec, run).items()}
 
 
 def _of_report(
@@ -162,19 +130,25 @@ def _of_report(
     done: BaseOperator,
     opened: BaseOperator,
     own: TaskGroup,
-    submitting: Mapping[str, Any],
+    steps: Steps,
     notify: str,
 ) -> None:
-    """Add what a report does after a time point: publish its result, if it has one by then."""
-    run = member.run_at(point)
+    """Add what a report does after a time point: what the group has not done of its final run, and
+    publishing its result, if it has one by then."""
+    spec, run = member.spec, member.run_at(point)
     if point == member.last:
-        steps = finishing(member.spec, opened, own, submitting=submitting, poll=submitting["poll"])
         with own:
-            chain(done, *steps, *comparing(member.spec, opened, notify))
-    elif run in member.spec.policy.early_results:
+            with TaskGroup(group_id=f"run_{spec.runs}"):
+                step = alone(spec, spec.runs, opened.task_id)
+                tasks = steps.tasks(step, awaited_assets(spec, spec.runs))
+            keep_failures(tasks, spec, spec.runs, opened.task_id)
+            last = [*publishing(spec, spec.runs, opened), *comparing(spec, opened, notify)]
+            done >> tasks[0]
+            chain(tasks[-1], *last)
+    elif run in spec.policy.early_results:
         with own, TaskGroup(group_id=f"run_{run}"):
-            steps = publishing(member.spec, run, opened, trigger_rule=TriggerRule.ALL_DONE)
-        chain(done, *steps)
+            published = publishing(spec, run, opened, trigger_rule=TriggerRule.ALL_DONE)
+        chain(done, *published)
 
 
 def group_dag(
@@ -194,7 +168,7 @@ def group_dag(
     group = replace(group, reports=tuple(map(read_sql, group.reports)))
     found = sort_options(options, holder=DAG, own=add_group_tasks)
     about = f"Report group {group.name}: {', '.join(one.name for one in group.reports)}"
-    form = report_params(mode, report_date, repairs=False)
+    form = report_params(mode, report_date, reports=[one.name for one in group.reports])
     arguments = of_the_dag(group.reports, found, schedule, form, about)
     with DAG(dag_id=dag_id or group.name, start_date=start_date, **arguments) as dag:
         dag.fileloc = dag_file()

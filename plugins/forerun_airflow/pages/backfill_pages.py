@@ -86,7 +86,7 @@ class BackfillPages:
             note = f"Forerun: backfill, by {actor.name}"
             try:
                 run_id = f"{PAGE_RUN}{names[0]}-{form.id}"
-                await api.trigger(known.dag_id, run_id, _conf(names), note)
+                await api.trigger(known.dag_id, run_id, _conf(known.name, names, view), note)
             except AirflowRefusedError as error:
                 why = f"{names[0]} and the days after it have no DAG run. {error}"
                 break
@@ -148,10 +148,12 @@ class BackfillPages:
         return HTMLResponse(page, status_code=status)
 
 
-def _conf(days: list[str]) -> dict[str, Any]:
+def _conf(report: str, days: list[str], view: BackfillView) -> dict[str, Any]:
     """Return the conf of a DAG run for the days: one day has no start of an application to
     share."""
-    return {"mode": BACKFILL, "days": days} if len(days) > 1 else {"report_date": days[0]}
+    only = {"reports": [report]} if view.grouped else {}
+    own = {"mode": BACKFILL, "days": days} if len(days) > 1 else {"report_date": days[0]}
+    return own | only
 
 
 def _default(yesterday: date) -> tuple[str, str]:

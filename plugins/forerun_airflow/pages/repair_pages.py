@@ -122,7 +122,8 @@ class RepairPages:
         if opened_by is None:
             return None
         try:
-            conf, note = {"report_date": at.day, "mode": REPAIR}, _note(action, actor)
+            only = {"reports": [at.report]} if opened_by.group else {}
+            conf, note = {"report_date": at.day, "mode": REPAIR, **only}, _note(action, actor)
             await api.trigger(opened_by.dag_id, _run_id(at, form.id), conf, note)
         except AirflowRefusedError as error:
             return Refusal(409, f"It is written down, but no DAG run has begun. {error}")

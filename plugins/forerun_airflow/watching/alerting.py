@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from airflow.configuration import conf
 
-from forerun.airflow.day import OpenedDay, store_uri, utc_now
+from forerun.airflow.day import read_opened, store_uri, utc_now
 from forerun.airflow.pages import PREFIX
 from forerun.include.reports.spec import ReportSpec, SpecError
 from forerun.planner.errors import ForerunError
@@ -77,8 +77,8 @@ class EarlyRunTicket:
 
     def __call__(self, context: Any) -> None:
         record = context["ti"].xcom_pull(task_ids=self._day_task)
-        if not record:
+        day, task = read_opened(record), context["ti"].task_id
+        if day is None:
             return
-        day, task = OpenedDay(**record), context["ti"].task_id
         what = f"{task} of early run {self._run} has failed; a later run does its work"
         raise_ticket(self._spec, day.day, self._notify, what)

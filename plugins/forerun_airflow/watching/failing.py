@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
 
-from forerun.airflow.day import OpenedDay, report_date, store_uri, utc_now
+from forerun.airflow.day import OpenedDay, read_opened, report_date, store_uri, utc_now
 from forerun.airflow.watching.alerting import page_of, tell
 from forerun.include.reports.spec import ReportSpec
 from forerun.planner.errors import ForerunError
@@ -98,5 +98,4 @@ class _Keeper:
     def _opened(self, context: Any) -> OpenedDay | None:
         if context["ti"].task_id == self._day_task:
             return None
-        record = context["ti"].xcom_pull(task_ids=self._day_task)
-        return OpenedDay(**record) if record else None
+        return read_opened(context["ti"].xcom_pull(task_ids=self._day_task))

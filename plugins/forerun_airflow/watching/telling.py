@@ -124,14 +124,12 @@ def _send_publishing(day: Day, run: int, pointer: Pointer | None = None, error: 
     openlineage.send(make)
 
 
-def skipping(runs: Sequence[tuple[Day, int]], why: str) -> AirflowSkipException:
-    """Tell that runs are left out; return what to raise, so that their task is skipped."""
+def tell_skipped(day: Day, run: int, why: str) -> None:
+    """Tell that a run is left out."""
     with harmless():
         from forerun.include.telemetry.read_events import skipped
 
-        for day, run in runs:
-            tell(skipped(day, run, why))
-    return AirflowSkipException(why)
+        tell(skipped(day, run, why))
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from forerun.airflow.day import OpenedDay, store_uri, utc_now
+from forerun.airflow.day import OpenedDay, read_opened, store_uri, utc_now
 from forerun.airflow.retries import RepeatableOperator
 from forerun.airflow.watching.alerting import page_of, tell
 from forerun.include.reports.spec import ReportSpec
@@ -129,8 +129,8 @@ class WatchDay(RepeatableOperator):
         from forerun.include.state.opening import open_store
 
         record = context["ti"].xcom_pull(task_ids=self.day_task)
-        opened = OpenedDay(**record) if record else None
-        if opened is None or opened.dry_run or opened.repair or opened.days:
+        opened = read_opened(record)
+        if opened is None or opened.dry_run or opened.duty.is_over:
             raise AirflowSkipException("no day was opened that has a deadline")
         store = open_store(store_uri(self.spec))
         try:

@@ -6,23 +6,20 @@ cheaper. Each day is committed and published by itself.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun.airflow.day import BACKFILL, OpenedDay, store_uri
-from forerun.airflow.watching.telling import tell_planned
+from forerun.airflow.day import BACKFILL, NothingToDoError, OpenedDay, store_uri
 from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import ReportSpec
-from forerun.include.state.store import StoreDownError
-from forerun.planner.cost.constants import MICRO
-from forerun.planner.errors import ForerunError, RequestError
+from forerun.planner.errors import RequestError
 
 if TYPE_CHECKING:
+    from forerun.airflow.work.units import Unit
     from forerun.include.days.handle import Day
-    from forerun.include.runs.prepare import AskedRun, PreparedRun
     from forerun.include.state.records import OpenedBy
 
 _LOG = logging.getLogger(__name__)
@@ -62,7 +59,7 @@ def _to_compute(
     if not asked:
         raise RequestError("a backfill of no days", hint="Name them in the field Days.")
     one_by_one = "Trigger a DAG run for each day, or: forerun backfill"
-    if opened_by.group or opened_by.prefix:
+    if opened_by.prefix and not opened_by.group:
         raise RequestError(
             f"the DAG of {spec.name} has other tasks than those of the report", hint=one_by_one
         )
@@ -82,77 +79,29 @@ def _to_compute(
             raise RequestError(f"{day} is not complete: {what}", hint="Leave it out, or deliver.")
         wanted.append(day)
     if not wanted:
-        raise RequestError(
+        raise NothingToDoError(
             "all of these days are published", hint="Clear the DAG run of one to compute it again."
         )
     return tuple(wanted)
 
 
-def planned_backfill(
-    opened: OpenedDay, ask: Callable[[OpenedDay], tuple[Day, AskedRun | PreparedRun]]
-) -> dict[str, object]:
-    """Plan every day, several by one query where that is right and cheaper, and return what the
-    task that submits the runs needs. A day that cannot be planned holds up no other: it is in the
-    log, and what publishes names it."""
-    from forerun.include.past.backfill import plan_days
-
-    asked: list[tuple[Day, AskedRun | PreparedRun]] = []
-    failed: dict[str, ForerunError] = {}
-    for one in opened.each():
-        try:
-            asked.append(ask(one))
-        except StoreDownError:
-            raise
-        except ForerunError as error:
-            failed[one.day] = error
-    found = plan_days(asked)
-    failed |= {day.isoformat(): error for day, error in found.failed}
-    for day_of, reason in failed.items():
-        _LOG.error("%s cannot be planned: %s", day_of, reason)
-    if failed and not found.runs:
-        raise next(iter(failed.values()))
-    if found.query:
-        _LOG.info("one query computes several days: %s", found.query)
-    plans: dict[str, str] = {}
-    left: list[PreparedRun] = []
-    for day, prepared in found.runs:
-        plans[day.at.day] = prepared.plan_uri
-        left += [prepared] * (not prepared.skip_reason)
-        _LOG.info("%s: plan %s%s", day.at.day, prepared.plan_uri, _cost(prepared))
-        if not opened.dry_run:
-            tell_planned(day, prepared)
-    return {
-        "plans": plans,
-        "query": found.query,
-        "submit": bool(left) and not opened.dry_run,
-        "why": "" if left else "every day is computed already",
-        "tiny": all(one.tiny for one in left),
-    }
-
-
-def _cost(prepared: PreparedRun) -> str:
-    if prepared.result is None:
-        return ""
-    return f", {prepared.result.plan.run.estimated_cost / MICRO:.1f} CPU s"
-
-
 def publish_each(
-    opened: OpenedDay, publish: Callable[[OpenedDay], dict[str, object]]
+    units: Sequence[Unit], publish: Callable[[Unit], dict[str, object]]
 ) -> dict[str, object]:
     """Publish every day of a backfill; one that cannot be holds up no other, and fails the task
     once the others are out. Returns what the asset is told: the newest day, and all of ``days``."""
     done: list[dict[str, object]] = []
     refused: list[str] = []
-    for one in opened.each():
+    for unit in units:
         try:
-            done.append(publish(one))
+            done.append(publish(unit))
         except AirflowSkipException as left:
-            _LOG.info("%s is left alone: %s", one.day, left)
+            _LOG.info("%s is left alone: %s", unit.opened.day, left)
         except AirflowFailException as error:
-            refused.append(f"{one.day}: {error}")
+            refused.append(f"{unit.opened.day}: {error}")
     if refused:
         raise AirflowFailException(
-            f"{len(refused)} of {len(opened.days)} days are not published\n" + "\n".join(refused)
+            f"{len(refused)} of {len(units)} days are not published\n" + "\n".join(refused)
         )
     if not done:
         raise AirflowSkipException("readers have later results of every day")

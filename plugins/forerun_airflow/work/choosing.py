@@ -28,14 +28,14 @@ SOON = timedelta(minutes=5)
 def is_choosing(day: Day, opened: OpenedDay) -> bool:
     """Whether the times of a day are chosen as it goes on: not of one that goes straight to its
     end, is over, or only tried."""
-    return day.spec.policy.choose is not None and opened.mode == "auto" and not opened.dry_run
+    return day.spec.policy.choose is not None and opened.duty.moves and not opened.dry_run
 
 
 def times_of(day: Day, opened: OpenedDay) -> RunTimes:
     """When the runs of a day are, as it was decided last."""
     from forerun.include.days.run_times import own_times, read_times
 
-    return read_times(day) if opened.mode == "auto" else own_times(day)
+    return read_times(day) if opened.duty.moves else own_times(day)
 
 
 def choose_again(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun.airflow.day import explained, opened_for, utc_now
+from forerun.airflow.day import explained, utc_now
 from forerun.airflow.retries import RepeatableOperator
 from forerun.airflow.watching.alerting import raise_ticket
 from forerun.airflow.watching.telling import tell_compared
+from forerun.airflow.work.units import alone, units_of
 from forerun.include.reports.spec import ReportSpec
+
+if TYPE_CHECKING:
+    from forerun.include.state.shadow_day import ShadowDay
 
 
 class CompareShadow(RepeatableOperator):
@@ -25,22 +29,24 @@ class CompareShadow(RepeatableOperator):
         super().__init__(**kwargs)
         self.spec = spec
         self.day_task = day_task
-        self.run = spec.runs
         self.notify = notify
 
     def execute(self, context: Any) -> dict[str, str]:
         from forerun.include.days.shadow_days import shadow_standing
         from forerun.include.verify.shadow import compare_days
 
-        opened, shadow = opened_for(self, context), self.spec.shadow
-        if opened.dry_run or shadow is None:
-            raise AirflowSkipException("there is nothing to compare")
+        found: list[ShadowDay] = []
         with explained():
-            day = opened.of(self.spec)
+            units = units_of(alone(self.spec, self.spec.runs, self.day_task), context)
+            unit = units[0]
+            day, shadow = unit.day, unit.spec.shadow
+            if unit.opened.dry_run or shadow is None:
+                raise AirflowSkipException("there is nothing to compare")
             before = shadow_standing(day.store, self.spec.name, shadow)
-            found = compare_days(day, shadow, utc_now())
+            for one in units:
+                found += compare_days(one.day, shadow, utc_now())
             standing = shadow_standing(day.store, self.spec.name, shadow)
-        if not any(record.day == opened.day for record in found):
+        if not {record.day for record in found} & {one.opened.day for one in units}:
             raise AirflowSkipException("the day is not published")
         for record in found:
             self.log.info("%s: %s%s", record.day, record.verdict, record.why and f": {record.why}")
@@ -52,5 +58,7 @@ class CompareShadow(RepeatableOperator):
                 raise_ticket(self.spec, record.day, self.notify, what)
         self.log.info("shadow: %s", standing.text)
         if standing.enough and not before.enough:
-            raise_ticket(self.spec, opened.day, self.notify, f"in shadow, {standing.text}")
+            raise_ticket(
+                self.spec, units[-1].opened.day, self.notify, f"in shadow, {standing.text}"
+            )
         return {record.day: record.verdict for record in found}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun.airflow.day import OpenedDay, utc_now
+from forerun.airflow.day import utc_now
 from forerun.airflow.work.triggers import CoresTrigger
 from forerun.include.reports.cluster import Cluster
 from forerun.include.state.records import encode
@@ -20,6 +20,7 @@ from forerun.planner.errors import ContractError, ForerunError
 
 if TYPE_CHECKING:
     from forerun.airflow.work.submit import SubmitApplication
+    from forerun.airflow.work.units import Unit
     from forerun.include.days.handle import Day
     from forerun.include.reports.run_policy import Retries
     from forerun.include.times.leases import Leases
@@ -168,23 +169,15 @@ def run_request(
     )
 
 
-def wanted_for(
-    day: Day, opened: OpenedDay, run: int, context: Any, retries: Retries, cluster: Cluster
-) -> WantedCores:
-    """What a run asks for, by what the day was told and its newest schedule. Skips an early run
-    that was told not to begin."""
-    from forerun.airflow.work.choosing import times_of
+def wanted_for(unit: Unit, context: Any, retries: Retries, cluster: Cluster) -> WantedCores:
+    """Return what a unit asks for, by what its day was told."""
     from forerun.include.days.instructions import next_instruction, read_told
 
-    told, final = read_told(day.store, day.at), day.is_final(run)
-    if not final and told.skips_early:
-        raise AirflowSkipException(f"early runs are skipped: {told.skips_early.text}")
-    waits = not final and opened.mode == "auto"
+    day, run = unit.day, unit.run
+    told = read_told(day.store, day.at)
+    at_once = unit.is_final and bool(told.batch)
     return WantedCores(
-        request=run_request(
-            day, run, context, retries, cluster, at_once=final and bool(told.batch)
-        ),
-        until=times_of(day, opened).after(run) if waits else None,
+        request=run_request(day, run, context, retries, cluster, at_once=at_once),
         unless=next_instruction(day.store, day.at, told),
     )
 

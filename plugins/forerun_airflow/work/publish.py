@@ -6,11 +6,12 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from forerun.airflow.day import OpenedDay, explained, opened_for, utc_now
+from forerun.airflow.day import explained, utc_now
 from forerun.airflow.retries import RepeatableOperator
 from forerun.airflow.watching.telling import tell_published, telling_of_publication
 from forerun.airflow.work.backfilling import publish_each
 from forerun.airflow.work.repairing import compare_repair, refuse_unread
+from forerun.airflow.work.units import Unit, alone, units_of
 from forerun.include.reports.spec import ReportSpec
 
 
@@ -33,22 +34,23 @@ class CheckResult(RepeatableOperator):
     def execute(self, context: Any) -> list[str]:
         from forerun.include.runs.prepare import read_findings
 
-        opened = opened_for(self, context)
-        if opened.dry_run:
-            raise AirflowSkipException("a dry run has no result")
         with explained():
-            self._skip_without_result(opened)
-            days = [one.of(self.spec) for one in opened.each()]
-            if opened.days:  # what publishes them names those that have no result
-                days = [day for day in days if day.commit(self.run) is not None]
-            findings = [finding for day in days for finding in read_findings(day, self.run)]
-            if opened.repair:
-                compare_repair(days[0], self.run)
+            units = units_of(alone(self.spec, self.run, self.day_task), context)
+            if units[0].opened.dry_run:
+                raise AirflowSkipException("a dry run has no result")
+            several = units[0].duty.several
+            _skip_without_result(units[0])
+            if several:  # what publishes them names those that have no result
+                units = [one for one in units if one.day.commit(one.run) is not None]
+            findings = [found for one in units for found in read_findings(one.day, one.run)]
+            for one in units:
+                if one.duty.confirms:
+                    compare_repair(one.day, one.run)
         warnings = [finding.text for finding in findings if finding.severity == "warning"]
         for text in warnings:
             self.log.warning("expectation does not hold (warning): %s", text)
         critical = [finding.text for finding in findings if finding.severity == "critical"]
-        if opened.days:  # each is published by itself, and that refuses what is broken
+        if several:  # each is published by itself, and that refuses what is broken
             for text in critical:
                 self.log.error("critical expectation does not hold: %s", text)
         elif critical:
@@ -58,10 +60,11 @@ class CheckResult(RepeatableOperator):
             )
         return warnings
 
-    def _skip_without_result(self, opened: OpenedDay) -> None:
-        """An early run may have been skipped; the final one must be there."""
-        if self.run < self.spec.runs and opened.of(self.spec).commit(self.run) is None:
-            raise AirflowSkipException(f"run {self.run} was skipped: there is no early result")
+
+def _skip_without_result(unit: Unit) -> None:
+    """An early run may have been skipped; the final one must be there."""
+    if not unit.is_final and unit.day.commit(unit.run) is None:
+        raise AirflowSkipException(f"run {unit.run} was skipped: there is no early result")
 
 
 class PublishReport(RepeatableOperator):
@@ -80,28 +83,30 @@ class PublishReport(RepeatableOperator):
         self.run = run
 
     def execute(self, context: Any) -> dict[str, object]:
-        opened = opened_for(self, context)
-        record = publish_each(opened, self._publish) if opened.days else self._publish(opened)
+        with explained():
+            units = units_of(alone(self.spec, self.run, self.day_task), context)
+        several = units[0].duty.several
+        record = publish_each(units, self._publish) if several else self._publish(units[0])
         for asset in self.outlets:
             context["outlet_events"][asset].extra = record
         return record
 
-    def _publish(self, opened: OpenedDay) -> dict[str, object]:
+    def _publish(self, unit: Unit) -> dict[str, object]:
         from forerun.include.runs.prepare import OvertakenError, publish_result
 
+        day = unit.day
         with explained():
-            day = opened.of(self.spec)
-            if opened.repair:
+            if unit.duty.confirms:
                 refuse_unread(day)
-            with telling_of_publication(day, self.run):
+            with telling_of_publication(day, unit.run):
                 try:
-                    pointer = publish_result(day, now=utc_now(), run=self.run)
+                    pointer = publish_result(day, now=utc_now(), run=unit.run)
                 except OvertakenError as error:
                     raise AirflowSkipException(error.message) from None
         for source, what in pointer.incomplete:
             self.log.warning("published although not complete: %s: %s", source, what)
         record: dict[str, object] = {
-            "day": opened.day,
+            "day": unit.opened.day,
             "version": pointer.version,
             "folder": pointer.folder,
             "rows": pointer.rows,

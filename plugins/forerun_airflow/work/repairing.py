@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun.airflow.day import REPAIR, OpenedDay, store_uri
+from forerun.airflow.day import REPAIR, NothingToDoError, OpenedDay, store_uri
 from forerun.airflow.watching.alerting import page_of
 from forerun.airflow.watching.telling import tell_planned
 from forerun.include.reports.spec import ReportSpec
 from forerun.planner.errors import RequestError
 
 if TYPE_CHECKING:
+    from forerun.airflow.work.units import Unit
     from forerun.include.days.handle import Day
     from forerun.include.past.repair import Repair
     from forerun.include.runs.prepare import PreparedRun
@@ -39,14 +40,14 @@ def open_repair(
     dry_run: bool,
 ) -> OpenedDay:
     """Look what changed since a day was published, and begin the cheapest repair; a dry run only
-    says what it would take. Raises what looking and beginning raise, and :class:`RequestError` if
-    nothing has changed, or the report runs in a group."""
+    says what it would take. Raises what looking and beginning raise, :class:`NothingToDoError` if
+    nothing has changed, and :class:`RequestError` if the report is a part of a larger DAG."""
     from forerun.include.oncall.catalogue import spec_of_day
     from forerun.include.past.repair import begin_repair, find_repair
     from forerun.include.state.opening import open_store
     from forerun.include.state.scratch_store import ScratchStore
 
-    if opened_by.group or opened_by.prefix:
+    if opened_by.prefix and not opened_by.group:
         raise RequestError(
             f"the DAG of {spec.name} has other tasks than those of the report, which cannot repair",
             hint=f"Repair it from the command line: forerun repair {spec.name} {day}",
@@ -56,7 +57,7 @@ def open_repair(
     reads = ScratchStore(store) if dry_run else store
     repair = find_repair(reads, then, day, now=now, settings=settings)
     if not repair.is_needed:
-        raise RequestError(
+        raise NothingToDoError(
             f"nothing has changed in the sources of {spec.name} since {day} was published",
             hint="There is nothing to repair.",
         )
@@ -80,12 +81,21 @@ def _keep_plan(context: Any, repair: Repair, prepared: PreparedRun) -> None:
     context["ti"].xcom_push(_PLANNED, planned)
 
 
-def planned_repair(context: Any, day_task: str, day: Day, run: int) -> dict[str, object]:
-    """What the task that submits the run of a repair needs."""
-    planned = context["ti"].xcom_pull(task_ids=day_task, key=_PLANNED)
-    done = day.commit(run)
-    why = f"the repair is computed already, by attempt {done.attempt}" if done else ""
-    return {**planned, "submit": not why, "why": why}
+def planned_repair(context: Any, unit: Unit) -> PreparedRun:
+    """Return the run of a repair as it was planned where it was opened."""
+    from forerun.include.runs.prepare import PreparedRun
+    from forerun.include.state.opening import split_uri
+
+    planned = context["ti"].xcom_pull(task_ids=unit.seat.day_task, key=_PLANNED)
+    done = unit.day.commit(unit.run)
+    return PreparedRun(
+        at=unit.day.at,
+        run=unit.run,
+        plan_key=split_uri(planned["plan"])[1],
+        plan_uri=planned["plan"],
+        skip_reason=f"the repair is computed already, by attempt {done.attempt}" if done else "",
+        tiny=planned["tiny"],
+    )
 
 
 def compare_repair(day: Day, run: int) -> None:

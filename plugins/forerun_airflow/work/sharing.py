@@ -37,7 +37,7 @@ def say_wanted(
             log.info("the report is on cluster %s no more", left)
         if cluster is not None:
             # In any other mode runs begin as soon as they can, and ask for cores then.
-            waits = opened.mode == "auto"
+            waits = opened.duty.moves
             wanted = own_wanted(day, retries) if waits else no_wanted(day)
             put_wanted(day, cluster.name, wanted, group)
     except ForerunError as error:

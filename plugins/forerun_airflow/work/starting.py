@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def has_trigger(day: Day, opened: OpenedDay, run: int) -> bool:
     """Whether a run may start before its time: not on a day that goes straight to its end, is over,
     or only tried."""
-    return day.spec.policy.runs[run - 1].when is not None and opened.mode == "auto"
+    return day.spec.policy.runs[run - 1].when is not None and opened.duty.moves
 
 
 def starts_early(

@@ -7,8 +7,9 @@ import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
@@ -19,33 +20,22 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from forerun.airflow.day import (
-    OpenedDay,
-    explained,
-    final_task_of,
-    opened_day,
-    opened_for,
-    store_uri,
-    utc_now,
-)
+from forerun.airflow.day import explained, store_uri, utc_now
 from forerun.airflow.retries import RepeatableOperator, retries_of
 from forerun.airflow.watching.telling import telling_how_runs_end
-from forerun.airflow.work.choosing import times_of
 from forerun.airflow.work.cores import HeldCores, WantedCores, joined, take_cores, wanted_for
 from forerun.airflow.work.endpoint import SERVER, EndpointClient
-from forerun.airflow.work.tasks import prepared_run
+from forerun.airflow.work.plan import prepare, wanted
+from forerun.airflow.work.units import Step, Unit, next_due, units_of
 from forerun.include.engines import engine_spec
 from forerun.include.machine.job_archive import JOB
 from forerun.include.machine.jvm import spark_submit
 from forerun.include.machine.options import said_in_section
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.spark_conf import check_spark_conf
-from forerun.include.reports.spec import ReportSpec
-from forerun.include.telemetry.events import Part
+from forerun.include.state.layout import generation_of
+from forerun.include.state.opening import split_uri
 from forerun.planner.errors import ContractError, ForerunError
-
-if TYPE_CHECKING:
-    from forerun.include.days.handle import Day
 
 
 class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
@@ -183,175 +173,213 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         return master
 
 
-class SubmitRun(SubmitApplication):
-    """Submits run ``run`` as its plan task planned it; skips when the plan gives it nothing to do.
+class SubmitUnits(SubmitApplication):
+    """Submits one application with the units of a step, as they were planned; skips when that gives
+    them nothing to do. It fails if one of them does: the others are committed, and are not done
+    again when it is retried.
 
-    If what the plan reads of another report is gone by now, the run is planned without it and
-    submitted once more.
+    If a plan cannot be followed (it is damaged, or of another version of Forerun), its unit is
+    planned once more and submitted again.
     """
 
-    def __init__(
-        self, *, spec: ReportSpec, day_task: str, plan_task: str, run: int, **kwargs: Any
-    ) -> None:
+    def __init__(self, *, step: Step, plan_task: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.spec = spec
-        self.day_task = day_task
+        self.step = step
         self.plan_task = plan_task
-        self.run = run
-        # As the DAG has it: the day may have been opened by a report with other runs.
-        self.final_task = final_task_of(day_task, spec)
 
     def execute(self, context: Any) -> None:
         planned = context["ti"].xcom_pull(task_ids=self.plan_task)
         if not planned:
-            raise AirflowFailException(f"run {self.run} was not planned: see {self.plan_task}")
+            raise AirflowFailException(f"{self.step.label} was not planned: see {self.plan_task}")
         if not planned["submit"]:
             raise AirflowSkipException(planned["why"])
-        opened = opened_for(self, context)
-        self._refuse_late_try(context)
-        if self.cluster is not None:
-            with explained():
-                self.take_cores(store_uri(self.spec), self._wanted(context, opened, self.cluster))
+        with explained():
+            units = units_of(self.step, context)
+            plans = _plans_of(units, planned)
+            units = wanted([unit for unit in units if unit.key in plans])
+            due = self._refuse_late_try(context, units)
+            store = store_uri(self.step.seats[0].spec)
+            if self.cluster is not None:
+                self.take_cores(store, self._wanted(context, units, due, self.cluster))
         try:
-            self._run(context, opened, planned)
+            self._run(context, units, plans, planned, store)
         finally:
             self.give_back_cores()
 
-    def _wanted(self, context: Any, opened: OpenedDay, cluster: Cluster) -> WantedCores:
+    def _refuse_late_try(self, context: Any, units: list[Unit]) -> datetime | None:
+        """Return when the next run is due. Early runs that have failed are not tried again into
+        that time: it would hold the next run up, which reads the same data anyway."""
+        if any(unit.is_final for unit in units):
+            return None
+        due = next_due(self.step, context, units)
+        if due is not None and context["ti"].try_number > 1 and utc_now() >= due:
+            raise AirflowFailException(
+                f"{self.step.label} is not tried again: the time of the next run has come, and "
+                "that one reads what this one would have read"
+            )
+        return due
+
+    def _wanted(
+        self, context: Any, units: Sequence[Unit], due: datetime | None, cluster: Cluster
+    ) -> WantedCores:
         """The cores that the application asks for."""
-        retries = retries_of(self, self.final_task)
-        wanted = [
-            wanted_for(one.of(self.spec), one, self.run, context, retries, cluster)
-            for one in opened.each()
+        asked = [
+            wanted_for(unit, context, retries_of(self, unit.seat.final_task), cluster)
+            for unit in units
         ]
-        if not opened.days:
-            return wanted[0]
-        return replace(wanted[0], request=joined(self.spec.name, [one.request for one in wanted]))
+        if len(asked) == 1 and not self.step.is_shared:
+            return replace(asked[0], until=due)
+        together = joined(self.step.name, [one.request for one in asked])
+        return replace(asked[0], request=together, until=due)
 
-    def _run(self, context: Any, opened: OpenedDay, planned: Mapping[str, Any]) -> None:
-        part: Part = "early" if self.run < self.spec.runs else "final"
-        plan_uri = "" if opened.days else self._as_batch(context) or str(planned["plan"])
-        self.make_ready(store_uri(self.spec), tiny=bool(planned["tiny"]))
-        self.name = f"forerun-{context['ti'].dag_id}-run-{self.run}"
-        days = [one.of(self.spec) for one in opened.each()]
-        with telling_how_runs_end(lambda: [(day, self.run, part) for day in days]):
-            if opened.days:
-                self._submit_days(context, days, planned)
-            else:
-                self._submit_run(context, plan_uri)
-        if self.run < self.spec.runs:
+    def _run(
+        self,
+        context: Any,
+        units: Sequence[Unit],
+        plans: Mapping[str, str],
+        planned: Mapping[str, Any],
+        store: str,
+    ) -> None:
+        followed = {unit.key: self._as_batch(context, unit) or plans[unit.key] for unit in units}
+        self.make_ready(store, tiny=bool(planned["tiny"]))
+        self.name = f"forerun-{context['ti'].dag_id}-{self.step.label}"
+        ends = [(one.day, one.run, one.part) for one in units]
+        with telling_how_runs_end(lambda: ends):
+            self._submit(context, units, followed, _queries_of(planned))
+        early = [unit for unit in units if not unit.is_final]
+        if early:
             with explained():
-                self._look_at_early_run(plan_uri)
+                _look_at_early(early, complete=len(early) == len(units))
 
-    def _submit_days(self, context: Any, days: Sequence[Day], planned: Mapping[str, Any]) -> None:
-        """Submit what is not committed of a backfill. Where the last try fails, the days that are
-        committed go on: what publishes them names the others."""
-        plans: Mapping[str, str] = planned["plans"]
-        query = planned.get("query", "")  # a plan task of an older version knows none
-        todo = [day.at.day for day in days if day.commit(self.run) is None]
-        left = [plans[day] for day in todo if day in plans]
-        if not left:
+    def _submit(
+        self,
+        context: Any,
+        units: Sequence[Unit],
+        plans: Mapping[str, str],
+        queries: Sequence[str],
+    ) -> None:
+        """Submit what is not committed. Where the last try fails, days that are over and committed
+        go on: what publishes them names the others."""
+        several = units[0].duty.several
+        todo = [one for one in units if not several or one.day.commit(one.run) is None]
+        if not todo:
             self.log.info("every day that has a plan is computed already")
             return
+        lifted = [part for query in queries for part in ("--lifted", query)]
         try:
-            self.submit(context, left, *(("--lifted", query) if query else ()))
+            self.submit(context, [plans[one.key] for one in todo], *lifted)
         except AirflowException as error:
+            again = self._planned_again(todo, plans)
+            if again:
+                self.submit(context, list(again.values()))
+                todo = [one for one in todo if one.key not in again]
+                if all(map(_is_done, todo)):
+                    return
             ti = context["ti"]
-            done = any(day.commit(self.run) is not None for day in days)
+            done = several and any(one.day.commit(one.run) is not None for one in units)
             if not done or ti.try_number <= ti.max_tries:
                 raise
             self.log.error("not all days are computed: %s", error)
 
-    def _submit_run(self, context: Any, plan_uri: str) -> None:
-        try:
-            self.submit(context, [plan_uri], "--run", str(self.run))
-        except AirflowException:
-            again = self._planned_again(context, plan_uri)
-            if not again:
-                raise
-            self.submit(context, [again], "--run", str(self.run))
-
-    def _refuse_late_try(self, context: Any) -> None:
-        """An early run that has failed is not tried again into the time of the next one: that
-        would hold it up, and reads the same data anyway."""
-        if self.run == self.spec.runs or context["ti"].try_number < 2:
-            return
-        opened = opened_day(context, self.day_task)
-        if opened.mode == "auto" and self._next_is_due(opened):
-            raise AirflowFailException(
-                f"run {self.run} is not tried again: the time of run {self.run + 1} has come, and "
-                "that one reads what this one would have read"
-            )
-
-    def _as_batch(self, context: Any) -> str:
-        """The plan of batch, where the final run has failed and only that can still be in time;
-        else nothing."""
+    def _as_batch(self, context: Any, unit: Unit) -> str:
+        """The plan of batch, where a final run has failed and only that can still be in time; else
+        nothing."""
         from forerun.include.times.way_out import read_way_out
 
         ti = context["ti"]
-        if self.run != self.spec.runs or ti.try_number < 2:
+        if not unit.is_final or unit.duty.is_over or ti.try_number < 2:
             return ""
-        opened = opened_day(context, self.day_task)
         with explained():
-            day, last = opened.of(self.spec), ti.try_number > ti.max_tries
-            why = read_way_out(day, utc_now(), failed=True, last=last)
-            if not why:
+            last = ti.try_number > ti.max_tries
+            why = read_way_out(unit.day, utc_now(), failed=True, last=last)
+            if not why or unit.day.commit(unit.run) is not None:
                 return ""
-            self.log.warning("planned again as batch: %s", why)
-            return prepared_run(
-                self.spec, opened, self.run, engine=self.engine, batch=True
-            ).plan_uri
+            self.log.warning("%s is planned again as batch: %s", unit.key, why)
+            return prepare(unit, self.engine, batch=True).plan_uri
 
-    def _next_is_due(self, opened: OpenedDay) -> bool:
-        with explained():
-            return utc_now() >= times_of(opened.of(self.spec), opened).after(self.run)
+    def _planned_again(self, units: Sequence[Unit], plans: Mapping[str, str]) -> dict[str, str]:
+        """Return other plans of what is not done, if that is why it failed that a plan is damaged
+        or of another version of Forerun."""
+        again: dict[str, str] = {}
+        for unit in units:
+            why = "" if unit.duty.is_over else self._why_unreadable(plans[unit.key])
+            if not why:
+                continue  # what is over is planned where it is opened
+            with explained():
+                if _is_done(unit):
+                    continue
+                self.log.warning("planning %s again: %s", unit.key, why)
+                prepared = prepare(unit, self.engine)
+            if not prepared.skip_reason:
+                again[unit.key] = prepared.plan_uri
+            elif len(units) == 1:
+                raise AirflowSkipException(prepared.skip_reason)
+        return again
 
-    def _planned_again(self, context: Any, plan_uri: str) -> str:
-        """Another plan of the run, if that is why it failed that its plan is damaged or of another
-        version of Forerun; else nothing. Where that cannot be found out, the failure of the run is
-        what counts: it may be tried again."""
+    def _why_unreadable(self, plan_uri: str) -> str:
+        """Return why a plan cannot be followed; nothing for one that can. Where that cannot be
+        found out, the failure of the run is what counts: it may be tried again."""
         from forerun.include.runs.stored_plan import StoredPlan
 
-        if self.run > self.spec.runs:
-            return ""  # a repair is planned where it is opened
         try:
             StoredPlan.read(plan_uri)
         except ContractError as error:
-            why = str(error)
+            return str(error)
         except ForerunError as error:
             self.log.warning("why the run failed cannot be looked up: %s", error.message)
-            return ""
-        else:
-            return ""
-        with explained():
-            self.log.warning("planning the run again: %s", why)
-            opened = opened_day(context, self.day_task)
-            prepared = prepared_run(self.spec, opened, self.run, engine=self.engine)
-        if prepared.skip_reason:
-            raise AirflowSkipException(prepared.skip_reason)
-        return prepared.plan_uri
+        return ""
 
-    def _look_at_early_run(self, plan_uri: str) -> None:
-        """Fail an early run whose deliveries break a critical expectation: that is hours before the
-        deadline. The run stays committed, and the final run goes on from it. Skip one that has
-        given up."""
-        from forerun.include.state.commits import read_commit
-        from forerun.include.state.given_up import read_given_up
-        from forerun.include.state.layout import generation_of
-        from forerun.include.state.opening import open_store, split_uri
 
-        root, key = split_uri(plan_uri)
-        store, at = open_store(root), generation_of(key)
-        commit = read_commit(store, at, self.run)
-        if commit is None and (given_up := read_given_up(store, at, self.run)) is not None:
-            raise AirflowSkipException(given_up.why)
-        broken = [check for check in commit.checks if check.critical] if commit else []
-        if broken:
-            raise AirflowFailException(
-                "critical expectations do not hold; unless that is put right, the report will not "
-                "be published: "
-                + ", ".join(f"{check.target} (see {root}/{check.key})" for check in broken)
-            )
+def _is_done(unit: Unit) -> bool:
+    """Return whether a unit is committed, or has given up."""
+    from forerun.include.state.given_up import read_given_up
+
+    day = unit.day
+    return bool(day.commit(unit.run) or read_given_up(day.store, day.at, unit.run))
+
+
+def _plans_of(units: Sequence[Unit], planned: Mapping[str, Any]) -> dict[str, str]:
+    """Return the plans by unit; those of a plan task of an older version, too."""
+    plans = planned.get("plans", planned.get("plan"))
+    if isinstance(plans, Mapping):
+        return {f"{units[0].report} {key}" if " " not in key else key: plans[key] for key in plans}
+    if isinstance(plans, str):
+        return {units[0].key: plans}
+    by_report = {generation_of(split_uri(plan)[1]).report: plan for plan in plans}
+    return {unit.key: by_report[unit.report] for unit in units if unit.report in by_report}
+
+
+def _queries_of(planned: Mapping[str, Any]) -> list[str]:
+    """Return the queries that do several units; that of a plan task of an older version, too."""
+    return planned.get("queries") or [query for query in [planned.get("query")] if query]
+
+
+def _look_at_early(units: Sequence[Unit], *, complete: bool) -> None:
+    """Fail early runs whose deliveries break a critical expectation: that is hours before the
+    deadline. The runs stay committed, and the next ones go on from them. Skip where all have given
+    up; ``complete`` says that the units are all that the application has done."""
+    from forerun.include.state.given_up import read_given_up
+
+    broken: list[str] = []
+    given_up: list[str] = []
+    for unit in units:
+        day = unit.day
+        commit = day.commit(unit.run)
+        if commit is None and (found := read_given_up(day.store, day.at, unit.run)) is not None:
+            given_up.append(found.why)
+        checks = commit.checks if commit else ()
+        broken += [
+            f"{check.target} (see {day.store.root}/{check.key})"
+            for check in checks
+            if check.critical
+        ]
+    if broken:
+        raise AirflowFailException(
+            "critical expectations do not hold; unless that is put right, the report will not "
+            f"be published: {', '.join(broken)}"
+        )
+    if complete and len(given_up) == len(units):
+        raise AirflowSkipException("; ".join(given_up))
 
 
 def _this_spark() -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from forerun.include.times.early_start import EarlyStart
 
 
-class _Waiting(BaseTrigger):
+class Waiting(BaseTrigger):
     """Fires at ``until``, or before when there is a reason to. The event is only a wake-up call:
     the task looks again itself.
 
@@ -70,14 +70,14 @@ class _Waiting(BaseTrigger):
             return False
 
 
-class TimeTrigger(_Waiting):
+class TimeTrigger(Waiting):
     """Fires at a time."""
 
     def __init__(self, until: str, poll: float = 30.0, unless: str = "") -> None:
         super().__init__(until=until, poll=poll, unless=unless)
 
 
-class SourcesTrigger(_Waiting):
+class SourcesTrigger(Waiting):
     """Fires when the sources of a report are complete, or at ``until``, whichever comes first."""
 
     def __init__(
@@ -139,7 +139,7 @@ class SlotTrigger(SourcesTrigger):
         return wakes, {"decided": decided, "complete": complete}
 
 
-class EarlyStartTrigger(_Waiting):
+class EarlyStartTrigger(Waiting):
     """Fires when the trigger of a report's run does, or at the run's latest time. A source that
     cannot be looked at is a warning: the latest time holds."""
 
@@ -188,7 +188,7 @@ class EarlyStartTrigger(_Waiting):
         return EarlyStart(day, self.run_number)
 
 
-class CoresTrigger(_Waiting):
+class CoresTrigger(Waiting):
     """Fires when a run's turn for cores of a cluster has come, or at ``until``. Each look shows
     that the run still waits. ``wanted`` is its request and ``cluster`` the cluster as its author
     has written it, as the store holds them; ``store`` is the URI of the store."""
@@ -236,6 +236,38 @@ class CoresTrigger(_Waiting):
         except ForerunError as error:
             return error.message
         return why
+
+
+class FirstOf(Waiting):
+    """Fires when one of several waits does, or at ``until``: ``waits`` are these as Airflow keeps
+    them, a path and arguments each."""
+
+    def __init__(self, waits: list[list[Any]], until: str, poll: float = 30.0) -> None:
+        super().__init__(until=until, poll=poll, unless="")
+        self.waits = waits
+        self._each: list[Waiting] = []
+
+    @classmethod
+    def among(cls, waits: Sequence[Waiting], until: datetime, poll: float) -> FirstOf:
+        """Return what fires when one of these does, and at ``until`` at the latest."""
+        first = min([until, *(datetime.fromisoformat(one.until) for one in waits)])
+        return cls([list(one.serialize()) for one in waits], first.isoformat(), poll)
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        path, _ = super().serialize()
+        return path, {"waits": self.waits, "until": self.until, "poll": self.poll}
+
+    def _look(self) -> tuple[bool, dict[str, Any]]:
+        kinds = globals()
+        if not self._each:
+            self._each = [kinds[path.rpartition(".")[2]](**given) for path, given in self.waits]
+        wakes: list[bool] = []
+        said: list[dict[str, Any]] = []
+        for one in self._each:
+            woken, what = one._look()  # noqa: SLF001 - of the same kind
+            wakes.append(woken)
+            said.append(what)
+        return any(wakes), {"each": said}
 
 
 @cache

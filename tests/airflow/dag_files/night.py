@@ -13,7 +13,7 @@ from typing import Any
 from airflow.sdk import DAG
 
 from forerun.airflow import Cluster, Hours, MarkerFile, RunPolicy, RunTime, progressive_dag
-from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitUnits
 from tests.airflow.reports import sales_report, sales_source
 
 ROOT = Path(os.environ["FORERUN_TEST_ROOT"])
@@ -22,7 +22,7 @@ TWO_RUNS = Cluster(
 )
 
 
-class KilledOnce(SubmitRun):
+class KilledOnce(SubmitUnits):
     """Its process is killed in its first try, while it holds cores."""
 
     def submit(self, context: Any, plans: Any, *options: str) -> None:

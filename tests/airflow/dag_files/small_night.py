@@ -12,7 +12,7 @@ from typing import Any
 from airflow.sdk import DAG
 
 from forerun.airflow import Cluster, Hours, MarkerFile, RunPolicy, RunTime, progressive_dag
-from forerun.airflow.work.submit import SubmitRun
+from forerun.airflow.work.submit import SubmitUnits
 from forerun.spark_jobs.run import main
 from tests.airflow.reports import sales_report, sales_source
 
@@ -23,7 +23,7 @@ ONE_RUN = Cluster(
 )
 
 
-class RunHere(SubmitRun):
+class RunHere(SubmitUnits):
     """Does the run in its own process: spark-submit, which starts a JVM, has its own tests."""
 
     def make_ready(self, store: str, *, tiny: bool) -> None:
@@ -31,10 +31,10 @@ class RunHere(SubmitRun):
 
     def submit(self, context: Any, plans: Any, *options: str) -> None:
         with (ROOT / "tries").open("a+") as tries:
-            tries.write(f"{self.spec.name}\n")
+            tries.write(f"{self.step.name}\n")
             tries.seek(0)
             said = tries.read().split()
-        if said.count("killed") == 1 and self.spec.name == "killed":
+        if said.count("killed") == 1 and self.step.name == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         named = [part for plan in plans for part in ("--plan", plan)]
         attempt = f"t{context['ti'].try_number}-{context['ti'].id.hex[-8:]}"

@@ -155,3 +155,16 @@ def test_a_report_of_a_group_runs_batch_after_the_group_s_last_time_point(tmp_pa
     assert "works at its time points" in told(case, at(13))["batch"].refused
     assert not told(case, at(11))["skip-early"].refused
     assert not told(case, at(17))["batch"].refused
+
+
+def test_an_early_run_of_a_group_is_planned_again_with_its_time_point(tmp_path):
+    case = dag_day(tmp_path)
+    case.begin(group="night")
+    case.plan(1, at(12))
+    tasks = dict.fromkeys(("at_1.wait", "at_1.plan", "at_1.run"), "success")
+    failed = DagRunState(state="running", paused=False, tasks={**tasks, "at_1.run": "failed"})
+    found = told(case, at(13), failed)["replan"]
+    assert found.clears == ("at_1.plan", "at_1.run")
+    assert "what they have committed stays" in " ".join(found.does)
+    busy = DagRunState(state="running", paused=False, tasks={**tasks, "at_1.run": "running"})
+    assert "at_1.run is at work" in told(case, at(13), busy)["replan"].refused
