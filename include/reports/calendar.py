@@ -15,12 +15,14 @@ from typing import Literal, get_args
 
 from forerun.include.reports.clock import DayTime, parse_day, parse_time
 from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.keywords import names_its_fields
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 _WEEKDAYS: tuple[str, ...] = get_args(Weekday)
 _LONGEST_MONTH = 31
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueOn:
     """Some days, and when their report is due: ``at`` is a time after the start of the day

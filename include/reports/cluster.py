@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 from forerun.include.reports.clock import parse_time, parse_zone
 from forerun.include.reports.fields import SpecError, label, take_fields
 from forerun.include.reports.hours import Hours, clock_span, daily_curve, spans_on
+from forerun.include.reports.keywords import names_its_fields
+from forerun.include.reports.lengths import Length
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.spec import PriceAtMost, ReportSpec
 from forerun.planner.contract.plan_v1 import later
@@ -23,6 +25,7 @@ from forerun.planner.schedule.step_curve import StepCurve
 _SHORTEST_S = 10
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blackout:
     """Hours of every day in which nothing may run: clock time ``start`` up to ``end`` (``24:00`` is
@@ -45,6 +48,7 @@ class Blackout:
         return spans_on(day, clock_span(self.start, self.end, "the blackout"), zone)
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """``ceiling``: how many cores runs may use at once, by the hours of the clock in ``timezone``,
@@ -64,7 +68,7 @@ class Cluster:
     prices: tuple[Hours, ...] = ()
     blackouts: tuple[Blackout, ...] = ()
     timezone: str = "UTC"
-    lease: str = "+00:05"
+    lease: Length = "+00:05"
     budgets: tuple[tuple[str, float], ...] = later(())
     priorities: tuple[tuple[str, int], ...] = later(())
 

@@ -13,12 +13,14 @@ from zoneinfo import ZoneInfo
 from forerun.include.reports.asset_keys import key_of
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.keywords import names_its_fields
 
 _HOUR = "{hh}"
 _STEP = timedelta(minutes=15)
 """Clocks have never changed by, nor stood apart by, less than a quarter of an hour."""
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkerFile:
     """The day is complete when an object of this name lies in the source's folder of the day
@@ -31,6 +33,7 @@ class MarkerFile:
         _check_marker(self.name, "MarkerFile")
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HourlyMarkers:
     """The day is complete when every hour's folder below the folder of the day has its marker.
@@ -72,6 +75,7 @@ class HourlyMarkers:
         return path == f"{before}{hour}{after}" and len(hour) == 2 and hour.isdigit()
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssetEvent:
     """The day is complete when the Airflow asset got an event whose extra has ``{"day": "<report
@@ -111,6 +115,7 @@ class AssetEvent:
         object.__setattr__(self, "name", key.name)
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedCount:
     """The day is complete when at least so many data files, or rows (of the files' footers), have
@@ -128,6 +133,7 @@ class ExpectedCount:
             )
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockTime:
     """The day is complete at a time (see :mod:`forerun.include.reports.clock`), whatever has

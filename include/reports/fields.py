@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from forerun.include.reports.lengths import LENGTH, length_text
 from forerun.planner.contract.plan_v1 import ColumnSpec
 from forerun.planner.errors import ForerunError
 
@@ -52,7 +53,7 @@ def label(kind: str, name: object) -> str:
 
 @functools.cache
 def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 def _taken(record: Any, prefix: str) -> dict[str, Any]:
@@ -65,6 +66,8 @@ def _taken(record: Any, prefix: str) -> dict[str, Any]:
 
 
 def _take(kind: Any, value: Any, where: str) -> Any:
+    if LENGTH in getattr(kind, "__metadata__", ()):
+        return _take(str, length_text(value, where), where)
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple:
         return _take_items(kind, args, value, where)

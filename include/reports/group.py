@@ -7,6 +7,8 @@ from datetime import date, datetime
 
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.fields import SpecError, label, take_fields
+from forerun.include.reports.keywords import names_its_fields
+from forerun.include.reports.lengths import Length
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.run_policy import RunTime
 from forerun.include.reports.spec import ReportSpec
@@ -34,6 +36,7 @@ class GroupMember:
         return next((run for run, at in enumerate(self.points, 1) if at > point), None)
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportGroup:
     """Reports that are planned and run together: at each time point there is one application for
@@ -46,7 +49,7 @@ class ReportGroup:
 
     name: str
     reports: tuple[ReportSpec, ...]
-    patience: str = "+00:10"
+    patience: Length = "+00:10"
 
     def __post_init__(self) -> None:
         take_fields(self, label("report group", self.name))

@@ -16,12 +16,14 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from forerun.include.reports.clock import DayTime, TimeError, clock_change, parse_time
+from forerun.include.reports.keywords import names_its_fields
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.step_curve import Piece, StepCurve
 
 _DAY = 24 * 3600
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hours:
     """The value that holds from clock time ``start`` up to ``end`` (``24:00`` is the end of the

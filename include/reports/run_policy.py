@@ -12,12 +12,15 @@ from zoneinfo import ZoneInfo
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.fields import SpecError, take_fields
 from forerun.include.reports.hours import Hours, daily_curve
+from forerun.include.reports.keywords import names_its_fields
+from forerun.include.reports.lengths import Length
 from forerun.include.reports.start_when import PriceAtMost, StartWhen, start_text
 
 _DAY_S = 24 * 3600
 _ANY_DAY = date(2026, 1, 1)
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTime:
     """A run: when (:mod:`forerun.include.reports.clock`), and what compute costs then, relatively.
@@ -32,6 +35,7 @@ class RunTime:
         take_fields(self, "RunTime")
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choose:
     """The times of a day's runs are chosen for each day: at most so many runs, the final one
@@ -63,6 +67,7 @@ class Retries:
     pauses_s: float
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPolicy:
     """The runs of a day in order; the last one is the final run.
@@ -90,7 +95,7 @@ class RunPolicy:
     """
 
     runs: tuple[RunTime, ...] = ()
-    reserve: str = "+01:00"
+    reserve: Length = "+01:00"
     cores: int = 2
     results_at: tuple[int, ...] = ()
     problem: Literal["pdw", "ivm"] = "pdw"

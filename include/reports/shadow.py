@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name
 from forerun.include.reports.places import check_place
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shadow:
     """The report publishes into the store's own results alone, neither into its sink nor as an

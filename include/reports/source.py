@@ -12,6 +12,7 @@ from forerun.include.reports.changes import Change, in_files
 from forerun.include.reports.complete_when import CompleteWhen
 from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.fields import SpecError, label, take_fields
+from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.places import check_place
 from forerun.planner.algebra.types import DataType, parse_type
@@ -24,6 +25,7 @@ _PLACEHOLDERS = ("ds", "ds_nodash", "yyyy", "mm", "dd")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSpec:
     """One table of the query.

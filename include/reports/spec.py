@@ -27,6 +27,7 @@ from forerun.include.reports.complete_when import (
 )
 from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.fields import SpecError, label, take_fields
+from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters
 from forerun.include.reports.places import check_place
@@ -78,11 +79,13 @@ __all__ = [
 SPEC_VERSION = 1
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedFolder:
     """Publish into the store's own results: a folder per version and a pointer to the current."""
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFolder:
     """Publish as the folder ``<path>/<column>=<date>`` of a partitioned table."""
@@ -96,6 +99,7 @@ class PartitionFolder:
         check_place(self.path, "PartitionFolder: the path")
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSpec:
     """A report. Exactly one of ``sql`` (the text) and ``sql_file`` (a path) is given.

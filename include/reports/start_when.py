@@ -12,9 +12,12 @@ from typing import assert_never
 from forerun.include.reports.clock import parse_time
 from forerun.include.reports.complete_when import AssetEvent
 from forerun.include.reports.fields import SpecError, take_fields
+from forerun.include.reports.keywords import names_its_fields
+from forerun.include.reports.lengths import Length
 from forerun.include.reports.source import SourceSpec
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AfterRows:
     """The run starts when so many ``rows`` of a growing source have come, by its files' footers,
@@ -32,12 +35,13 @@ class AfterRows:
             )
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Every:
     """The run starts so long after the last run of the day was planned, or, before the first one,
     after the start of the day. ``interval`` is elapsed time, such as ``+02:00``."""
 
-    interval: str
+    interval: Length
 
     def __post_init__(self) -> None:
         take_fields(self, "Every")
@@ -49,6 +53,7 @@ class Every:
             )
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceAtMost:
     """The run starts when compute costs no more than ``price``, by the prices of the report, or of
@@ -60,6 +65,7 @@ class PriceAtMost:
         take_fields(self, "PriceAtMost")
 
 
+@names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhenComplete:
     """The run starts when the day of a source is complete, by what the source itself says."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
@@ -59,8 +59,11 @@ def test_what_tasks_take_is_every_task_s():
         assert (task.pool, task.queue, task.priority_weight) == ("reports", "q", 7)
         assert (task.retries, task.retry_delay) == (4, timedelta(minutes=1))
         assert (task.owner, task.on_failure_callback[0]) == ("team", alarm)
-        tickets = [isinstance(one, EarlyRunTicket) for one in task.on_failure_callback[1:]]
-        assert tickets == ([True] if task.task_id.startswith(("run_1.", "run_2.")) else [])
+        # Beside the author's own: a ticket for an early run, the error of any other that matters.
+        early, watch = task.task_id.startswith(("run_1.", "run_2.")), task.task_id == "watch"
+        (*ours,) = (getattr(one, "__name__", "ticket") for one in task.on_failure_callback[1:])
+        assert ours == ([] if watch else ["ticket"] if early else ["failed"]), task.task_id
+        assert not early or isinstance(task.on_failure_callback[1], EarlyRunTicket)
         # A wait lasts as long as the day does, and so does the watch.
         waits = task.task_id.endswith(("wait", "watch"))
         assert task.execution_timeout == (None if waits else timedelta(hours=1)), task.task_id
@@ -194,3 +197,23 @@ class TestRetries:
         tried(2, 17, task=dag_of().get_task("run_3.run"))
         with pytest.raises(AirflowFailException, match="the time of the next run has come"):
             tried(2, 16)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["@weekly", "@monthly", "@hourly", "0 0 * * 1", "0 0 1 * *", "*/5 * * * *", "0 0,12 * * *",
+     "0 0 * 1 *", timedelta(days=7), timedelta(hours=1)],
+)  # fmt: skip
+def test_a_schedule_that_is_not_daily_is_refused(schedule):
+    with pytest.raises(SpecError, match="is not daily") as raised:
+        dag_of(schedule=schedule)
+    assert "CronTriggerTimetable" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    ["daily", "@daily", None, "0 2 * * *", "30 0 * * 1-5", "0 0 * * mon,wed", timedelta(days=1),
+     CronTriggerTimetable("0 0 * * 1", timezone="UTC")],
+)  # fmt: skip
+def test_a_daily_schedule_is_taken(schedule):
+    assert dag_of(schedule=schedule).dag_id == "revenue"

@@ -66,7 +66,7 @@ ROOMS = {
     "spark_jobs": (
         "installed", "paths", "engine", "event_recorder", "engines", "changelog", "inputs", "held",
         "work", "checks", "failures", "declarations", "metrics", "stages", "executor", "lifted",
-        "application", "cluster_probe", "run",
+        "application", "cluster_probe", "class_data_job", "run",
     ),
     "forerun": (
         "airflow_policy", "provider_info", "console", "simulation", "past", "night", "doctors",

@@ -21,7 +21,13 @@ from airflow.sdk import (
 from forerun.airflow.assets import awaited_assets, report_asset, warning_asset
 from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
-from forerun.airflow.authoring.options import Options, check_timeout, refuse_broken, sort_options
+from forerun.airflow.authoring.options import (
+    Options,
+    check_schedule,
+    check_timeout,
+    refuse_broken,
+    sort_options,
+)
 from forerun.airflow.day import OPEN_DAY
 from forerun.airflow.watching.alerting import EarlyRunTicket, check_notify
 from forerun.airflow.watching.failing import keep_failures
@@ -298,6 +304,7 @@ def of_the_dag(
     """Return the arguments of the DAG of these reports: what the author gives, with defaults for
     the rest, but not the fields of the trigger form: they are ``params``, and come to those of the
     author. ``schedule`` ``daily`` is the start of their day."""
+    check_schedule(schedule)
     given = dict(found.holder)
     for spec in specs:
         check_timeout(spec, given.get("dagrun_timeout"))

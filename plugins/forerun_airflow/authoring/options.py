@@ -36,6 +36,9 @@ _NOT_FALSE: dict[str, str] = {
 }
 
 
+_CRON_FIELDS = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options by who takes them: the DAG or the group, every task, Forerun."""
@@ -110,4 +113,35 @@ def _unknown(name: str, known: Collection[str]) -> SpecError:
     return SpecError(
         f"nobody takes the option {name}: it is none of Airflow's DAG, of its tasks or of Forerun",
         hint=f"Do you mean {near[0]}?" if near else "docs/guides/reports.md says which there are.",
+    )
+
+
+def check_schedule(schedule: Any) -> None:
+    """Raise :class:`SpecError` for a schedule that a report of one day cannot serve: a DAG run is
+    about the day in which it begins, and reads that day's folder of each source alone.
+
+    A timetable object is taken as it is: whoever writes one knows what its runs are about.
+    """
+    if isinstance(schedule, timedelta) and schedule != timedelta(days=1):
+        raise _not_daily(f"every {schedule}")
+    if not isinstance(schedule, str) or schedule in ("daily", "@daily", "@once", "@continuous"):
+        return
+    fields = schedule.split()
+    if len(fields) != _CRON_FIELDS:
+        if schedule.startswith("@"):
+            raise _not_daily(schedule)
+        return  # Airflow says what is wrong with it
+    minute, hour, day, month, weekday = fields
+    often = not (minute.isdigit() and hour.isdigit())
+    seldom = month != "*" or day not in ("*", "?") or weekday.isalnum()
+    if often or seldom:
+        raise _not_daily(schedule)
+
+
+def _not_daily(schedule: str) -> SpecError:
+    return SpecError(
+        f"the schedule {schedule} is not daily, and a report is about the day of its DAG run",
+        hint='Leave schedule out, or name the days, such as "0 0 * * 1-5". A report over a week '
+        "reads seven days: let a daily report make each of them. If one day is what is meant, pass "
+        "a timetable: CronTriggerTimetable(...).",
     )

@@ -65,7 +65,7 @@ def test_it_is_said_what_they_wait_for():
         (lambda: AfterRows(source="sales", rows=0), "0 rows are there at once"),
         (lambda: Every(interval="02:00"), "no length of time"),
         (lambda: Every(interval="+00:00"), "no length of time"),
-        (lambda: Every(interval="soon"), "is not a time"),
+        (lambda: Every(interval="soon"), "is not a length of time"),
         (lambda: RunTime(at="10:00", when="+02:00"), "when is '\\+02:00'"),
         (lambda: RunTime(at="10:00", when=Every), "the class Every"),
         (lambda: RunPolicy(runs=(RunTime(at="24:00", when=ALL[1]),)), "the final run at 24:00 has"),
