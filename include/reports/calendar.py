@@ -33,9 +33,14 @@ class DueOn:
     """
 
     at: str
+    """The deadline on these days, after the start of the day: a Friday that is due on Monday at
+    nine has ``81:00``."""
     weekdays: tuple[Weekday, ...] = ()
+    """Days of the week, of which the day has to be one."""
     dates: tuple[str, ...] = ()
+    """Dates (``YYYY-MM-DD``), of which the day has to be one."""
     month_days: tuple[int, ...] = ()
+    """Days of the month, of which the day has to be one: 1 is the first, -1 the last."""
 
     def __post_init__(self) -> None:
         take_fields(self, "DueOn")

@@ -32,7 +32,9 @@ class Blackout:
     the end of the day)."""
 
     start: str
+    """The clock time from which on nothing may run."""
     end: str
+    """The clock time up to which nothing may run; ``24:00`` is the end of the day."""
 
     def __post_init__(self) -> None:
         take_fields(self, "Blackout")
@@ -51,26 +53,29 @@ class Blackout:
 @names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """``ceiling``: how many cores runs may use at once, by the hours of the clock in ``timezone``,
-    for all 24 of them. ``prices``: what compute costs, for reports that have none of their own.
-    ``blackouts``: hours in which nothing is begun, but final runs at their latest safe start.
-
-    ``budgets``: by owner, how many core hours times price early runs may take on a day of the
-    cluster's clock (:mod:`forerun.include.state.slots`). ``priorities``: by owner, whose runs go
-    first where nobody is late for it, the highest number first; 0 for an owner that is not named.
-
-    ``lease``: a run that has not been heard of for so long gives its cores up. It is the time that
-    is lost when a machine dies, and at most the time for which the store may be away.
-    """
+    """A ceiling on the cores that the runs of several reports use at once, with prices by the
+    hour."""
 
     name: str
+    """The name by which the store knows the cluster."""
     ceiling: tuple[Hours, ...]
+    """How many cores runs may use at once, by the hours of the clock in ``timezone``, for all 24 of
+    them."""
     prices: tuple[Hours, ...] = ()
+    """What compute costs, by the hour, for reports that have no prices of their own."""
     blackouts: tuple[Blackout, ...] = ()
+    """Hours in which nothing is begun but final runs at their latest safe start."""
     timezone: str = "UTC"
+    """The time zone of all hours."""
     lease: Length = "+00:05"
+    """A run that has not been heard of for so long gives its cores up. It is the time that is lost
+    when a machine dies, and at most the time for which the store may be away."""
     budgets: tuple[tuple[str, float], ...] = later(())
+    """By owner, how many core hours times price early runs may take on a day of the cluster's
+    clock."""
     priorities: tuple[tuple[str, int], ...] = later(())
+    """By owner, whose runs go first where nobody is late for it, the highest number first; 0 for an
+    owner that is not named."""
 
     def __post_init__(self) -> None:
         what = label("cluster", self.name)

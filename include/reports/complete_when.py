@@ -27,6 +27,7 @@ class MarkerFile:
     itself. One in a folder below it, such as that of an hour, says nothing about the day."""
 
     name: str = "_SUCCESS"
+    """The name of the marker, a file in the folder of the day."""
 
     def __post_init__(self) -> None:
         take_fields(self, "MarkerFile")
@@ -47,8 +48,13 @@ class HourlyMarkers:
     """
 
     folder: str = "hour={hh}"
+    """The path of an hour below the folder of the day, in which ``{hh}`` is the hour in two
+    digits."""
     name: str = "_SUCCESS"
+    """The name of the marker in it."""
     hours: Literal["clock", "elapsed"] = "clock"
+    """How hours are numbered in the report's time zone: ``clock``, by what the clock shows when
+    they begin, or ``elapsed``, by how many have passed since the day began."""
 
     def __post_init__(self) -> None:
         take_fields(self, "HourlyMarkers")
@@ -89,8 +95,12 @@ class AssetEvent:
     """
 
     uri: str = ""
+    """The asset's URI, as its producer names it; a report's is ``forerun://report/<report>``."""
     name: str = ""
+    """The asset's name, where it has no URI."""
     incomplete: Literal["refuse", "accept"] = "refuse"
+    """What to do with a day that its producer published although something was missing: ``refuse``
+    it and wait for a whole one, or ``accept`` it and say so in what is published here."""
 
     def __post_init__(self) -> None:
         take_fields(self, "AssetEvent")
@@ -122,7 +132,9 @@ class ExpectedCount:
     arrived."""
 
     files: int = 0
+    """So many data files, or more, are the whole day."""
     rows: int = 0
+    """So many rows, or more, by the footers of the files, are the whole day."""
 
     def __post_init__(self) -> None:
         take_fields(self, "ExpectedCount")
@@ -140,6 +152,7 @@ class ClockTime:
     arrived."""
 
     at: str = "24:00"
+    """The time after the start of the day at which the day counts as complete."""
 
     def __post_init__(self) -> None:
         take_fields(self, "ClockTime")

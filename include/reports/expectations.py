@@ -104,8 +104,12 @@ class Expectation:
     """One expectation. ``critical`` stops publishing, ``warning`` publishes and says so."""
 
     type: str
+    """The name of the expectation, as Great Expectations has it."""
     arguments: tuple[tuple[str, Argument], ...] = ()
+    """The arguments of the expectation, as it has them."""
     severity: Severity = "critical"
+    """Whether a result that breaks it is held back (``critical``) or published with a note
+    (``warning``)."""
 
     def __post_init__(self) -> None:
         take_fields(self, "Expectation")

@@ -48,8 +48,12 @@ class ReportGroup:
     """
 
     name: str
+    """The name of the group, and of its DAG."""
     reports: tuple[ReportSpec, ...]
+    """The reports, each with its own deadline, expectations, results and asset."""
     patience: Length = "+00:10"
+    """How long after a time point final runs that are due wait for each other's sources, as elapsed
+    time. A report that is not complete by then is left to itself."""
 
     def __post_init__(self) -> None:
         take_fields(self, label("report group", self.name))

@@ -30,8 +30,11 @@ class Hours:
     day)."""
 
     start: str
+    """The clock time from which on the value holds, such as ``06:00``."""
     end: str
+    """The clock time up to which it holds; ``24:00`` is the end of the day."""
     value: float
+    """The price or the number of cores: above 0."""
 
 
 def daily_curve(

@@ -28,8 +28,11 @@ class RunTime:
     time."""
 
     at: str
+    """The time of the run, after the start of the day; the latest time, if it has a trigger."""
     weight: float = 1.0
+    """What compute costs then, relatively: 0.25 is a quarter of a run of weight 1."""
     when: StartWhen | None = None
+    """A trigger of an early run, which starts it before ``at``."""
 
     def __post_init__(self) -> None:
         take_fields(self, "RunTime")
@@ -42,6 +45,7 @@ class Choose:
     included. So many slots the report has; a day uses as many as are worth it."""
 
     at_most: int = 4
+    """The most runs a day may have, the final one included; a day uses as many as are worth it."""
 
     def __post_init__(self) -> None:
         take_fields(self, "Choose")
@@ -70,40 +74,37 @@ class Retries:
 @names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPolicy:
-    """The runs of a day in order; the last one is the final run.
-
-    ``reserve`` is the least time to keep free before the deadline; the latest safe start of the
-    final run is then, or earlier if its forecast says so (:mod:`forerun.include.times.safe_start`).
-    For that, ``cores`` is how many Spark has; how often it is tried again, Airflow's task says.
-    ``results_at``: the early runs that publish the result over what has arrived by then, by number
-    from 1; the final run always publishes. ``problem``: what plans are compared by, ``pdw`` the
-    weighted sum of what the runs cost, ``ivm`` the cost of the last run, then of the one before it,
-    and so on; with ``ivm`` every run publishes. ``batch_after_losses``: after so many days on which
-    early work was measured to cost more than batch, the cost no longer decides and days are batch
-    (:mod:`forerun.include.runs.losing_days`); 0 for never. ``measure_batch_after``: after so many
-    days that were something else, one is batch to measure it; 0, the default, for never, since it
-    is done later than a day with early runs. ``expected_repairs``: how often a
-    day is repaired after it is published, on the average: what a repair would save, times that, is
-    what its final run may spend on state (:mod:`forerun.include.runs.state_for_repairs`); 0 for
-    nothing.
-
-    ``choose``: the times are chosen for each day (:mod:`forerun.include.times.choosing`). ``runs``
-    are then the report's own times, by default evenly over the day: they hold where nothing can be
-    chosen, and the final run is never before the last of them. ``prices`` are what compute costs by
-    the hour of the clock, for all 24 hours; they are then the weights of the runs, whenever these
-    are.
-    """
+    """The runs of a day in order; the last one is the final run."""
 
     runs: tuple[RunTime, ...] = ()
+    """The runs, in order of time. With ``choose`` they are the report's own times, by default
+    evenly over the day: they hold where nothing can be chosen, and the final run is never before
+    the last of them."""
     reserve: Length = "+01:00"
+    """The least time to keep free before the deadline, as elapsed time: the latest safe start of
+    the final run is then, or earlier if its forecast says so."""
     cores: int = 2
+    """How many cores a run has, for forecasts and for a cluster's ceiling."""
     results_at: tuple[int, ...] = ()
+    """The early runs that publish the result over what has arrived by then, by number from 1; the
+    final run always publishes."""
     problem: Literal["pdw", "ivm"] = "pdw"
+    """What plans are compared by: ``pdw``, the weighted sum of what the runs cost, or ``ivm``, the
+    cost of the last run, then of the one before it, and so on. With ``ivm`` every run publishes."""
     batch_after_losses: int = 3
+    """After so many days on which early work was measured to cost more than batch, days are batch,
+    whatever estimates say; 0 for never."""
     measure_batch_after: int = 0
+    """After so many days that were something else, one is batch, to measure it; 0 for never, since
+    such a day is done later than one with early runs."""
     expected_repairs: float = 0.0
+    """How often a day is repaired after it is published, on the average: what a repair would save,
+    times that, is what a final run may spend on state; 0 for nothing."""
     choose: Choose | None = None
+    """Choose the times for each day, in place of fixed ones."""
     prices: tuple[Hours, ...] = ()
+    """What compute costs by the hour of the clock, for all 24 hours; they are then the weights of
+    the runs, whenever these are."""
 
     @property
     def times_move(self) -> bool:

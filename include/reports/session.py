@@ -113,16 +113,14 @@ class Differing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """What a report says of the session that its SQL runs in.
-
-    ``time_zone``: by which ``hour(ts)``, ``CAST(ts AS DATE)``, ``TIMESTAMP '...'`` and the like go;
-    empty, the default, for the report's own ``timezone``. ``ansi``: Spark's ANSI mode; without it a
-    cast that fails gives NULL and a sum that overflows wraps around, and such a report is always
-    computed in batch, by its own text.
-    """
+    """The session that a report's SQL runs in."""
 
     time_zone: str = ""
+    """The time zone by which ``hour(ts)``, ``CAST(ts AS DATE)``, ``TIMESTAMP '...'`` and the like
+    go; empty for the report's own ``timezone``."""
     ansi: bool = True
+    """Whether Spark's ANSI mode is on. Without it a cast that fails gives NULL and a sum that
+    overflows wraps around, and such a report is always computed in batch, by its own text."""
 
     def __post_init__(self) -> None:
         take_fields(self, "Session")

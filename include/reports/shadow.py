@@ -20,9 +20,14 @@ class Shadow:
     (``forerun assess --event-logs`` measures it)."""
 
     compare_with: str
+    """The folder of the table that the other job writes; a day is
+    ``<compare_with>/<column>=<date>``."""
     column: str = "ds"
+    """The partition column of that table."""
     days: int = 14
+    """After so many equal days in a row the report says that readers can be switched over."""
     cpu_s: float | None = None
+    """What the other job takes a day, in CPU seconds, where it is known."""
 
     def __post_init__(self) -> None:
         take_fields(self, "Shadow")

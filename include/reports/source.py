@@ -28,40 +28,46 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 @names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSpec:
-    """One table of the query.
-
-    ``path``: the folder of a day's files, a path or URI (``file://``, ``s3://``) in which ``{ds}``
-    is the report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files
-    below it are data, whatever their names, but those that Spark hides, empty ones, and the marker
-    of ``complete_when`` (:func:`forerun.include.sources.listing.data_files`). ``columns`` is the
-    declared schema in Spark's types; ``key`` columns that are together
-    unique, if any. ``foreign_keys``: columns that name a row of another source of the report,
-    which arrives with the row or before it; a run verifies those that its plan relies on.
-    ``change``: a ``changelog``'s files have one column more, ``__w BIGINT``: how
-    often the row comes (positive) or is taken back (negative). A ``growing`` source must say when
-    its day is complete; a ``static`` one is there before the first run. ``allow_empty``: no file at
-    all is a day without rows. ``sample``: so many rows are read at random before a run is planned,
-    to count what the query's filters let through (docs/how/statistics.md); 0 for none, None for
-    some thousand where the planner would have to guess. ``extra_columns``: a file with columns
-    that are not declared is refused, or they are not read. ``narrower_types``: a file with a column
-    in another type than the declared one is refused, or is read if Spark widens it value for value
-    (:func:`forerun.include.sources.widening.widens`).
-    """
+    """One table of the query."""
 
     name: str
+    """The name of the table in the query."""
     path: str
+    """The folder of a day's files, a path or URI (``file://``, ``s3://``) in which ``{ds}`` is the
+    report date, ``{ds_nodash}``, ``{yyyy}``, ``{mm}`` and ``{dd}`` its parts. All files below it
+    are data, whatever their names, but those that Spark hides, empty ones, and the marker of
+    ``complete_when``."""
     columns: tuple[ColumnSpec, ...]
+    """The declared schema, in Spark's types; files that differ from it are refused."""
     format: str = "parquet"
+    """The format of the files: ``parquet`` or ``csv``."""
     key: tuple[str, ...] = ()
+    """Columns that are unique together, if any."""
     foreign_keys: tuple[ForeignKey, ...] = ()
+    """Columns that name a row of another source, which arrives with the row or before it; a run
+    verifies those that its plan relies on."""
     change: Change = "append_only"
+    """Whether rows are only added (``append_only``) or taken back, too: a ``changelog``'s files
+    have one column more, ``__w BIGINT``, which says how often the row comes (positive) or is taken
+    back (negative)."""
     arrival: Literal["growing", "static"] = "growing"
+    """Whether rows come during the day (``growing``) or are all there before the first run
+    (``static``)."""
     complete_when: CompleteWhen | None = None
+    """The sign that the day of a growing source is complete."""
     allow_empty: bool = False
+    """Whether no file at all is a day without rows."""
     expectations: tuple[Expectation, ...] = ()
+    """What must hold of the source's day: of rows as they come, of all together at the end."""
     sample: int | None = None
+    """How many rows are read at random before a run is planned, to count what filters let through;
+    0 for none, None for some thousand where the planner would have to guess."""
     extra_columns: Literal["refuse", "ignore"] = "refuse"
+    """What becomes of a file with columns that are not declared: it is refused (``refuse``), or
+    they are not read (``ignore``)."""
     narrower_types: Literal["refuse", "widen"] = "refuse"
+    """What becomes of a file with a column in another type than the declared one: it is refused
+    (``refuse``), or read if Spark widens it value for value (``widen``)."""
 
     def __post_init__(self) -> None:
         take_fields(self, label("source", self.name))

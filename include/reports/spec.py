@@ -91,7 +91,9 @@ class PartitionFolder:
     """Publish as the folder ``<path>/<column>=<date>`` of a partitioned table."""
 
     path: str
+    """The table's folder: an absolute path, ``file://`` or ``s3://``."""
     column: str = "ds"
+    """The partition column, which has the report date."""
 
     def __post_init__(self) -> None:
         take_fields(self, "PartitionFolder")
@@ -102,39 +104,48 @@ class PartitionFolder:
 @names_its_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSpec:
-    """A report. Exactly one of ``sql`` (the text) and ``sql_file`` (a path) is given.
-
-    ``deadline``: when it must be published (:mod:`forerun.include.reports.clock`), in ``timezone``,
-    which is also that of the run times; ``calendar``: the days on which that is another time.
-    ``on_incomplete``: what the final run does at its latest safe start if a source is not complete:
-    ``wait`` on, publish what is there ``publish_with_warning``, or ``fail``. ``store``: the URI of
-    the state store; empty for the environment's default.
-    ``parameters``: named parameters of the SQL beside those of the day (``:report_date``,
-    ``:report_start``, ``:report_end``), each with a type and a value.
-    ``state_budget``: the most that may be kept between runs, such as ``500MB``; empty for any.
-    ``shadow``: the report only runs beside the job that is there today; without it, readers get
-    it. ``session``: by which time zone and in which mode Spark computes its SQL
-    (:mod:`forerun.include.reports.session`).
-    """
+    """A report, as its author says it. Exactly one of ``sql`` and ``sql_file`` is given."""
 
     name: str
+    """The name: of the DAG, of the asset, and of the report's folder in the store."""
     sources: tuple[SourceSpec, ...]
+    """The tables of the query, one for each name in it."""
     policy: RunPolicy
+    """The runs of a day: when they are, and what compute costs then."""
     sql: str = ""
+    """The query, in Spark SQL: one SELECT."""
     sql_file: str = ""
+    """The path of a file with the query, in place of ``sql``."""
     timezone: str = "UTC"
+    """The time zone of the deadline, of the run times, and of the day itself."""
     deadline: str = "30:00"
+    """The time by which the report must be published, after the start of its day: ``26:00`` is two
+    o'clock in the night after it."""
     calendar: tuple[DueOn, ...] = ()
+    """Days whose deadline is another one; the first entry that has a day counts."""
     on_incomplete: Literal["wait", "publish_with_warning", "fail"] = "wait"
+    """What the final run does at its latest safe start if a source is not complete: ``wait`` on,
+    publish what is there (``publish_with_warning``), or ``fail``."""
     sink: VersionedFolder | PartitionFolder = VersionedFolder()
+    """Where results go: into the store's own results, or into a folder of a partitioned table."""
     expectations: tuple[Expectation, ...] = ()
+    """What must hold of the result before it is published."""
     store: str = ""
+    """The URI of the state store; empty for the one of ``FORERUN_STORE``."""
     state_budget: str = ""
+    """The most bytes that a day may keep between its runs, such as ``500MB``; empty for any."""
     parameters: tuple[Parameter, ...] = ()
+    """Named parameters of the SQL beside those of the day (``:report_date``, ``:report_start``,
+    ``:report_end``)."""
     shadow: Shadow | None = None
+    """Publish only into the store, and compare each day with what another job writes; without it,
+    readers get the report."""
     session: Session = field(default_factory=Session)
+    """The time zone and the mode in which Spark computes the SQL."""
     owner: str = "forerun"
+    """The owner that Airflow shows, and whose budget and priority hold in a cluster."""
     description: str = ""
+    """A sentence for people, shown on the DAG's page."""
 
     def __post_init__(self) -> None:
         take_fields(self, label("report", self.name))

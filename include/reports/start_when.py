@@ -24,7 +24,9 @@ class AfterRows:
     since the last run of the day was planned; before the first one, of the whole day."""
 
     source: str
+    """The name of a growing source of the report."""
     rows: int
+    """How many rows have to come, since the last run of the day was planned."""
 
     def __post_init__(self) -> None:
         take_fields(self, "AfterRows")
@@ -42,6 +44,7 @@ class Every:
     after the start of the day. ``interval`` is elapsed time, such as ``+02:00``."""
 
     interval: Length
+    """Elapsed time since the last run of the day was planned, such as ``+02:00``."""
 
     def __post_init__(self) -> None:
         take_fields(self, "Every")
@@ -60,6 +63,7 @@ class PriceAtMost:
     its cluster if it has none."""
 
     price: float
+    """The price at which the run starts, or any lower one."""
 
     def __post_init__(self) -> None:
         take_fields(self, "PriceAtMost")
@@ -71,6 +75,7 @@ class WhenComplete:
     """The run starts when the day of a source is complete, by what the source itself says."""
 
     source: str
+    """The name of the source whose day has to be complete."""
 
     def __post_init__(self) -> None:
         take_fields(self, "WhenComplete")

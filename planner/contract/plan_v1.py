@@ -57,8 +57,11 @@ class ColumnSpec:
     """A column as Spark DDL would declare it."""
 
     name: str
+    """The name of the column."""
     type: str
+    """The type, as Spark DDL has it: ``BIGINT``, ``DECIMAL(12,2)``, ``STRING``."""
     nullable: bool = True
+    """Whether the column may be NULL; a run that relies on one that may not counts its NULLs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +71,11 @@ class ForeignKey:
     NULL in one of them names none."""
 
     columns: tuple[str, ...]
+    """The columns of this source."""
     parent: str
+    """The name of the source whose row they name."""
     parent_columns: tuple[str, ...]
+    """The columns of the parent, in the same order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +179,11 @@ class Parameter:
     """
 
     name: str
+    """The name; the SQL has it with a colon before it."""
     type: str
+    """The type: one of those that parameters may have, such as ``DATE``, ``INT`` or ``STRING``."""
     value: str
+    """The value as Spark prints it; that of a TIMESTAMP is in UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

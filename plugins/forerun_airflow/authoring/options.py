@@ -35,6 +35,30 @@ _NOT_FALSE: dict[str, str] = {
     "do_xcom_push": "the tasks of a day tell each other by XCom which day it is and what is planned"
 }
 
+ABOUT: dict[str, str] = {
+    "start_date": "The first day that has a DAG run.",
+    "dag_id": "The name of the DAG; that of the report or the group by default.",
+    "schedule": "Any schedule of Airflow; `daily` is the start of the day in the report's time "
+    "zone, None only by hand.",
+    "mode": "The mode that the trigger form is filled in with; `auto` decides by cost.",
+    "report_date": "The day that the trigger form is filled in with; it holds for scheduled runs "
+    "too, but not for those of a backfill.",
+    "conn_id": "The Spark connection; with the engine `connect` one of type `spark_connect`.",
+    "spark_conf": "Additions to the Spark configuration of every run; no secret may be in it.",
+    "engine": "The engine that runs the stages: `spark`, `connect` for a Spark Connect server "
+    "that is there already, or `sail` for tests.",
+    "before_run": "A function from the number of a run to a task that comes before its wait.",
+    "before_point": "A function from the number of a time point to a task that comes before its "
+    "wait.",
+    "poll": "Seconds between looks for complete sources, cores and instructions.",
+    "notify": "The dotted path of a function that is called with an `Alert` where somebody has to "
+    "know; workers and the triggerer import it.",
+    "watch": "Whether a task watches the deadline, and warns before it is missed.",
+    "cluster": "The cluster whose cores the runs share; each waits for cores of it.",
+    "backfill_pool": "The pool that runs take in place of `pool` when a day is backfilled.",
+}
+"""Forerun's own options of `progressive_dag` and `group_dag`, as docs/reference/fields.md says."""
+
 
 _CRON_FIELDS = 5
 
@@ -112,7 +136,9 @@ def _unknown(name: str, known: Collection[str]) -> SpecError:
     near = get_close_matches(name, sorted(known), n=1)
     return SpecError(
         f"nobody takes the option {name}: it is none of Airflow's DAG, of its tasks or of Forerun",
-        hint=f"Do you mean {near[0]}?" if near else "docs/guides/reports.md says which there are.",
+        hint=f"Do you mean {near[0]}?"
+        if near
+        else "docs/reference/fields.md says which there are.",
     )
 
 
