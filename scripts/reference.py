@@ -97,7 +97,8 @@ HEAD = """# Fields
 
 What a report, its sources and its DAG can be given: each field with its type, its default, and what
 it means. `from forerun.airflow import ReportSpec, SourceSpec, ...` has all of these names. A field
-that a record has not, or a value of another type, is an error where the record is built.
+that a record has not, or a value of another type, is an error where the record is built. A `Length`
+is a length of time: `"5m"`, `"1h30m"`, `"+01:00"` or a `timedelta`.
 
 <!-- written by `python -m scripts.reference` from the docstrings of the fields -->
 """

@@ -127,6 +127,17 @@ def test_links_and_named_files_exist(page):
         assert (ROOT / name).exists(), f"{page} names {name}"
 
 
+def test_every_recipe_names_the_command_that_tests_it():
+    recipes = re.split(r"^## ", _text("CONTRIBUTING.md"), flags=re.MULTILINE)[1:]
+    assert len(recipes) >= 9
+    for recipe in recipes:
+        title = recipe.splitlines()[0]
+        assert "Test: `pytest " in recipe, f"CONTRIBUTING.md, {title}: which command tests it?"
+        for command in re.findall(r"`pytest ([^`]*)`", " ".join(recipe.split())):
+            for path in command.split():
+                assert path.startswith("-") or (ROOT / path).exists(), f"{title}: {path}"
+
+
 def test_every_reason_code_is_explained():
     text = _text("docs/guides/reports.md")
     assert not [reason.value for reason in Reason if f"`{reason.value}`" not in text]
