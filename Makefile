@@ -104,50 +104,50 @@ up: setup postgres $(if $(filter s3,$(STORE)),jars s3-server) ## Airflow's UI on
 	forerun demo --up --store $(STORE) --scale $(or $(SCALE),0.1)
 
 bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.smoke
+	.venv/bin/python -m tests.benchmarks smoke
 
 bench-plan: setup ## planning time of TPC-H's and TPC-DS's queries (fetched): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.planning
+	.venv/bin/python -m tests.benchmarks planning
 
 bench-methods: setup ## cost of all methods against each alone, estimated or EXECUTED=1 (SF=1): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.$(if $(EXECUTED),methods_executed --scale $(or $(SF),1),methods)
+	.venv/bin/python -m tests.benchmarks $(if $(EXECUTED),methods_executed --scale $(or $(SF),1),methods)
 
 bench-scale: setup ## throughput by deliveries a day and by workers, resumable (SF=1): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.scale --scale $(or $(SF),1)
+	.venv/bin/python -m tests.benchmarks scale --scale $(or $(SF),1)
 
 bench-tpch: setup ## TPC-H's 22 queries executed against batch, resumable (SF=10, IN=sail): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.executed tpch --scale $(or $(SF),10) $(if $(IN),--in $(IN))
+	.venv/bin/python -m tests.benchmarks executed tpch --scale $(or $(SF),10) $(if $(IN),--in $(IN))
 
 bench-tpcds: setup ## TPC-DS's 99 queries (fetched) executed against batch (SF=1, IN=session): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.executed tpcds --scale $(or $(SF),1) $(if $(IN),--in $(IN))
+	.venv/bin/python -m tests.benchmarks executed tpcds --scale $(or $(SF),1) $(if $(IN),--in $(IN))
 
 bench-night: setup ## a suite's queries as one night, against batch, executed (SF=3, SUITE=tpch): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.night $(or $(SUITE),tpch) --scale $(or $(SF),3)
+	.venv/bin/python -m tests.benchmarks night $(or $(SUITE),tpch) --scale $(or $(SF),3)
 
 bench-prices: setup ## a suite's queries as batch and early, and how well prices fit them (SF=3): docs/lab/planning.md
-	.venv/bin/python -m tests.benchmarks.prices $(or $(SUITE),tpch) --scale $(or $(SF),3)
+	.venv/bin/python -m tests.benchmarks prices $(or $(SUITE),tpch) --scale $(or $(SF),3)
 
 bench-repair: setup ## published days of TPC-H repaired after late rows, against batch anew (SF=1): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.repair --scale $(or $(SF),1)
+	.venv/bin/python -m tests.benchmarks repair --scale $(or $(SF),1)
 
 bench-backfill: setup ## thirty days as a backfill, against one wide batch, resumable (SF=1): docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.backfill --scale $(or $(SF),1)
+	.venv/bin/python -m tests.benchmarks backfill --scale $(or $(SF),1)
 
 bench-samples: setup ## filters that would be guessed, by the guess and by a sample (SF=1): docs/lab/samples.md
-	.venv/bin/python -m tests.benchmarks.samples --scale $(or $(SF),1)
+	.venv/bin/python -m tests.benchmarks samples --scale $(or $(SF),1)
 
 bench-wrong: setup ## days planned with wrong estimates, by all methods and each: docs/lab/benchmarks.md
-	.venv/bin/python -m tests.benchmarks.wrong
+	.venv/bin/python -m tests.benchmarks wrong
 
 bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simulated: docs/lab/schedule.md
-	.venv/bin/python -m tests.benchmarks.schedule
-	.venv/bin/python -m tests.benchmarks.deciding
+	.venv/bin/python -m tests.benchmarks schedule
+	.venv/bin/python -m tests.benchmarks deciding
 
 bench-choosing: setup ## times chosen among a dozen, against all subsets, and how long planning takes: docs/lab/schedule.md
-	.venv/bin/python -m tests.benchmarks.choosing
+	.venv/bin/python -m tests.benchmarks choosing
 
 bench-streaming: setup ## a day by Forerun and by Spark Structured Streaming, resumable (SF=1): docs/lab/schedule.md
-	.venv/bin/python -m tests.benchmarks.streaming --scale $(or $(SF),1)
+	.venv/bin/python -m tests.benchmarks streaming --scale $(or $(SF),1)
 
 clean: ## remove what the set-up and the tests made (not the code, not your stores)
 	find dags forerun include planner plugins scripts spark_jobs tests -name __pycache__ -prune -exec rm -rf {} +

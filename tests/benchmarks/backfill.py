@@ -6,7 +6,7 @@ query (the default), each by its own query in one application or with seven to a
 the *wide batch*: the same text, once, over a day whose folder holds the files of all thirty. What
 is measured is kept beside the data, so a benchmark that was interrupted goes on.
 
-    python -m tests.benchmarks.backfill --scale 1 --only q01,q06 --ways lifted,wide
+    python -m tests.benchmarks backfill --scale 1 --only q01,q06 --ways lifted,wide
 """
 
 from __future__ import annotations
@@ -150,19 +150,17 @@ def _line(query: str, ways: Mapping[str, float]) -> str:
     return f"| {query} | {ways['wide']:.1f} | {' | '.join(cells)} |"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--only", default=",".join(QUERIES), help="queries, such as q01,q06")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ways", default=",".join(WAYS), help="ways, such as lifted,wide")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     tables = find_tables(TPCH.generate(given.scale))
     folder = home_folder() / "bench" / f"backfill-{given.scale:g}"
     split_days(tables, folder)
     kept = folder / "measured.json"
     took: dict[str, dict[str, float]] = json.loads(kept.read_text()) if kept.exists() else {}
-    for query in given.only.split(","):
+    for query in given.only or list(QUERIES):
         for way in given.ways.split(","):
             if way not in took.setdefault(query, {}):
                 report = report_of(query, tables, folder, way)
@@ -174,7 +172,3 @@ def main() -> int:
         return 0
     write_section("bench-backfill", section(given.scale, took))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

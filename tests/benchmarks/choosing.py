@@ -4,8 +4,8 @@ The 22 queries of TPC-H as at scale 10, days with arrivals and prices that are d
 planned with every set of at most three of eleven early times, and with those that ``choose_times``
 plans. CPU seconds are those of the planner's one thread. Nothing is executed.
 
-    python -m tests.benchmarks.choosing
-    python -m tests.benchmarks.choosing --only q03,q09 --days 1 --no-page
+    python -m tests.benchmarks choosing
+    python -m tests.benchmarks choosing --only q03,q09 --days 1 --no-page
 """
 
 from __future__ import annotations
@@ -128,17 +128,14 @@ def section(found: Sequence[Case]) -> list[str]:
     ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", default="", help="queries, such as q03,q09")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=int, default=4, help="of each query")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--no-page", action="store_true", help="leave docs/ as it is")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     found = []
-    for case in cases([one for one in given.only.split(",") if one], given.days, given.seed):
+    for case in cases(given.only, given.days, given.seed):
         found.append(case)
         print(
             f"{case.query}: {case.gap:.2%} over the best, {case.chosen / case.batch:.2f} of batch, "
@@ -150,7 +147,3 @@ def main() -> int:
     if not given.no_page:
         write_section("bench-choosing", lines, SCHEDULE_PAGE)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,11 +1,11 @@
 """What the reports of a night compute in common, and what the planner makes of it, by estimate.
 
 A suite's queries are planned as one group, and once more without common sub-plans. Nothing is
-executed; ``tests.benchmarks.night SUITE --only q1,q2`` executes a group of some of them.
+executed; ``tests.benchmarks night SUITE --only q1,q2`` executes a group of some of them.
 
-    python -m tests.benchmarks.common_work tpch --scale 10
-    python -m tests.benchmarks.common_work tpcds --scale 1
-    python -m tests.benchmarks.common_work demo --scale 3
+    python -m tests.benchmarks common_work tpch --scale 10
+    python -m tests.benchmarks common_work tpcds --scale 1
+    python -m tests.benchmarks common_work demo --scale 3
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def planned(suite: Suite, scale: float, *, common: bool) -> GroupPlan:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=ALL_SUITES)
-    parser.add_argument("--scale", type=float, default=10.0)
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> None:
     suite = ALL_SUITES[given.suite]
     for common in (False, True):
         started = time.monotonic()
@@ -82,7 +82,3 @@ def main() -> None:
         )
     for one in plan.common:
         print(f"  {one.saved / MICRO:6.2f} {', '.join(one.readers)}: {one.title}")
-
-
-if __name__ == "__main__":
-    main()

@@ -6,11 +6,12 @@ planned runs. Once each as if it were alone, once beside the others of its clust
 decide in a random order when the day opens, and again, in order of time, before their first early
 run. Then the night is run with surprises; cores are given by laxity both times.
 
-    python -m tests.benchmarks.deciding
+    python -m tests.benchmarks deciding
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -202,7 +203,9 @@ def section(found: Iterable[tuple[int, float, Sequence[Decided]]]) -> Iterator[s
     yield f"Deadlines that were met alone and missed beside the others: {lost}."
 
 
-if __name__ == "__main__":
+def main(given: argparse.Namespace) -> int:
     lines = list(section(measured()))
     print("\n".join(lines))
-    write_section("bench-deciding", lines, SCHEDULE_PAGE)
+    if not given.no_page:
+        write_section("bench-deciding", lines, SCHEDULE_PAGE)
+    return 0

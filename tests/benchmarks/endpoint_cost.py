@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks.endpoint_cost``: the CPU of a tiny run on a Spark Connect server.
+"""The CPU of a tiny run on a Spark Connect server.
 
 The server is started, does one run that is not counted, and then as many as asked for, each by the
 job as a process of its own. What the server's process used in the meantime is told apart.
@@ -21,10 +21,12 @@ from tests.spark.days import Day, publish, save_rows, save_sums
 from tests.spark.standalone import connect_server
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=5)
-    times = parser.parse_args().times
+
+
+def main(given: argparse.Namespace) -> None:
+    times = given.times
     with tempfile.TemporaryDirectory() as name, connect_server(Path(name)) as (address, server):
         process = psutil.Process(server.pid)
         took = [_tiny_run(Path(name) / f"day-{i}", address, process) for i in range(times + 1)]
@@ -52,7 +54,3 @@ def _tiny_run(folder: Path, address: str, server: psutil.Process) -> tuple[float
     after = server.cpu_times()
     used = after.user + after.system - before.user - before.system
     return done.process_cpu_s, used
-
-
-if __name__ == "__main__":
-    main()

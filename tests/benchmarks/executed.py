@@ -7,9 +7,9 @@ what the work takes, without what starting takes. What has its figures by this c
 conditions is not run again, so the command may be killed and started again. Run it on a machine
 that does nothing else.
 
-    python -m tests.benchmarks.executed tpch --scale 10
-    python -m tests.benchmarks.executed tpch --scale 10 --only q05,q09 --again
-    python -m tests.benchmarks.executed tpcds --scale 1 --in session
+    python -m tests.benchmarks executed tpch --scale 10
+    python -m tests.benchmarks executed tpch --scale 10 --only q05,q09 --again
+    python -m tests.benchmarks executed tpcds --scale 1 --in session
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pathlib import Path
 import psutil
 
 from forerun.include.machine.jvm import home_folder
-from forerun.planner.errors import ForerunError
+from forerun.planner.errors import ForerunError, MethodError
 from forerun.simulation.accounts import DayAccount
 from forerun.simulation.running import open_runner
 from tests.benchmarks import results
@@ -151,21 +151,40 @@ def measure(
     with executing(where, days, master, conditions.memory) as execute:
         for query in queries:
             say(progress.line(query, time.time()))
-            at = datetime.now(UTC).isoformat(timespec="seconds")
             too_long = results.failed(
-                conditions, at, query, f"not done in {LIMIT_S} s", run=results.TOO_LONG
+                conditions, now(), query, f"not done in {LIMIT_S} s", run=results.TOO_LONG
             )
-            try:
-                with at_most(LIMIT_S, lambda rows=too_long: kept.put(rows)):
-                    day = execute(query)
-            except ForerunError as error:
-                say(f"{query} FAILED: {error}")
-                kept.put(results.failed(conditions, at, query, str(error)))
-                continue
-            rows = results.rows_of(conditions, at, query, day)
-            kept.put(rows)
-            kept.put_account(query, day)
-            say(_told(*days_of(rows)))
+            with at_most(LIMIT_S, lambda rows=too_long: kept.put(rows)):
+                day = keep(kept, conditions, query, lambda query=query: execute(query))
+            if day is not None:
+                kept.put_account(query, day)
+                say(_told(*days_of(results.rows_of(conditions, "", query, day))))
+
+
+def now() -> str:
+    """The instant as rows have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def keep(
+    kept: Results,
+    conditions: Conditions,
+    query: str,
+    execute: Callable[[], DayAccount],
+    method: str = "auto",
+) -> DayAccount | None:
+    """Execute a query's day and keep its rows; where it does not end, or the method does not apply,
+    keep why, and return None."""
+    at = now()
+    try:
+        day = execute()
+    except ForerunError as error:
+        how = results.REFUSED if isinstance(error, MethodError) else results.FAILED
+        say(f"{query} {method} {how.upper()}: {error}")
+        kept.put(results.failed(conditions, at, query, str(error), method, how))
+        return None
+    kept.put(results.rows_of(conditions, at, query, day, method))
+    return day
 
 
 def _told(day: Day) -> str:
@@ -204,17 +223,8 @@ def name_of(suite: str, where: str) -> str:
     return suite if where == APPLICATIONS else f"{suite}-{where}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--scale", type=float, default=10.0, help="of the tables (default: 10)")
-    parser.add_argument("--master", default="local[2]", help="of Spark (default: local[2])")
-    parser.add_argument("--only", default="", help="queries, such as q05,q09")
-    parser.add_argument("--again", action="store_true", help="also what has its figures")
-    parser.add_argument("--csv", type=Path, help="where the rows are (below FORERUN_HOME/bench)")
-    parser.add_argument(
-        "--page", action="store_true", help="write docs/ although queries are missing, and say so"
-    )
     parser.add_argument(
         "--in",
         dest="where",
@@ -222,13 +232,15 @@ def main() -> int:
         default=APPLICATIONS,
         help="each run an application (the default), or all in one session of Spark or of Sail",
     )
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     suite, name = SUITES[given.suite], name_of(given.suite, given.where)
     master = {SESSION: f"{given.master}, one session", SAIL: "Sail"}.get(given.where, given.master)
     conditions = conditions_of(suite.name, given.scale, master)
     kept = Results(given.csv or home_folder() / "bench" / f"{name}-{given.scale:g}.csv")
     queries = list(suite.texts())
-    asked = [name for name in given.only.split(",") if name] or queries
+    asked = given.only or queries
     with kept.alone():
         wanted = asked if given.again else kept.missing(conditions, asked)
         say(f"{len(wanted)} queries to run, {len(asked) - len(wanted)} have figures in {kept.path}")
@@ -239,7 +251,3 @@ def main() -> int:
     else:
         say(f"no page: {len(missing)} of {len(queries)} have no figures: {', '.join(missing)}")
     return int(bool(missing) or not all(row.is_right for row in rows))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -5,12 +5,12 @@ too: every run that was committed in the stores of a suite, its days beside both
 applications of a query are left out together where prices are tried on what they were not fitted
 to.
 
-    python -m tests.benchmarks.executed_work .forerun/bench/tpch-10-stores
+    python -m tests.benchmarks executed_work .forerun/bench/tpch-10-stores
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,11 +80,11 @@ def _line(prices: str, fit: PriceFit) -> str:
     return f"| {prices} | {fit.runs} | {errors} | {fit.correlation:.2f} |"
 
 
-def main() -> int:
-    found = fitted(Path(sys.argv[1]))
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, help="a folder of stores")
+
+
+def main(given: argparse.Namespace) -> int:
+    found = fitted(given.folder)
     print("\n".join(lines(found)) if found else "there are no runs")
     return int(found is None)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

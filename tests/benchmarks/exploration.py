@@ -1,12 +1,12 @@
 """What exploring the plan space takes: by number of time points, by methods, and with each of the
 three speed-ups (Tempura 5.4) left out. Part of ``make bench-plan``.
 
-    python -m tests.benchmarks.exploration
+    python -m tests.benchmarks exploration
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -139,16 +139,12 @@ def _s(found: Work) -> str:
     return f"{found.seconds:.2f} s"
 
 
-def main() -> int:
+def main(given: argparse.Namespace) -> int:
     from tests.benchmarks import planning
 
-    todo = planning.tasks(1.0, [])
-    found = planning.explored(todo, planning.heading(1.0))
+    todo = planning.tasks(given.scale, [])
+    found = planning.explored(todo, planning.heading(given.scale))
     print("\n".join(found))
-    if "--no-page" not in sys.argv:
+    if not given.no_page:
         write_section("bench-explore", found)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

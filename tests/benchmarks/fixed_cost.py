@@ -4,7 +4,7 @@ A real plan over 25 rows is submitted as runs are, but by :mod:`tests.benchmarks
 which does what ``spark_jobs/run.py`` does and writes down, after each phase, what its process and
 the JVM's threads have used by then. Medians of several applications, one after the other.
 
-    python -m tests.benchmarks.fixed_cost --times 5
+    python -m tests.benchmarks fixed_cost --times 5
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def medians(runs: list[Phases]) -> Phases:
 def section(by_case: dict[str, Phases], times: int) -> list[str]:
     """The figures as lines of the page of benchmarks."""
     at = datetime.now(UTC).date().isoformat()
-    lines = [f"`python -m tests.benchmarks.fixed_cost --times {times}`, medians, {at}."]
+    lines = [f"`python -m tests.benchmarks fixed_cost --times {times}`, medians, {at}."]
     for case, phases in by_case.items():
         lines += [
             "",
@@ -123,11 +123,11 @@ def _sum(phases: Phases) -> dict[str, float]:
     return {kind: sum(of[kind] for of in phases.values()) for kind in KINDS}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=5, help="applications of each kind")
-    parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> None:
     cases = {
         "with the archive, first compiler only (how tiny runs start)": (driver_files(), True),
         "with the archive, both compilers": (driver_files(), False),
@@ -141,7 +141,3 @@ def main() -> None:
     print("\n".join(lines))
     if not given.no_page:
         write_section("fixed-cost", lines)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,7 @@
 A suite's queries over and over, each time as other reports, are planned as one group; nothing is
 executed. The log is what the plan task says, and the command line what spark-submit gets.
 
-    python -m tests.benchmarks.large_group --reports 100 --scale 10
+    python -m tests.benchmarks large_group --reports 100 --scale 10
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.benchmarks.days import POINTS
 from tests.benchmarks.executed import SUITES
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", choices=SUITES, default="tpch")
     parser.add_argument("--reports", type=int, default=100)
-    parser.add_argument("--scale", type=float, default=10.0)
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> None:
     suite = SUITES[given.suite]
     sources = with_statistics(find_tables(suite.generate(given.scale)), suite.changing)
     texts = itertools.islice(itertools.cycle(suite.texts().items()), given.reports)
@@ -50,7 +50,3 @@ def main() -> None:
 
 def _peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-if __name__ == "__main__":
-    main()

@@ -4,8 +4,8 @@ Estimated cost of every TPC-H query, over the arrival patterns of Tempura 8.2, f
 ``auto`` against IM-1, IM-2, OJV, HOV and CV alone and against batch. Tables are generated at a
 scale, so that statistics are those of real files. Nothing is executed.
 
-    python -m tests.benchmarks.methods
-    python -m tests.benchmarks.methods --only q03,q13 --scale 1 --no-page
+    python -m tests.benchmarks methods
+    python -m tests.benchmarks methods --only q03,q13 --scale 1 --no-page
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from forerun.planner.api import plan, plans_by_method
 from forerun.planner.materialize.candidate import Candidate
@@ -262,16 +261,10 @@ def _name(found: Found) -> str:
     return f"{day.query}, {day.pattern.name}, {day.problem.upper()}{price}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=10.0, help="TPC-H scale (default 10)")
-    parser.add_argument("--only", default="", help="queries, such as q03,q13")
-    parser.add_argument("--json", type=Path, help="also write all figures to this file")
-    parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> int:
     sources = with_statistics(find_tables(generate_tpch(given.scale)), TPCH_CHANGING)
     started, found = time.process_time(), []
-    for day in days([name for name in given.only.split(",") if name]):
+    for day in days(given.only):
         found.append(measure(day, sources))
         f = found[-1]
         alone = {name: rounded(costs) for name, costs in f.alone.items()}
@@ -294,7 +287,3 @@ def main() -> int:
         write_section("bench-methods", lines)
         print(f"wrote {PAGE.relative_to(ROOT)}", file=sys.stderr)
     return int(any(f.is_above and not f.no_regret for f in found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

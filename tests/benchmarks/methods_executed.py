@@ -7,8 +7,8 @@ work and not of starting applications (``make bench-tpch`` has that), and each h
 What has its figures by this code under these conditions is not run again, so the command may be
 killed and started again. A day that is planned alike at both prices is executed once for both.
 
-    python -m tests.benchmarks.methods_executed --scale 1
-    python -m tests.benchmarks.methods_executed --scale 0.1 --only q03,q13 --over delta-big --page
+    python -m tests.benchmarks methods_executed --scale 1
+    python -m tests.benchmarks methods_executed --scale 0.1 --only q03,q13 --over delta-big --page
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.algebra.node import walk
 from forerun.planner.algebra.relational import Join
-from forerun.planner.errors import ForerunError, MethodError
 from forerun.planner.request import Method, TimePoint
 from forerun.planner.rules.methods.catalog import SINGLE
 from forerun.planner.sql.frontend import read_query
@@ -36,7 +34,7 @@ from forerun.simulation.running import Runner
 from forerun.simulation.tables import find_tables
 from tests.benchmarks import results
 from tests.benchmarks.days import POINTS, TPCH, Arrivals, Days, say
-from tests.benchmarks.executed import Progress, conditions_of
+from tests.benchmarks.executed import Progress, conditions_of, keep
 from tests.benchmarks.line_plot import svg as lines_svg
 from tests.benchmarks.methods import PATTERNS, WEIGHTS, Pattern
 from tests.benchmarks.methods_executed_section import DAY, curves, label, scenario_bars, section
@@ -131,18 +129,10 @@ class Measuring:
 
     def one(self, case: Case, runner: Runner) -> None:
         """Execute a case and keep its figures, or why there are none."""
-        conditions, at = (
-            self.conditions(case.arrivals),
-            datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        try:
-            day = self._day(case, runner)
-        except ForerunError as error:
-            how = REFUSED if isinstance(error, MethodError) else results.FAILED
-            say(f"{case} {how}: {error}")
-            self._kept.put(results.failed(conditions, at, case.query, str(error), case.method, how))
+        conditions = self.conditions(case.arrivals)
+        day = keep(self._kept, conditions, case.query, lambda: self._day(case, runner), case.method)
+        if day is None:
             return
-        self._kept.put(results.rows_of(conditions, at, case.query, day, case.method))
         unequal = "" if day.equal else f" NOT EQUAL: {'; '.join(day.differences)}"
         taken = ", ".join(f"{run.cpu_s:.2f}" for run in day.runs)
         say(f"{case}: {taken} CPU s of executors, batch {day.batch.cpu_s:.2f}{unequal}")
@@ -187,21 +177,15 @@ def publish(measured: Measuring, kept: Results) -> None:
     say(f"wrote {PAGE.relative_to(ROOT)}, and beside it {NAME}.csv, {NAME}.svg, {NAME}-day.svg")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--only", default="", help="queries, such as q03,q13")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--over", default="", help="arrivals, such as delta-big,day")
-    parser.add_argument("--csv", type=Path, help="where the rows are (below FORERUN_HOME/bench)")
-    parser.add_argument(
-        "--page", action="store_true", help="write docs/ although days are missing, and say so"
-    )
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     bench = home_folder() / "bench"
     kept = Results(given.csv or bench / f"{NAME}-{given.scale:g}.csv")
     work = bench / f"{NAME}-{given.scale:g}"
-    queries = [name for name in given.only.split(",") if name] or list(SUITE.texts())
+    queries = given.only or list(SUITE.texts())
     over = given.over.split(",") if given.over else [one.name for one in all_arrivals()]
     asked = [case for case in cases(queries) if case.arrivals.name in over]
     with kept.alone():
@@ -216,7 +200,3 @@ def main() -> int:
         say(f"no page: {len(missing)} days have no figures")
     found = [row for one in all_arrivals() for row in kept.of(measured.conditions(one))]
     return int(bool(missing) or not all(row.equal or row.run == REFUSED for row in found))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -7,8 +7,8 @@ common, from stages of our own and from early work can be told apart. What was m
 under these conditions is not measured again, so the command may be killed and started again. Run it
 on a machine that does nothing else.
 
-    python -m tests.benchmarks.night tpch --scale 3
-    python -m tests.benchmarks.night tpch --scale 10 --only q01,q03,q18 --again
+    python -m tests.benchmarks night tpch --scale 3
+    python -m tests.benchmarks night tpch --scale 10 --only q01,q03,q18 --again
 """
 
 from __future__ import annotations
@@ -102,18 +102,15 @@ class _Measuring:
         say(f"{time.monotonic() - self._started:6.0f} s  {text}")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--scale", type=float, default=3.0)
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--only", default="", help="queries, such as q05,q09; no page is written")
-    parser.add_argument("--again", action="store_true", help="also what has its figures")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     suite = SUITES[given.suite]
     conditions = conditions_of(suite.name, given.scale, given.master)
     texts = suite.texts()
-    queries = [name for name in given.only.split(",") if name] or list(texts)
+    queries = given.only or list(texts)
     bench = home_folder() / "bench"
     kept = KeptNight(bench / f"{suite.name}-{given.scale:g}-night", conditions, queries)
     if given.again:
@@ -146,7 +143,3 @@ def _publish(
     (folder / f"{name}.svg").write_text(plot, encoding="utf-8")
     write_section(f"bench-{name}", [*lines, "", f"![each report over batch]({name}.svg)"])
     say(f"wrote {PAGE.relative_to(ROOT)}, {name}.svg and {name}.csv beside it")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

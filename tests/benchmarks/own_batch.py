@@ -7,8 +7,8 @@ of both. Sources are whole and static; each result is compared with that of the 
 this code and these conditions are not measured again, so the command may be killed and started
 again.
 
-    python -m tests.benchmarks.own_batch tpch --scale 1
-    python -m tests.benchmarks.own_batch demo --scale 1 --again
+    python -m tests.benchmarks own_batch tpch --scale 1
+    python -m tests.benchmarks own_batch demo --scale 1 --again
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from forerun.include.machine.cpu_meter import Meter
 from forerun.include.machine.jvm import home_folder
@@ -153,19 +152,16 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
     yield "CPU s: " + ", ".join(f"{name} {cpu:.1f}" for name, cpu in took.items())
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=ALL_SUITES)
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--only", default="", help="queries, such as q05,q09")
-    parser.add_argument("--again", action="store_true", help="also what has its figures")
-    parser.add_argument("--csv", type=Path, help="where the rows are (below FORERUN_HOME/bench)")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     suite = ALL_SUITES[given.suite]
     conditions = conditions_of(suite.name, given.scale, MASTER, WHOLE, MEMORY)
     place = home_folder() / "bench" / f"{suite.name}-{given.scale:g}-own-batch.csv"
     kept = Results(given.csv or place)
-    asked = [name for name in given.only.split(",") if name] or list(suite.texts())
+    asked = given.only or list(suite.texts())
     with kept.alone():
         wanted = asked if given.again else kept.missing(conditions, asked, "batch")
         say(f"{len(wanted)} queries to run, {len(asked) - len(wanted)} have figures in {kept.path}")
@@ -175,7 +171,3 @@ def main() -> int:
         for line in summary(rows):
             print(line)
     return int(not all(row.equal for row in rows))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

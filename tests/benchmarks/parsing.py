@@ -1,6 +1,6 @@
 """The CPU seconds that Airflow takes to parse DAG files of reports, beside plain DAGs.
 
-    python -m tests.benchmarks.parsing [--reports 500]
+    python -m tests.benchmarks parsing [--reports 500]
 
 Each figure is the least of several processes that Airflow's own ``DagBag`` reads one file in, user
 and system time of the whole process; of it, what reading a file with no DAG takes is taken off.
@@ -96,22 +96,17 @@ def cpu_seconds(text: str, count: int, times: int) -> float:
         return min(found)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reports", type=int, default=500)
     parser.add_argument("--times", type=int, default=3)
-    options = parser.parse_args()
-    nothing = cpu_seconds(_NOTHING, 0, options.times)
-    plain = cpu_seconds(_PLAIN, options.reports, options.times) - nothing
-    reports = cpu_seconds(_REPORTS, options.reports, options.times) - nothing
+
+
+def main(given: argparse.Namespace) -> int:
+    nothing = cpu_seconds(_NOTHING, 0, given.times)
+    plain = cpu_seconds(_PLAIN, given.reports, given.times) - nothing
+    reports = cpu_seconds(_REPORTS, given.reports, given.times) - nothing
     print(f"a file with no DAG:            {nothing:6.2f} CPU s")
-    print(f"{options.reports} plain DAGs of 13 tasks:   {plain:6.2f} CPU s beyond that")
-    print(f"{options.reports} reports of 13 tasks:      {reports:6.2f} CPU s beyond that")
-    print(
-        f"a report, beyond a plain DAG:  {1000 * (reports - plain) / options.reports:6.2f} CPU ms"
-    )
+    print(f"{given.reports} plain DAGs of 13 tasks:   {plain:6.2f} CPU s beyond that")
+    print(f"{given.reports} reports of 13 tasks:      {reports:6.2f} CPU s beyond that")
+    print(f"a report, beyond a plain DAG:  {1000 * (reports - plain) / given.reports:6.2f} CPU ms")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

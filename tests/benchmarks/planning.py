@@ -3,8 +3,8 @@
 CPU seconds of the planner's one thread, warm (the first plan of a process also imports modules);
 tables generated at a scale, so that statistics are those of real files. Nothing is executed.
 
-    python -m tests.benchmarks.planning
-    python -m tests.benchmarks.planning --only q14a,q64,h-q09 --repeat 1 --no-page
+    python -m tests.benchmarks planning
+    python -m tests.benchmarks planning --only q14a,q64,h-q09 --repeat 1 --no-page
 """
 
 from __future__ import annotations
@@ -193,14 +193,12 @@ def explored(todo: Sequence[Task], head: str) -> list[str]:
     return exploration.section(queries, head)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="of both suites (default 1)")
-    parser.add_argument("--only", default="", help="queries, such as q14a,v27-q5a,h-q09")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeat", type=int, default=3, help="plans per query (default 3)")
-    parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
-    given = parser.parse_args()
-    todo = tasks(given.scale, [name for name in given.only.split(",") if name])
+
+
+def main(given: argparse.Namespace) -> int:
+    todo = tasks(given.scale, given.only)
     measure(todo[0], POINTS[0], 1)
     found = []
     for task in todo:
@@ -225,7 +223,3 @@ def main() -> int:
         write_section("bench-explore", work)
         print(f"wrote {PAGE.relative_to(ROOT)}", file=sys.stderr)
     return 1 if any(f.refused for f in found) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

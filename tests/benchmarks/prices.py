@@ -4,8 +4,8 @@ store, and how well the prices that Forerun comes with fit them (``forerun calib
 Days that are in the store already are not run again, so the command may be killed and started
 again; several scales may go into one store. Run it on a machine that does nothing else.
 
-    python -m tests.benchmarks.prices tpch --scale 3
-    python -m tests.benchmarks.prices tpch --scale 10 --only q03,q05,q18
+    python -m tests.benchmarks prices tpch --scale 3
+    python -m tests.benchmarks prices tpch --scale 10 --only q03,q05,q18
 """
 
 from __future__ import annotations
@@ -24,18 +24,16 @@ from tests.benchmarks.executed import MEMORY, SUITES
 _METHODS: tuple[Method, ...] = ("batch", "progressive")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n", maxsplit=1)[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=SUITES)
-    parser.add_argument("--scale", type=float, default=3.0)
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--only", default="", help="queries, such as q05,q09")
     parser.add_argument("--store", type=Path, help="a folder (default: below FORERUN_HOME/bench)")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     suite = SUITES[given.suite]
     days, texts = Days.of(suite, given.scale), suite.texts()
     store = str((given.store or home_folder() / "bench" / "prices").absolute())
-    queries = [name for name in given.only.split(",") if name] or list(texts)
+    queries = given.only or list(texts)
     for query in queries:
         for method in _METHODS:
             report = f"{suite.name}_{given.scale:g}_{query}_{method}".replace(".", "_")
@@ -45,7 +43,3 @@ def main() -> int:
             say(f"{report}: {queries.index(query) + 1} of {len(queries)}")
             days.run(report, texts[query], given.master, MEMORY, method=method, store=store)
     return calibrate_command([store])
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -7,7 +7,7 @@ dates. ``forerun repair``, as it is typed, then computes the day from the state 
 each engine that may, and the user's own text is run over all rows as they are now. Every figure is
 of a whole process with all that it starts, and every result is compared with that of the text.
 
-    python -m tests.benchmarks.repair --scale 1 --only q01,q06
+    python -m tests.benchmarks repair --scale 1 --only q01,q06
 
 It is resumable: days that are published and queries that are measured stay as they are, in
 ``FORERUN_HOME/bench/tpch-<scale>-repair``. ``--again`` measures the queries of ``--only`` again.
@@ -303,17 +303,14 @@ def _cell(took: Took | str) -> str:
     return f"{took.process_s:.1f} ({took.estimated_s:.1f})"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--only", default="", help="queries, such as q01,q06; default: all")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engines", default=",".join(ENGINES_TRIED))
-    parser.add_argument("--again", action="store_true", help="measure once more")
     parser.add_argument("--days", action="store_true", help="only run and publish the days")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     days, texts = Days.of(TPCH, given.scale), TPCH.texts()
-    engines, asked = given.engines.split(","), given.only.split(",") if given.only else list(texts)
+    engines, asked = given.engines.split(","), given.only or list(texts)
     rows: list[Repaired] = []
     for query in texts:
         place = days.folder.with_name(f"{days.folder.name}-repair") / query
@@ -329,7 +326,3 @@ def main() -> int:
     if rows:
         write_section("bench-repair", section(given.scale, rows, engines))
     return 0 if all(row.equal for row in rows) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

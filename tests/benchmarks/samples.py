@@ -4,8 +4,8 @@ The filters of TPC-H's queries that ``is_guessed`` names, each once per query. W
 is the share in :data:`TRUE` rows of the same source, so a figure near 1 may be the truth's own
 error. Wrong by a factor of two is 2, whichever way. Nothing is executed.
 
-    python -m tests.benchmarks.samples
-    python -m tests.benchmarks.samples --scale 1 --no-page
+    python -m tests.benchmarks samples
+    python -m tests.benchmarks samples --scale 1 --no-page
 """
 
 from __future__ import annotations
@@ -101,13 +101,7 @@ def section(found: Sequence[Guessed], scale: float) -> list[str]:
     ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=1)
-    parser.add_argument("--no-page", action="store_true", help="leave docs/ as it is")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> int:
     tables, found = find_tables(generate_tpch(given.scale)), []
     for query, sql in tpch_texts().items():
         for one in guessed_filters(query, sql, tables):
@@ -121,7 +115,3 @@ def main() -> int:
     if not given.no_page:
         write_section("bench-samples", lines, SAMPLES_PAGE)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

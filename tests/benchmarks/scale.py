@@ -8,8 +8,8 @@ same everywhere. Days run in one session per master, batch beside each, and each
 What has its figures by this code under these conditions is not run again, so the command may be
 killed and started again.
 
-    python -m tests.benchmarks.scale --scale 1
-    python -m tests.benchmarks.scale --scale 0.1 --only q06 --most 16 --page
+    python -m tests.benchmarks scale --scale 1
+    python -m tests.benchmarks scale --scale 0.1 --only q06 --most 16 --page
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.algebra.relational import sources as sources_of
-from forerun.planner.errors import ForerunError
 from forerun.planner.request import Problem, Settings, TimePoint
 from forerun.planner.sql.frontend import read_query
+from forerun.simulation.accounts import DayAccount
 from forerun.simulation.planning import sources
 from forerun.simulation.running import Runner
 from forerun.simulation.tables import find_tables
 from tests.benchmarks import results
 from tests.benchmarks.days import TPCH, Arrivals, Days, say
-from tests.benchmarks.executed import Progress, conditions_of
+from tests.benchmarks.executed import Progress, conditions_of, keep
 from tests.benchmarks.line_plot import svg
 from tests.benchmarks.page import PAGE, ROOT, write_section
 from tests.benchmarks.planning import TPCH_CHANGING
@@ -145,28 +144,23 @@ class Measuring:
 
     def one(self, case: Case, runner: Runner) -> None:
         """Execute a case and keep its figures, or why there are none."""
-        conditions = self.conditions(case)
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        arrivals = arrivals_of(case.deliveries)
-        try:
-            over = Days.of(SUITE, float(conditions.scale), arrivals)
-            days = QueryDays(over, case.query, runner, self._work)
-            day = days.day(
-                "auto",
-                problem=Problem(results_at=tuple(range(1, case.deliveries))),
-                settings=Settings(buckets=PARTITIONS),
-                compare_early=case.deliveries <= COMPARED,
-            )
-        except ForerunError as error:
-            say(f"{case} FAILED: {error}")
-            self._kept.put(results.failed(conditions, at, case.query, str(error)))
+        day = keep(self._kept, self.conditions(case), case.query, lambda: self._day(case, runner))
+        if day is None:
             return
-        self._kept.put(results.rows_of(conditions, at, case.query, day))
         unequal = "" if day.equal else f" NOT EQUAL: {'; '.join(day.differences)}"
         used, wall = sum(run.cpu_s for run in day.runs), sum(run.wall_s for run in day.runs)
         say(f"{case}: {used:.1f} CPU s of executors, {wall:.1f} s, batch {day.batch.cpu_s:.1f}")
         if unequal:
             say(unequal)
+
+    def _day(self, case: Case, runner: Runner) -> DayAccount:
+        over = Days.of(SUITE, float(self.conditions(case).scale), arrivals_of(case.deliveries))
+        return QueryDays(over, case.query, runner, self._work).day(
+            "auto",
+            problem=Problem(results_at=tuple(range(1, case.deliveries))),
+            settings=Settings(buckets=PARTITIONS),
+            compare_early=case.deliveries <= COMPARED,
+        )
 
     def measured(self, case: Case) -> Measured | None:
         """The figures of a case; None without."""
@@ -201,19 +195,14 @@ def publish(measured: Measuring, wanted: Sequence[Case], scale: float) -> None:
     say(f"wrote {PAGE.relative_to(ROOT)}, {NAME}.svg and {NAME}.csv beside it")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--only", default="", help="queries, such as q03,q06")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--most", type=int, default=DELIVERIES[-1], help="deliveries a day")
-    parser.add_argument("--csv", type=Path, help="where the rows are (below FORERUN_HOME/bench)")
-    parser.add_argument(
-        "--page", action="store_true", help="write docs/ although days are missing, and say so"
-    )
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     bench = home_folder() / "bench"
     kept = Results(given.csv or bench / f"{NAME}-{given.scale:g}.csv")
-    queries = [name for name in given.only.split(",") if name] or list(QUERIES)
+    queries = given.only or list(QUERIES)
     every = list(cases(QUERIES, DELIVERIES[-1]))
     with kept.alone():
         measured = Measuring(kept, given.scale, bench / f"{NAME}-{given.scale:g}")
@@ -227,7 +216,3 @@ def main() -> int:
         say(f"no page: {len(missing)} days have no figures")
     rows = [row for one in map(measured.measured, every) if one for row in one.rows]
     return int(bool(missing) or not all(row.equal for row in rows))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -7,8 +7,8 @@ each case is run in many, and what is counted is in how many of them *all* deadl
 Nothing is executed: see ``paper_queries`` for where the costs come from. Then nights of many
 reports under one ceiling (``night_sweep``).
 
-    python -m tests.benchmarks.schedule
-    python -m tests.benchmarks.schedule --orders 3 --no-page
+    python -m tests.benchmarks schedule
+    python -m tests.benchmarks schedule --orders 3 --no-page
 """
 
 from __future__ import annotations
@@ -229,15 +229,13 @@ def write_csv(found: Sequence[Outcome], file: Path) -> None:
         writer.writerows(asdict(one) for one in found)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, default=20, help="random orders of each case")
     parser.add_argument("--warehouses", type=int, default=5, help="each of 200 reports")
     parser.add_argument("--nights", type=int, default=20, help="nights of each warehouse")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/ as it is")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     wanted = list(cases())
     with console.progress() as bars:
         tracked = bars.track(wanted, description="cases")
@@ -262,7 +260,3 @@ def main() -> int:
             file=sys.stderr,
         )
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

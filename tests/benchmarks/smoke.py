@@ -4,8 +4,8 @@ All figures of one invocation come from one machine in one go; ratios are what t
 seconds of executors are Spark's own (event log), those of processes the whole tree's. Run it on a
 machine that does nothing else.
 
-    python -m tests.benchmarks.smoke --scale 10
-    python -m tests.benchmarks.smoke --scale 1 --only q13,q18 --keep bench
+    python -m tests.benchmarks smoke --scale 10
+    python -m tests.benchmarks smoke --scale 1 --only q13,q18 --keep bench
 """
 
 from __future__ import annotations
@@ -206,26 +206,16 @@ def section(figures: dict[str, Any]) -> list[str]:
     return out
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=10.0, help="TPC-H scale (default 10)")
-    parser.add_argument("--only", default=",".join(QUERIES), help="queries, such as q01,q13")
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> None:
     figures: dict[str, Any] = {
         "at": datetime.now(UTC).date().isoformat(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "scale": f"{given.scale:g}",
         "planning": planning_times(),
         "fixed": fixed_costs(),
-        "queries": queries(given.scale, given.only.split(","), given.master),
+        "queries": queries(given.scale, (given.only or list(QUERIES)), given.master),
     }
     print(json.dumps(figures, indent=1))
     if not given.no_page:
         write_section("bench-smoke", section(figures))
         say(f"wrote {PAGE.relative_to(ROOT)}")
-
-
-if __name__ == "__main__":
-    main()

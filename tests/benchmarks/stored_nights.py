@@ -1,7 +1,7 @@
 """A store as many reports leave it after many nights: real plans, and records that the real code
 encodes. Only what runs measured is made up, from their estimates.
 
-``python -m tests.benchmarks.stored_nights FOLDER --reports 200 --days 90`` makes one and says how
+``python -m tests.benchmarks stored_nights FOLDER --reports 200 --days 90`` makes one and says how
 long the pages take over it.
 """
 
@@ -12,9 +12,8 @@ import json
 import os
 import random
 import statistics
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -470,24 +469,21 @@ def answers(folder: Path, now: datetime, asks: int) -> dict[str, list[float]]:
     return took
 
 
-def main(arguments: Sequence[str]) -> int:
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--reports", type=int, default=200)
+    parser.add_argument("--days", type=int, default=90)
+    parser.add_argument("--asks", type=int, default=60)
+
+
+def main(given: argparse.Namespace) -> int:
     """Make the nights if they are not there, and say how long pages take: median and p95, in ms."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("folder", type=Path)
-    options.add_argument("--reports", type=int, default=200)
-    options.add_argument("--days", type=int, default=90)
-    options.add_argument("--asks", type=int, default=60)
-    asked = options.parse_args(arguments)
     without_flushing()
     tonight = date(2026, 3, 14)
-    if not asked.folder.exists():
-        make_nights(asked.folder, asked.reports, asked.days, tonight)
+    if not given.folder.exists():
+        make_nights(given.folder, given.reports, given.days, tonight)
     now = datetime(2026, 3, 15, 3, 10, tzinfo=UTC)
-    for page, took in answers(asked.folder, now, asked.asks).items():
+    for page, took in answers(given.folder, now, given.asks).items():
         middle, worst = statistics.median(took), sorted(took)[int(0.95 * (len(took) - 1))]
         print(f"{page:<8} median {1000 * middle:7.1f} ms   p95 {1000 * worst:7.1f} ms")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

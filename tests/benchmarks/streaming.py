@@ -6,9 +6,9 @@ it starts, a micro-batch takes those of its interval, and nobody waits in betwee
 seconds of whole process trees, and every result is compared with batch as a bag. What has its
 figures by this code is not run again, so the command may be killed and started again.
 
-    python -m tests.benchmarks.streaming --scale 1
-    python -m tests.benchmarks.streaming --scale 0.1 --only q06 --no-page
-    python -m tests.benchmarks.streaming --scale 1 --only q06 --ways auto,shortest
+    python -m tests.benchmarks streaming --scale 1
+    python -m tests.benchmarks streaming --scale 0.1 --only q06 --no-page
+    python -m tests.benchmarks streaming --scale 1 --only q06 --ways auto,shortest
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import platform
 import re
 import shutil
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -383,17 +382,13 @@ def _answered(answers: Sequence[Answer]) -> Iterator[str]:
         yield f"| {', '.join(queries)} | {' | '.join(said)} |"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--only", default=",".join(QUERIES), help="queries, such as q01,q06")
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ways", default="", help=f"only some of {','.join(LABELS)}; no page")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/ as it is")
-    given = parser.parse_args()
+
+
+def main(given: argparse.Namespace) -> int:
     folder = home_folder() / "bench" / f"streaming-{given.scale:g}"
-    kept, queries = Kept(folder / "figures.jsonl"), given.only.split(",")
+    kept, queries = Kept(folder / "figures.jsonl"), (given.only or list(QUERIES))
     generated = find_tables(TPCH.generate(given.scale))
     tables = deliver(generated, {STREAM: FILES}, folder / "window")
     fine = deliver(generated, {STREAM: FINE}, folder / "fine-window")
@@ -409,7 +404,3 @@ def main() -> int:
     if not given.no_page:
         write_section("bench-streaming", lines, SCHEDULE_PAGE)
     return int(any(figure.differences for figure in figures))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """How long before a missed deadline the first warning comes, in generated nights full of faults.
 
-    python -m tests.benchmarks.warned_nights NIGHTS
+    python -m tests.benchmarks warned_nights NIGHTS
 
 Each night is planned as ``forerun schedule`` does and turns out otherwise: sources are late, days
 are bigger, runs are slow, fail or lose their machine, and one final run in twenty is never planned.
@@ -15,9 +15,9 @@ until then, and is slow or fails later, nobody can know: such a miss is counted 
 
 from __future__ import annotations
 
+import argparse
 import math
 import random
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -194,8 +194,13 @@ def a_day(folder: Path) -> DayRecords:
     return case.read()
 
 
-def main(nights: int) -> None:
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("nights", type=int)
+
+
+def main(given: argparse.Namespace) -> None:
     """Print what came of so many nights."""
+    nights = given.nights
     with tempfile.TemporaryDirectory() as folder:
         template = a_day(Path(folder))
         found = [one for seed in range(nights) for one in outcomes(seed, template)]
@@ -214,7 +219,3 @@ def main(nights: int) -> None:
 
 def _held(found: list[Outcome]) -> int:
     return sum(one.in_time for one in found)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

@@ -8,8 +8,8 @@ now the rows of the tables are known from their footers, and the rows of what wa
 counted; what a predicate lets through is still wrong, where it was not counted. Nothing is
 executed.
 
-    python -m tests.benchmarks.wrong
-    python -m tests.benchmarks.wrong --only q03,q13 --scale 1 --no-page
+    python -m tests.benchmarks wrong
+    python -m tests.benchmarks wrong --only q03,q13 --scale 1 --no-page
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from forerun.planner.algebra.relational import Filter, sources, walk
 from forerun.planner.algebra.scalar import Scalar
@@ -274,15 +273,9 @@ def _losers(found: Sequence[Found]) -> list[str]:
     return out
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--scale", type=float, default=10.0, help="TPC-H scale (default 10)")
-    parser.add_argument("--only", default="", help="queries, such as q03,q13")
-    parser.add_argument("--json", type=Path, help="also write all figures to this file")
-    parser.add_argument("--no-page", action="store_true", help="print, leave docs/ alone")
-    given = parser.parse_args()
+def main(given: argparse.Namespace) -> int:
     tables = with_statistics(find_tables(generate_tpch(given.scale)), TPCH_CHANGING)
-    only = [name for name in given.only.split(",") if name]
+    only = given.only
     queries = only or sorted(p.stem for p in (ROOT / "tests" / "tpch").glob("q*.sql"))
     started, found = time.process_time(), []
     for query in queries:
@@ -306,7 +299,3 @@ def main() -> int:
         write_section("bench-wrong", lines)
         print(f"wrote {PAGE.relative_to(ROOT)}", file=sys.stderr)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

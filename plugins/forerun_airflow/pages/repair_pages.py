@@ -8,33 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from fastapi import Depends, Request
-from fastapi import Form as Field
-from starlette.concurrency import run_in_threadpool as in_thread
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from fastapi import Request
 
 from forerun.airflow.day import REPAIR
-from forerun.airflow.pages.access import Actor, readable_dags
-from forerun.airflow.pages.acting import FindsRows, Refusal, refuse_form
+from forerun.airflow.pages.access import Actor
 from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
-from forerun.airflow.pages.forms import Form, read_form
-from forerun.airflow.pages.render import render, where_of
-from forerun.include.days.instructions import Instruction, instruct
-from forerun.include.oncall.actions import Action, DagRunState
+from forerun.airflow.pages.form_page import FormPage, Refusal, note_of
+from forerun.airflow.pages.forms import Form
+from forerun.include.oncall.actions import DagRunState
 from forerun.include.oncall.night import NightRow
 from forerun.include.oncall.repairs import RepairView, prepare_action, publish_action, read_repair
 from forerun.include.state.layout import Generation
-from forerun.include.state.opening import open_store
 from forerun.include.verify.row_diff import counts
 from forerun.planner.contract.plan_v1 import WEIGHT_COLUMN
 
-_DAGS = Depends(readable_dags)
-_ACTOR = Depends(Actor)
 _PATIENCE_S = 60.0
 """Planning every way to repair a day may take a while, and somebody waits for just that."""
 _MOST_ROWS = 50
@@ -52,63 +42,27 @@ class DiffHead:
     left: int
 
 
-class RepairPages:
+class RepairPages(FormPage[RepairView]):
     """The page of a day's repair, and what answers its two forms."""
 
-    def __init__(self, pages: FindsRows, clock: Callable[[], datetime]) -> None:
-        self._pages = pages
-        self._clock = clock
+    template, kinds, then = "repair.html", ("repair", "publish"), "/repair"
 
-    async def show(
-        self,
-        request: Request,
-        report: str,
-        day: str,
-        dags: frozenset[str] = _DAGS,
-        actor: Actor = _ACTOR,
-    ) -> Response:
-        """Show what a repair of the day would take, and what one that is computed changes."""
-        row, view = await in_thread(self._look, report, day, dags, actor)
-        return await self._page(request, row, view, actor)
-
-    async def act(
-        self,
-        request: Request,
-        report: str,
-        day: str,
-        kind: str = Field(""),
-        token: str = Field(""),
-        dags: frozenset[str] = _DAGS,
-        actor: Actor = _ACTOR,
-    ) -> Response:
-        """Do what a form says, and show the page again; with the reason if it is not done."""
-        row, view = await in_thread(self._look, report, day, dags, actor)
-        form, refusal = read_form(request, token), None
-        about = view.about if view else ""
-        if view is not None and view.computed is not None and kind == "publish":
-            about = view.computed.at.generation
-        refusal = refuse_form(form, row, actor, about, kind, ("repair", "publish"))
-        if refusal is None and view is not None and form is not None:
-            do = self._publish if kind == "publish" else self._prepare
-            refusal = await do(request, view, form, actor)
-        if refusal is not None:
-            return await self._page(request, row, view, actor, refusal)
-        page = f"{where_of(request).base}/days/{report}/{day}/repair"
-        return RedirectResponse(page, status_code=303)
-
-    def _look(
-        self, report: str, day: str, dags: frozenset[str], actor: Actor
-    ) -> tuple[NightRow, RepairView | None]:
-        """A day that the actor may change, and its repair. The right comes first: whoever has none
-        makes nobody plan anything."""
-        row, reader = self._pages.row(report, day, dags), self._pages.reader
-        actor.require(row.report.dag_id)
+    def look(self, row: NightRow, actor: Actor) -> RepairView | None:
         actor.require_trigger(row.report.dag_id)
         if (records := row.records) is None:
-            return row, None
-        now = self._clock()
-        found = reader.ask(lambda: read_repair(reader.store, records, now), _PATIENCE_S)
-        return row, found
+            return None
+        reader, now = self._pages.reader, self._clock()
+        return reader.ask(lambda: read_repair(reader.store, records, now), _PATIENCE_S)
+
+    def about(self, view: RepairView, kind: str) -> str:
+        computed = view.computed if kind == "publish" else None
+        return computed.at.generation if computed else view.about
+
+    async def do(
+        self, request: Request, view: RepairView, form: Form, actor: Actor, kind: str
+    ) -> Refusal | None:
+        step = self._publish if kind == "publish" else self._prepare
+        return await step(request, view, form, actor)
 
     async def _prepare(
         self, request: Request, view: RepairView, form: Form, actor: Actor
@@ -117,13 +71,17 @@ class RepairPages:
         action = prepare_action(view, (await _newest_run(api, view))[1])
         if action.refused and not any(one.form == form.id for one in view.records.told.given):
             return Refusal(409, action.refused)
-        await self._tell(at, action, form, actor)
+        await self.tell(at, action, form, actor)
         opened_by = view.records.record.opened_by
         if opened_by is None:
             return None
         try:
+<<<<<<< HEAD
             only = {"reports": [at.report]} if opened_by.group else {}
             conf, note = {"report_date": at.day, "mode": REPAIR, **only}, _note(action, actor)
+=======
+            conf, note = {"report_date": at.day, "mode": REPAIR}, note_of(action, actor)
+>>>>>>> 71b5912 (Measure by one command and one table, act on days by one form page)
             await api.trigger(opened_by.dag_id, _run_id(at, form.id), conf, note)
         except AirflowRefusedError as error:
             return Refusal(409, f"It is written down, but no DAG run has begun. {error}")
@@ -132,47 +90,23 @@ class RepairPages:
     async def _publish(
         self, request: Request, view: RepairView, form: Form, actor: Actor
     ) -> Refusal | None:
-        api = AirflowApi(request)
-        action = publish_action(view, await _opener(api, view))
+        action = publish_action(view, await _opener(AirflowApi(request), view))
         if view.computed is None or action is None:
             return Refusal(409, "No repair is computed that could be published.")
         if any(one.form == form.id for one in view.computed.told.given):
             return None
         if action.refused:
             return Refusal(409, action.refused)
-        await self._tell(view.computed.at, action, form, actor)
-        if (opened_by := view.computed.opened_by) is None:
-            return None
-        try:
-            tasks, note = action.clears, _note(action, actor)
-            await api.clear(opened_by.dag_id, opened_by.run_id, tasks, note)
-        except AirflowRefusedError as error:
-            return Refusal(409, f"It is written down, but publish did not begin again. {error}")
-        return None
+        await self.tell(view.computed.at, action, form, actor)
+        return await self.clear(request, view.computed.opened_by, action, actor)
 
-    async def _tell(self, at: Generation, action: Action, form: Form, actor: Actor) -> None:
-        reader = self._pages.reader
-        now = self._clock().isoformat()
-        wanted = Instruction(kind=action.kind, by=actor.name, at=now, form=form.id)
-        store = open_store(reader.store.root)
-        await in_thread(reader.ask, partial(instruct, store, at, wanted))
-        reader.changed()
-
-    async def _page(
-        self,
-        request: Request,
-        row: NightRow,
-        view: RepairView | None,
-        actor: Actor,
-        refusal: Refusal | None = None,
-    ) -> Response:
-        if view is None:
-            return HTMLResponse(render("broken.html", where_of(request), row=row))
+    async def shown(
+        self, request: Request, view: RepairView, new_form: Callable[..., Form]
+    ) -> dict[str, Any]:
         api, computed = AirflowApi(request), view.computed
         run_id, run = await _newest_run(api, view)
-        form = partial(Form, user=actor.id, report=row.report.name, day=row.day)
-        known: dict[str, Any] = {
-            "row": row,
+        publish = new_form(generation=computed.at.generation).token(request) if computed else ""
+        return {
             "view": view,
             "run_id": run_id,
             "run": run,
@@ -180,14 +114,9 @@ class RepairPages:
             "prepare": prepare_action(view, run),
             "publish": publish_action(view, await _opener(api, view)),
             "head": diff_head(computed.diff) if computed and computed.diff is not None else None,
-            "prepare_token": form(generation=view.about).token(request),
-            "publish_token": form(generation=computed.at.generation).token(request)
-            if computed
-            else "",
-            "refusal": refusal.why if refusal else "",
+            "prepare_token": new_form(generation=view.about).token(request),
+            "publish_token": publish,
         }
-        page = render("repair.html", where_of(request), **known)
-        return HTMLResponse(page, status_code=refusal.status if refusal else 200)
 
 
 async def _opener(api: AirflowApi, view: RepairView) -> DagRunState | None:
@@ -208,10 +137,6 @@ async def _newest_run(api: AirflowApi, view: RepairView) -> tuple[str, DagRunSta
 def _run_id(at: Generation, form: str) -> str:
     """The id of the DAG run that a form triggers: sent twice, it is one."""
     return f"forerun-{REPAIR}-{at.day}-{form}"
-
-
-def _note(action: Action, actor: Actor) -> str:
-    return f"Forerun: {action.title}, by {actor.name}"
 
 
 def diff_head(diff: pa.Table, most: int = _MOST_ROWS) -> DiffHead:
