@@ -76,12 +76,8 @@ class RepairPages(FormPage[RepairView]):
         if opened_by is None:
             return None
         try:
-<<<<<<< HEAD
             only = {"reports": [at.report]} if opened_by.group else {}
-            conf, note = {"report_date": at.day, "mode": REPAIR, **only}, _note(action, actor)
-=======
-            conf, note = {"report_date": at.day, "mode": REPAIR}, note_of(action, actor)
->>>>>>> 71b5912 (Measure by one command and one table, act on days by one form page)
+            conf, note = {"report_date": at.day, "mode": REPAIR, **only}, note_of(action, actor)
             await api.trigger(opened_by.dag_id, _run_id(at, form.id), conf, note)
         except AirflowRefusedError as error:
             return Refusal(409, f"It is written down, but no DAG run has begun. {error}")
