@@ -16,6 +16,7 @@ from pathlib import Path
 from forerun.planner.errors import ForerunError
 
 JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+LOG_LEVEL = "spark.log.level"
 """Where Forerun's own Java options go: what a deployment wants to add goes elsewhere."""
 _SEPARATORS = {
     "spark.driver.extraClassPath": os.pathsep,

@@ -22,7 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from forerun.include.machine.deployment import JAVA_OPTIONS, beside, deployment_defaults
+from forerun.include.machine.deployment import (
+    JAVA_OPTIONS,
+    LOG_LEVEL,
+    beside,
+    deployment_defaults,
+)
 from forerun.include.machine.options import environment
 from forerun.include.machine.settings import s3_settings
 from forerun.planner.errors import ForerunError
@@ -153,7 +158,10 @@ def submit_options(
     on_s3 = is_s3(store_uri)
     archive = files.s3a_archive if on_s3 else files.archive
     java = java_options(archive, tiny=tiny, narrow=_is_narrow(master))
+    defaults = deployment_defaults(environ, spark_home())
     pairs = [(JAVA_OPTIONS, " ".join(java))]
+    if LOG_LEVEL not in defaults:
+        pairs.append((LOG_LEVEL, "WARN"))  # else nine of ten lines of a good run are Spark's
     if on_s3:
         if files.jars is None:
             raise JarsMissingError(
@@ -164,7 +172,7 @@ def submit_options(
         pairs += s3a_options(files.jars, environ)
         if not is_local(master):
             pairs.append(("spark.jars", f"{files.jars}/*.jar"))
-    return beside(pairs, deployment_defaults(environ, spark_home()))
+    return beside(pairs, defaults)
 
 
 def java_executable(environ: Mapping[str, str] | None = None) -> Path | None:

@@ -220,7 +220,7 @@ def test_a_task_that_is_killed_ends_its_job(connection, job):
         said.append(line)
         threading.Thread(target=client.end).start()
 
-    with pytest.raises(AirflowException, match="the run ended with -15"):
+    with pytest.raises(AirflowException, match="ended by signal 15"):
         client.run([], say)
     assert said == ["at work"]
     assert time.monotonic() - begun < 60

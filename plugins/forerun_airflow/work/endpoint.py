@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
+from forerun.airflow.work.last_words import LastWords
 from forerun.include.machine.job_archive import JOB
 from forerun.include.machine.options import environment
 
@@ -18,8 +19,6 @@ SERVER = "spark_connect"
 """The type of connection of Airflow that names such a server."""
 _TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 _ENDING_S = 20.0
-_REASONS = 3
-"""How many of the last lines that the job has said are in the error of a run that fails."""
 
 
 class EndpointClient:
@@ -52,7 +51,7 @@ class EndpointClient:
         """Run the job with these arguments, and ``say`` each line of what it says. Raises
         :class:`AirflowException` if it fails, with the last of them."""
         command = [sys.executable, str(JOB), *arguments, "--master", self.address]
-        lines: list[str] = []
+        words = LastWords()
         with subprocess.Popen(
             command,
             env=self._environment,
@@ -62,11 +61,10 @@ class EndpointClient:
             errors="replace",
         ) as self._process:
             for line in self._process.stdout or ():
-                lines = [*lines[1 - _REASONS :], line.rstrip()]
-                say(lines[-1])
-        if self._process.returncode:
-            said = "\n  ".join(lines)
-            raise AirflowException(f"the run ended with {self._process.returncode}:\n  {said}")
+                words.hear(line)
+                say(line.rstrip())
+        if code := self._process.returncode:
+            raise AirflowException(words.why(f"Error code is: {code}"))
 
     def end(self) -> None:
         """End the job that is running. What it has not committed counts for nothing, whatever the

@@ -25,6 +25,7 @@ from forerun.airflow.retries import RepeatableOperator, retries_of
 from forerun.airflow.watching.telling import telling_how_runs_end
 from forerun.airflow.work.cores import HeldCores, WantedCores, joined, take_cores, wanted_for
 from forerun.airflow.work.endpoint import SERVER, EndpointClient
+from forerun.airflow.work.last_words import LastWords
 from forerun.airflow.work.plan import prepare, wanted
 from forerun.airflow.work.units import Step, Unit, next_due, units_of
 from forerun.include.engines import engine_spec
@@ -81,6 +82,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
         self.backfill_pool = backfill_pool
         self._cores: HeldCores | None = None
         self._client: EndpointClient | None = None
+        self._words = LastWords()
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
@@ -145,7 +147,19 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
             self._client.run(self.application_args, self.log.info)
             return
         self._hook = None  # it holds the arguments of the submission before
-        super().execute(context)
+        self._words = LastWords()
+        try:
+            super().execute(context)
+        except AirflowException as error:
+            # In place of the whole command line, below which the reason would stand.
+            raise AirflowException(self._words.why(str(error))) from None
+
+    def _get_hook(self) -> Any:
+        """Airflow's hook, which logs what the application says; its last words are kept."""
+        hook, words = super()._get_hook(), self._words
+        log = hook._process_spark_submit_log  # noqa: SLF001 - every line comes through it
+        hook._process_spark_submit_log = lambda lines: log(words.listen(lines))  # noqa: SLF001
+        return hook
 
     def _check_connection(self) -> str:
         """Return the master of the connection. One that is missing would silently mean YARN."""

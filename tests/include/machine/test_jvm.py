@@ -18,17 +18,17 @@ BARE = DriverFiles()
 
 def test_a_local_store_needs_nothing_but_the_archive():
     pairs = dict(submit_options("file:///data", files=FILES, environ={}))
-    assert list(pairs) == ["spark.driver.defaultJavaOptions"]
+    assert list(pairs) == ["spark.driver.defaultJavaOptions", "spark.log.level"]
     assert "-XX:SharedArchiveFile=/x/a.jsa" in pairs["spark.driver.defaultJavaOptions"]
 
 
 def test_without_an_archive_threads_still_get_room_for_long_queries():
-    (pair,) = submit_options("/data", files=BARE, environ={})
+    pair, _ = submit_options("/data", files=BARE, environ={})
     assert pair[1].startswith("-Xss64m ")
 
 
 def test_only_methods_wait_longer_to_be_compiled_loops_do_not():
-    (pair,) = submit_options("/data", files=BARE, environ={})
+    pair, _ = submit_options("/data", files=BARE, environ={})
     thresholds = dict(re.findall(r"-XX:(Tier\d\w+)=(\d+)", pair[1]))
     by_default = {name: int(value) for name, value in _jvm_says(*thresholds).items()}
     assert thresholds
@@ -37,7 +37,7 @@ def test_only_methods_wait_longer_to_be_compiled_loops_do_not():
 
 
 def test_tiny_runs_use_the_first_compiler_only():
-    (pair,) = submit_options("/data", tiny=True, files=BARE, environ={})
+    pair, _ = submit_options("/data", tiny=True, files=BARE, environ={})
     flags = (
         "-Xss64m -XX:+NeverActAsServerClassMachine -XX:TieredStopAtLevel=1 "
         "-XX:ReservedCodeCacheSize=240m"
@@ -59,14 +59,14 @@ def test_tiny_runs_use_the_first_compiler_only():
     ],
 )
 def test_one_thread_collects_what_two_threads_leave(master: str, tiny: bool, serial: bool):
-    ((_, flags),) = submit_options("/data", tiny, master=master, files=BARE, environ={})
+    (_, flags), _ = submit_options("/data", tiny, master=master, files=BARE, environ={})
     assert ("-XX:+NeverActAsServerClassMachine" in flags) == serial
 
 
 @pytest.mark.parametrize(("cores", "serial"), [(2, True), (3, False)])
 def test_as_many_threads_as_cores_are_counted(monkeypatch, cores: int, serial: bool):
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    ((_, flags),) = submit_options("/data", master="local[*]", files=BARE, environ={})
+    (_, flags), _ = submit_options("/data", master="local[*]", files=BARE, environ={})
     assert ("-XX:+NeverActAsServerClassMachine" in flags) == serial
 
 
@@ -75,7 +75,7 @@ def test_as_many_threads_as_cores_are_counted(monkeypatch, cores: int, serial: b
 )
 def test_a_collector_that_the_deployment_names_is_the_one(named: str, collector: str):
     """And the second compiler stays, though it is not for a machine that is no server."""
-    ((_, flags),) = submit_options("/data", files=BARE, environ={})
+    (_, flags), _ = submit_options("/data", files=BARE, environ={})
     java = jvm.java_executable()
     assert java is not None
     said = subprocess.run(
@@ -99,7 +99,7 @@ def _jvm_says(*names: str) -> dict[str, str]:
 
 def test_a_path_with_a_blank_stays_one_option():
     files = DriverFiles(archive=Path("/a b/c.jsa"))
-    (pair,) = submit_options("/data", files=files, environ={})
+    pair, _ = submit_options("/data", files=files, environ={})
     assert pair[1].endswith('"-XX:SharedArchiveFile=/a b/c.jsa"')
 
 
@@ -208,3 +208,10 @@ def test_no_java_at_all_is_an_error_of_its_own(tmp_path):
 def test_this_machines_java_will_do():
     if jvm.java_executable() is not None:
         jvm.require_java()
+
+
+def test_spark_says_warnings_only_unless_the_deployment_says_otherwise(tmp_path: Path) -> None:
+    assert dict(submit_options("/data", files=BARE, environ={}))["spark.log.level"] == "WARN"
+    (tmp_path / "spark-defaults.conf").write_text("spark.log.level INFO\n")
+    given = dict(submit_options("/data", files=BARE, environ={"SPARK_CONF_DIR": str(tmp_path)}))
+    assert given.get("spark.log.level", "INFO") == "INFO"
