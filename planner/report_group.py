@@ -227,7 +227,12 @@ def _planned(options: _Options, points: frozenset[int]) -> PlanResult:
     if best is options.found.decision.chosen:
         return options.found
     member = options.member
-    allowed = tuple(run for run, point in enumerate(member.points, 1) if point in points)
+    may_open = member.request.may_open
+    allowed = tuple(
+        run
+        for run, point in enumerate(member.points, 1)
+        if point in points and (may_open is None or run in may_open)
+    )
     return api.plan(replace(member.of_group, may_open=allowed))
 
 

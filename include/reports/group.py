@@ -12,6 +12,7 @@ from forerun.include.reports.lengths import Length
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.run_policy import RunTime
 from forerun.include.reports.spec import ReportSpec
+from forerun.include.reports.start_when import WithGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,23 +73,49 @@ class ReportGroup:
                     hint=f"Reports that run together have one {what}: make a group of each.",
                 )
         for one in self.reports:
-            if one.policy.choose is not None:
-                raise SpecError(
-                    f"report group {self.name}: {one.name} chooses its own times",
-                    hint="Reports that run together have one set of times: leave out choose, or "
-                    "take the report out of the group.",
-                )
-            if one.policy.times_move:
-                raise SpecError(
-                    f"report group {self.name}: {one.name} has runs with triggers",
-                    hint="Reports that run together have one set of times: leave out when, or take "
-                    "the report out of the group.",
-                )
+            self._check_slots(one)
+            self._check_results(one)
         if not parse_time(self.patience, "the patience").elapsed:
             raise SpecError(
                 f"report group {self.name}: the patience {self.patience!r} is a clock time",
                 hint="It is a length of time: write +00:10 for ten minutes.",
             )
+
+    def _check_slots(self, one: ReportSpec) -> None:
+        """Refuse a report that chooses its times at other slots than the group has time points:
+        with a run at each of these it would have more than it allows."""
+        own = [_seconds(run) for run in one.policy.runs]
+        times = [_seconds(run) for run in self.times if _seconds(run) <= own[-1]]
+        if one.policy.choose is not None and own != times:
+            raise SpecError(
+                f"report group {self.name}: {one.name} chooses at most {len(own)} runs, at other "
+                f"slots than the {len(times)} time points of the group up to its final run",
+                hint="Name the same times in all of them (RunPolicy(runs=..., choose=...)), or "
+                "take it out of the group.",
+            )
+
+    def _check_results(self, one: ReportSpec) -> None:
+        """Refuse an early result at a time point that others move: who waits for it wants it at a
+        known time."""
+        for number in one.policy.early_results:
+            run = one.policy.runs[number - 1]
+            if run.when is None and _seconds(run) in self._moving:
+                raise SpecError(
+                    f"report group {self.name}: {one.name} has an early result at {run.at}, when "
+                    "another report has a trigger or chooses its time",
+                    hint="Who waits for an early result wants it at a known time: leave out when "
+                    "or choose, or take one of them out of the group.",
+                )
+
+    @property
+    def _moving(self) -> set[int]:
+        """The time points that may start before their time."""
+        return {
+            _seconds(run)
+            for one in self.reports
+            for run in one.policy.runs[:-1]
+            if run.when is not None or one.policy.choose is not None
+        }
 
     @property
     def times(self) -> tuple[RunTime, ...]:
@@ -117,15 +144,24 @@ class ReportGroup:
         return float(parse_time(self.patience, "the patience").seconds)
 
     def _member(self, spec: ReportSpec) -> GroupMember:
-        own = [parse_time(run.at, "a run").seconds for run in spec.policy.runs]
-        at = [parse_time(run.at, "a run").seconds for run in self.times]
+        own = [_seconds(run) for run in spec.policy.runs]
+        at = [_seconds(run) for run in self.times]
         points = tuple(number for number, when in enumerate(at, 1) if when <= own[-1])
-        runs = tuple(
-            spec.policy.runs[own.index(at[number - 1])]
-            if at[number - 1] in own
-            else self.times[number - 1]
-            for number in points
-        )
+        runs = tuple(self._run_of(spec, at[number - 1]) for number in points)
         results = tuple(at.index(own[run - 1]) + 1 for run in spec.policy.results_at)
         policy = replace(spec.policy, runs=runs, results_at=results)
         return GroupMember(spec=replace(spec, policy=policy), points=points)
+
+    def _run_of(self, spec: ReportSpec, at: int) -> RunTime:
+        """The run of a report at a time point: its own, or one at the price that others give it. It
+        starts with theirs where these may start before their time."""
+        own = next((run for run in spec.policy.runs if _seconds(run) == at), None)
+        found = own or next(replace(run, when=None) for run in self.times if _seconds(run) == at)
+        fixed = own is not None and own == spec.policy.runs[-1]
+        if fixed or found.when is not None or spec.policy.choose is not None:
+            return found
+        return replace(found, when=WithGroup()) if at in self._moving else found
+
+
+def _seconds(run: RunTime) -> int:
+    return parse_time(run.at, "a run").seconds

@@ -81,7 +81,13 @@ class WhenComplete:
         take_fields(self, "WhenComplete")
 
 
-StartWhen = AfterRows | Every | PriceAtMost | WhenComplete | AssetEvent
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithGroup:
+    """The run starts as soon as another one does at the same time point of its report group. A
+    group gives it to runs that have no trigger of their own; alone it never fires."""
+
+
+StartWhen = AfterRows | Every | PriceAtMost | WhenComplete | AssetEvent | WithGroup
 """An asset's event starts a run as it completes a source: by the day that it names."""
 
 
@@ -98,6 +104,8 @@ def start_text(when: StartWhen) -> str:
             return f"a complete {when.source}"
         case AssetEvent():
             return f"an event of asset {when.uri}"
+        case WithGroup():
+            return "another report of its group"
         case _:
             assert_never(when)
 

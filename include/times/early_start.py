@@ -25,6 +25,7 @@ from forerun.include.reports.spec import (
     StartWhen,
     WhenComplete,
 )
+from forerun.include.reports.start_when import WithGroup
 from forerun.include.sources.completeness import missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.formats import format_of
@@ -76,8 +77,8 @@ class EarlyStart:
         """
         when = self.when
         match when:
-            case None:
-                return ""
+            case None | WithGroup():
+                return ""  # what starts it is seen where the reports of its group meet
             case Every():
                 return f"the last run was {when.interval} ago" if self._is_time(now) else ""
             case PriceAtMost():

@@ -22,6 +22,7 @@ from airflow.sdk.exceptions import (
 
 from forerun.include.machine.wall_clock import utc_now as utc_now  # noqa: PLC0414 - the tasks' clock
 from forerun.include.reports.clock import parse_day, parse_time
+from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.spec import ReportSpec, RunTime
 from forerun.include.state.layout import Generation
 from forerun.planner.errors import ForerunError, RequestError
@@ -163,10 +164,16 @@ class OpenedDay:
             return spec_of(open_store(store_uri(spec)), at)
         if not self.runs or self._seconds == _seconds(run.at for run in spec.policy.runs):
             return spec
-        runs = tuple(RunTime(at=at, weight=weight) for at, weight in self.runs)
+        now = {parse_time(run.at, "a run").seconds: run.when for run in spec.policy.runs[:-1]}
+        runs = tuple(
+            RunTime(at=at, weight=weight, when=now.get(parse_time(at, "a run").seconds))
+            for at, weight in self.runs
+        )
         numbers = (self.run_of(spec, run) for run in spec.policy.results_at)
         results = tuple(number for number in numbers if number is not None)
-        return replace(spec, policy=replace(spec.policy, runs=runs, results_at=results))
+        choose = Choose(at_most=len(runs)) if spec.policy.choose and len(runs) > 1 else None
+        policy = replace(spec.policy, runs=runs, results_at=results, choose=choose)
+        return replace(spec, policy=policy)
 
     def run_of(self, spec: ReportSpec, run: int) -> int | None:
         """The number that a run of the report, as it is now, has in this day: of the final run that

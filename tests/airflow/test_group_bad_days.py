@@ -59,7 +59,7 @@ class Night:
 
     def is_now(self, *reports: ReportSpec) -> None:
         """The DAG file names these reports from here on."""
-        group = ReportGroup(name="night", reports=reports)
+        self.group = group = ReportGroup(name="night", reports=reports)
         start = datetime(2026, 1, 1, tzinfo=UTC)
         self.dag = group_dag(group, start_date=start, engine="sail", watch=False)
 

@@ -7,6 +7,8 @@ import os
 import shutil
 from datetime import UTC, datetime
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.airflow.conftest import ROOT
@@ -96,3 +98,35 @@ def test_a_report_that_is_cleared_is_done_again_and_no_other(groups):
     assert [after[name]["generation"] for name in names] == [1, 2, 1]
     assert after["night_revenue"] == before["night_revenue"]
     assert after["night_count"]["rows"] == before["night_count"]["rows"]
+
+
+def test_days_that_are_over_are_computed_together_and_repaired_together(groups):
+    """Two days of three reports in one application; then what has changed of one of these days."""
+    names, days = ("night_revenue", "night_count", "night_total"), ("2026-03-08", "2026-03-09")
+
+    def deliver(day, file, amount):
+        for name in names:
+            folder = groups.root / name / "sales" / day
+            folder.mkdir(parents=True, exist_ok=True)
+            rows = {"item": ["apple"], "amount": pa.array([amount], pa.int64())}
+            pq.write_table(pa.table(rows), folder / file)
+            (folder / "_SUCCESS").touch()
+
+    for day in days:
+        for run in (1, 2, 3):  # the files that the demo's tasks would deliver
+            deliver(day, f"run-{run}.parquet", run)
+    form = {"mode": "backfill", "days": list(days)}
+    states = groups.test("night", logical_date=datetime(2026, 3, 8, tzinfo=UTC), run_conf=form)
+    assert states["dag"] == "success", states
+    assert [states[f"at_{point}.run"] for point in (1, 2, 3)] == ["skipped", "skipped", "success"]
+    assert {states[f"{name}.run_3.run"] for name in names} == {"skipped"}
+    for day in days:
+        assert groups.result("night_revenue", day) == {"apple": (6, 3)}
+        assert groups.published(groups.pointer("night_total", day)) == [{"total": 6}]
+    deliver(days[1], "late.parquet", 10)
+    form = {"mode": "repair", "report_date": days[1]}
+    states = groups.test("night", logical_date=datetime(2026, 3, 9, tzinfo=UTC), run_conf=form)
+    assert states["at_3.run"] == "success", states
+    assert {states[f"{name}.publish"] for name in names} == {"skipped"}, "nobody has read it"
+    assert groups.result("night_revenue", days[1]) == {"apple": (6, 3)}
+    assert groups.commits("night_count", day=days[1])[4]["run"] == 4

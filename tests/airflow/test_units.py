@@ -3,17 +3,28 @@ job on the small engine. :mod:`tests.airflow.test_groups` goes through Airflow's
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from forerun.airflow.work import choosing, plan, publish, starting, submit, triggers, wait
+from forerun.airflow.work import open as open_
+from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Instruction, instruct
+from forerun.include.days.run_times import store_times
+from forerun.include.reports.run_policy import Choose
+from forerun.include.reports.spec import AfterRows, ReportSpec, RunPolicy, RunTime
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
+from forerun.include.state.records import decode
+from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
 from tests.airflow.test_group_bad_days import DAY, MOST, REVENUE, Night
 
 NEXT = "2026-03-02"
@@ -107,3 +118,137 @@ def test_a_dag_run_may_be_about_some_reports_of_a_group(over):
     assert over.do("two.publish") == "skipped"
     with pytest.raises(AirflowSkipException, match="about other reports"):
         over.dag.get_task("two.check").execute({"ti": SimpleNamespace(xcom_pull=over._pull)})
+
+
+class Clock:
+    """Sets the time of all tasks."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patch = monkeypatch
+
+    def __call__(self, hour: float) -> None:
+        moment = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=hour)
+        for module in (choosing, open_, plan, publish, starting, submit, triggers, wait):
+            self._patch.setattr(module, "utc_now", lambda: moment)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def schedule_of(night: Night, name: str) -> RunSchedule:
+    """The newest schedule of a report's day."""
+    store, at = open_store(str(night.root / "store")), Generation(name, DAY, "1")
+    key = max(file.key for file in store.list(at.schedules))
+    return decode(RunSchedule, store.get(key), key)
+
+
+def chosen(night: Night, name: str, *hours: int) -> None:
+    """Store a schedule by which the runs of a report are at these hours."""
+    (spec,) = (one.spec for one in night.group.members if one.spec.name == name)
+    day = Day.of(f"{night.root}/store", spec, date(2026, 3, 1), "1")
+    midnight = datetime(2026, 3, 1, tzinfo=UTC)
+    runs = tuple(
+        ScheduledRun(
+            run=run,
+            at=(midnight + timedelta(hours=hour)).isoformat(),
+            weight=1.0,
+            arrived=(("sales", hour / 24),),
+        )
+        for run, hour in enumerate(hours, 1)
+    )
+    store_times(
+        day,
+        RunSchedule(
+            number=0, decided_at=midnight.isoformat(), before=1, runs=runs, forced=False,
+            missing_s=0.0, complete=False, why="a test",
+        ),
+    )  # fmt: skip
+
+
+def with_policy(report: ReportSpec, *runs: RunTime, **changes: Any) -> ReportSpec:
+    return replace(report, policy=RunPolicy(runs=runs, **changes))
+
+
+def test_a_trigger_of_one_report_starts_the_time_point_for_all(night, clock):
+    noon, midnight = RunTime(at="12:00", weight=0.3), RunTime(at="24:00")
+    fires = replace(noon, when=AfterRows(source="sales", rows=2))
+    night.is_now(
+        with_policy(night.report("one"), fires, midnight),
+        with_policy(night.report("two", sql=MOST), noon, midnight),
+    )
+    night.params = {"mode": "auto"}
+    clock(1)
+    night.open("one", "two")
+    clock(8)
+    night.arrive("one", "two")
+    assert night.do("at_1.wait") == "waits", "one of two rows is there, and it is eight"
+    night.arrive("one", "two")
+    clock(9)
+    assert night.at(1)[:2] == ["success"] * 2
+    assert night.said["at_1.wait"] == {"one": [], "two": []}
+    for name in ("one", "two"):
+        known = schedule_of(night, name)
+        assert (known.runs[0].at[11:16], known.runs[1].at[:10]) == ("09:00", NEXT)
+    assert "its group starts: one" in schedule_of(night, "two").why
+    night.arrive("one", "two", complete=True)
+    clock(23)
+    assert night.do("at_2.wait") == "waits", "final runs keep their times"
+    clock(24)
+    assert night.at(2) == ["success"] * 3
+    assert [len(plans) for plans in night.submitted][-1] == 2
+    for name in ("one", "two"):
+        assert night.finish(name)[-1] == "success"
+    assert night.published("one") == REVENUE
+
+
+def test_reports_that_choose_their_times_start_with_the_first_of_them(night, clock):
+    slots = (RunTime(at="06:00"), RunTime(at="12:00"), RunTime(at="24:00"))
+    names = ("one", "two")
+    night.is_now(
+        *(with_policy(night.report(name), *slots, choose=Choose(at_most=3)) for name in names)
+    )
+    night.params = {"mode": "auto"}
+    clock(1)
+    night.open(*names)
+    chosen(night, "one", 10, 15, 24)
+    chosen(night, "two", 13, 16, 24)
+    night.arrive(*names)
+    clock(9)
+    assert night.do("at_1.wait") == "waits"
+    clock(10)
+    assert night.at(1)[:2] == ["success"] * 2
+    assert night.said["at_1.wait"] == {"one": [], "two": []}
+    assert "its group starts: one" in schedule_of(night, "two").why
+    clock(14)
+    assert night.do("at_2.wait") == "waits"
+    clock(15)
+    night.arrive(*names)
+    night.arrive(*names, complete=True)
+    assert night.at(2)[0] == "success"
+    clock(24)
+    assert night.at(3) == ["success"] * 3
+    for name in names:
+        assert night.finish(name)[-1] == "success"
+        assert night.published(name) == REVENUE
+
+
+def test_an_early_run_holds_up_no_report_that_has_a_later_one(night, clock):
+    """One has chosen a time after that of the second run of the other, which starts then."""
+    slots = (RunTime(at="06:00"), RunTime(at="12:00"), RunTime(at="24:00"))
+    night.is_now(
+        with_policy(night.report("one"), *slots, choose=Choose(at_most=3)),
+        with_policy(night.report("two"), *slots, choose=Choose(at_most=3)),
+    )
+    night.params = {"mode": "auto"}
+    clock(1)
+    night.open("one", "two")
+    chosen(night, "one", 16, 17, 24)
+    chosen(night, "two", 15, 15, 24)
+    clock(13)
+    assert night.do("at_1.wait") == "waits"
+    clock(15)
+    night.arrive("one", "two")
+    assert night.do("at_1.wait") == "skipped"
+    assert night.do("at_2.wait") == "success"

@@ -20,7 +20,7 @@ from forerun.airflow.work.choosing import (
     times_of,
     until,
 )
-from forerun.airflow.work.starting import has_trigger, starts_early, until_start
+from forerun.airflow.work.starting import has_trigger, start_now, starts_early, until_start
 from forerun.airflow.work.triggers import SourcesTrigger, TimeTrigger, Waiting
 from forerun.airflow.work.units import Unit
 from forerun.include.days.instructions import Instruction, Told, next_instruction, read_told
@@ -106,6 +106,20 @@ class UnitLook:
         if waits is not None:
             return waits
         return self._sources() if unit.is_final else Start([])
+
+    def join(self, others: str) -> Start | None:
+        """Start with others whose time has come, if the unit may: an early run before its time, a
+        final run of which only a chosen time is left to wait for. The plan decides whether there is
+        anything to do by then."""
+        unit = self.unit
+        if not unit.is_final:
+            if unit.duty.moves and not unit.opened.dry_run:
+                start_now(unit.day, unit.run, f"its group starts: {others}", self._log)
+            return Start([])
+        if not is_choosing(self._day, unit.opened) or self._now < self._day.points[-1]:
+            return None
+        found = self._sources()
+        return found if isinstance(found, Start) else None
 
     # -- its time --------------------------------------------------------------------------------
 

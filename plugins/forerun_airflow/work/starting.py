@@ -15,6 +15,7 @@ from forerun.airflow.assets import ASSET_POLL
 from forerun.airflow.day import OpenedDay, utc_now
 from forerun.airflow.work.triggers import EarlyStartTrigger, TimeTrigger
 from forerun.include.reports.spec import encode_report
+from forerun.include.reports.start_when import WithGroup
 from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def starts_early(
     day: Day, run: int, events: Mapping[str, Sequence[str]], log: logging.Logger
 ) -> bool:
     """Whether the trigger of a run has fired. Its start is then in the day's schedule."""
-    from forerun.include.times.early_start import EarlyStart, start_early
+    from forerun.include.times.early_start import EarlyStart
 
     now = utc_now()
     try:
@@ -41,12 +42,19 @@ def starts_early(
         return False
     if not why:
         return False
+    start_now(day, run, why, log)
+    return True
+
+
+def start_now(day: Day, run: int, why: str, log: logging.Logger) -> None:
+    """Start a run before its time, and write that into the schedule of its day."""
+    from forerun.include.times.early_start import start_early
+
     log.info("run %d starts early: %s", run, why)
     try:
-        start_early(day, run, now, why)
+        start_early(day, run, utc_now(), why)
     except Exception as error:  # noqa: BLE001 - a fault of ours must not cost the run
         log.warning("it is planned as if it started at its latest time: %s", error)
-    return True
 
 
 def until_start(
@@ -60,7 +68,8 @@ def until_start(
     until = min(latest, by_clock) if by_clock else latest
     if day.spec.awaits(run):
         until = min(until, now + ASSET_POLL)
-    if by_clock or day.spec.awaits(run):
+    with_group = isinstance(day.spec.policy.runs[run - 1].when, WithGroup)
+    if by_clock or with_group or day.spec.awaits(run):
         return TimeTrigger(until=until.isoformat(), poll=poll, unless=unless)
     return EarlyStartTrigger(
         report=encode_report(day.spec).decode(),

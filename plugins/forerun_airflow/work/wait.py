@@ -28,6 +28,7 @@ class WaitForUnits(RepeatableOperator):
 
     Returns which start, each with what is still missing (pairs of a source and a sentence): nothing
     but for a final run that the report lets go on incomplete. Where the reports of a group meet,
+    the step starts when the first of its early runs does, and the others start with it;
     final runs that are due wait for each other's sources for as long as the group has patience, but
     not beyond the latest safe start of one that is complete; who is late then is left to its own
     tasks. ``cluster`` is what runs share where their times are chosen. Every resume looks at the
@@ -74,8 +75,12 @@ class WaitForUnits(RepeatableOperator):
         waiting = [(look, said.trigger) for look, said in answers if isinstance(said, NotYet)]
         if waiting and (until := self._until(now, starting, waiting, due)) > now:
             self._defer([trigger for _, trigger in waiting], until)
+        others = ", ".join(look.unit.key for look, _ in starting)
         for look, _ in waiting:
-            self.log.warning("%s is left to itself, because it is late", look.unit.key)
+            if others and (joined := look.join(others)):
+                starting.append((look, joined))
+            else:
+                self.log.warning("%s is left to itself, because it is late", look.unit.key)
         self._say_left_out(answers)
         if not starting and not waiting:
             raise AirflowSkipException(_why(answers))

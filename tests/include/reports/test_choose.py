@@ -74,7 +74,10 @@ def test_what_cannot_go_with_it_is_refused():
         with pytest.raises(SpecError, match="chooses its times and has early results"):
             RunPolicy(choose=Choose(), **early)
     spec = sales_report(policy=RunPolicy(choose=Choose()))
-    with pytest.raises(SpecError, match="revenue chooses its own times"):
-        ReportGroup(name="night", reports=(spec,))
+    with pytest.raises(
+        SpecError, match="revenue chooses at most 4 runs, at other slots than the 6"
+    ):
+        ReportGroup(name="night", reports=(spec, sales_report(name="other")))
+    assert ReportGroup(name="night", reports=(spec,)).members[0].spec == spec
     with pytest.raises(SpecError, match=r"Write Choose\(\.\.\.\)"):
         RunPolicy(choose=Choose)  # type: ignore[arg-type]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
 from forerun.include.reports.group import ReportGroup
-from forerun.include.reports.spec import ReportSpec, RunPolicy, RunTime, SpecError
+from forerun.include.reports.spec import (
+    Every,
+    ReportSpec,
+    RunPolicy,
+    RunTime,
+    SpecError,
+    decode_report,
+    encode_report,
+)
+from forerun.include.reports.start_when import WithGroup, start_text
 from tests.airflow.reports import sales_report
 
 
@@ -53,7 +63,23 @@ def test_a_report_keeps_its_own_prices_and_early_results():
 def test_final_runs_wait_for_each_other_for_as_long_as_there_is_patience():
     moment = datetime(2026, 3, 1, 20, tzinfo=UTC)
     assert GROUP.moments(date(2026, 3, 1))[2] == moment
-    assert GROUP.until(date(2026, 3, 1), 3) == moment.replace(minute=10)
+    assert GROUP.patience_s == 600
+
+
+def test_runs_start_with_those_that_have_a_trigger_at_the_same_time_point():
+    fires = RunTime(at="12:00", when=Every(interval="+02:00"))
+    first = replace(EARLY, policy=RunPolicy(runs=(fires, RunTime(at="20:00"))))
+    second = replace(LATE, policy=RunPolicy(runs=(RunTime(at="16:00"), RunTime(at="24:00"))))
+    one, two = ReportGroup(name="night", reports=(first, second)).members
+    assert [run.when for run in one.spec.policy.runs] == [fires.when, None, None]
+    assert [(run.at, run.when) for run in two.spec.policy.runs] == [
+        ("12:00", WithGroup()),
+        ("16:00", None),
+        ("20:00", None),
+        ("24:00", None),
+    ]
+    assert decode_report(encode_report(two.spec)) == two.spec
+    assert start_text(WithGroup()) == "another report of its group"
 
 
 @pytest.mark.parametrize(
