@@ -5,7 +5,8 @@ given, and nothing but the store remembers what was done.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
@@ -29,7 +30,6 @@ from forerun.spark_jobs.inputs import (
     load_inputs,
     verify_inputs,
     verify_read,
-    verify_sources,
 )
 from forerun.spark_jobs.metrics import run_metrics
 from forerun.spark_jobs.stages import run_stage
@@ -70,12 +70,14 @@ def execute(
     inputs = load_inputs(store, at, plan)
     verify_inputs(engine, store, inputs)
     work = Work(engine, store, inputs, attempt, held or HeldSubplans([plan]), clock)
-    with engine.working_on(work.label("bind")), explained("reading the inputs"):
-        engine.configure(plan.session)
-        bind_inputs(engine, store, inputs)
-    check_declarations(work)
-    checks = check_sources(work, progress)
-    records = _run_stages(work, progress)
+    with _what_vanished(work):
+        with engine.working_on(work.label("bind")), explained("reading the inputs"):
+            engine.configure(plan.session)
+            bind_inputs(engine, store, inputs)
+        check_declarations(work)
+        with explained("checking what came"):
+            checks = check_sources(work, progress)
+        records = _run_stages(work, progress)
     if len(records) < len(plan.run.stages):
         raise _given_up(work, stored, records, meter)
     outputs = [record.output for record in records]
@@ -89,6 +91,17 @@ def execute(
     winner = commit_run(store, at, commit)
     progress(_verdict(winner, attempt, commit.checks))
     return winner
+
+
+@contextmanager
+def _what_vanished(work: Work) -> Iterator[None]:
+    """Where the engine fails, look again at all that the run reads: files and kept state that were
+    changed or taken away since they were verified are the better explanation."""
+    try:
+        yield
+    except StageError:
+        verify_read(work.store, work.inputs, ())
+        raise
 
 
 def _done(
@@ -123,12 +136,7 @@ def _run_stages(work: Work, progress: Progress) -> list[StageRecord]:
     records: list[StageRecord] = []
     done: dict[str, ArtifactPartition] = {}
     for number, stage in enumerate(plan.run.stages, start=1):
-        try:
-            record = run_stage(work, stage, done)
-        except StageError:
-            # What vanished meanwhile is the better explanation.
-            verify_sources(work.inputs)
-            raise
+        record = run_stage(work, stage, done)
         records.append(record)
         output = record.output
         if output.family in done:

@@ -74,7 +74,7 @@ def publish_partition(
     target = partition_of(sink, day)
     name = f"{stamp.report}.parquet"
     _refuse_strangers(target, name)
-    data = _one_file(store, result, stamp)
+    data = _one_file(store, result, stamp, sink.column)
     verify_partition(store, result)  # what was read is what was committed
     _replace(target.store, f"{target.key}/{name}", data, stamp)
     return target.store.uri(target.key), (
@@ -124,7 +124,7 @@ def _refuse_strangers(target: Location, name: str) -> None:
         )
 
 
-def _one_file(store: StoreReader, result: ArtifactPartition, stamp: Stamp) -> bytes:
+def _one_file(store: StoreReader, result: ArtifactPartition, stamp: Stamp, column: str) -> bytes:
     """The files of a result as one, in the order of their names, with the stamp.
 
     Row by row the same, in the same types; compression and row groups are chosen anew.
@@ -147,7 +147,7 @@ def _one_file(store: StoreReader, result: ArtifactPartition, stamp: Stamp) -> by
             store.open(f"{result.folder}/{file.name}") as handle,
             pq.ParquetFile(handle) as parquet,
         ):
-            writer = writer or _writer(sink, parquet, stamp)
+            writer = writer or _writer(sink, parquet, stamp, column)
             for batch in parquet.iter_batches(batch_size=_BATCH_ROWS):
                 writer.write_batch(batch.cast(writer.schema))
     if writer is not None:
@@ -155,7 +155,13 @@ def _one_file(store: StoreReader, result: ArtifactPartition, stamp: Stamp) -> by
     return sink.getvalue()
 
 
-def _writer(sink: io.BytesIO, first: pq.ParquetFile, stamp: Stamp) -> pq.ParquetWriter:
+def _writer(sink: io.BytesIO, first: pq.ParquetFile, stamp: Stamp, column: str) -> pq.ParquetWriter:
+    if column.lower() in (name.lower() for name in first.schema_arrow.names):
+        raise NotPublishedError(
+            f"the result has the column {column}, and so has the partition folder: readers would "
+            "see the partition's value in every row",
+            hint="Name one of them otherwise: PartitionFolder(column=...), or AS in the SQL.",
+        )
     leaves = (first.schema.column(i) for i in range(first.metadata.num_columns))
     if any(leaf.physical_type == "INT96" for leaf in leaves):
         raise NotPublishedError(

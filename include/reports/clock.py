@@ -30,6 +30,10 @@ class TimeError(ForerunError):
     code = "time"
 
 
+_FIRST_YEAR, _LAST_YEAR = 2, 9998
+"""The years of report dates: what is before and after a day is still a date."""
+
+
 @dataclass(frozen=True, slots=True)
 class DayTime:
     """A time of the day, parsed. ``elapsed``: counted in real hours, not on the clock."""
@@ -94,8 +98,14 @@ def parse_zone(name: str) -> ZoneInfo:
 def parse_day(text: str) -> date:
     """Read a report date, ``YYYY-MM-DD``."""
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except (TypeError, ValueError):
         raise TimeError(
             f"the report date {text!r} is not a date", hint="Write it as 2026-03-01."
         ) from None
+    if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+        raise TimeError(
+            f"the report date {text!r} is at an end of the calendar",
+            hint="A day has runs, a deadline and days around it: years are 2 to 9998.",
+        )
+    return day

@@ -35,6 +35,8 @@ def check_place(uri: str, what: str, *, root: bool = False) -> None:
     """
     if not uri.isprintable():
         raise _unsupported(f"{what} {uri!r} has a control character")
+    if root and "\\" in uri:
+        raise _unsupported(f"{what} {uri!r} has a backslash, which Hadoop takes for an escape")
     scheme, mark, rest = uri.partition("://")
     if not mark and not uri.startswith("file:"):
         _check_path(uri, what)

@@ -57,6 +57,13 @@ class Location:
             return (alone,) if alone is not None and alone.size else ()
         refuse_tables_below(self.store, self.key, (file.key for file in listed))
         start = len(self.key) + 1
+        for file in listed:
+            if not {"", ".", ".."}.isdisjoint(file.key.split("/")):
+                raise SourcePathError(
+                    f"the key {file.key!r} of {self.store.root} has a part that no path has (//, "
+                    "/./ or /../), so that Spark cannot name it",
+                    hint="Copy the object to a key without it, and delete this one.",
+                )
         return tuple(
             file
             for file in listed

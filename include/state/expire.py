@@ -38,7 +38,7 @@ from forerun.include.state.layout import (
 )
 from forerun.include.state.pointers import Pointer, Published, Unpublished, read_published
 from forerun.include.state.records import Manifest, RunCommit, StageRecord, decode, encode
-from forerun.include.state.store import Store, StoredFile, StoreError
+from forerun.include.state.store import MissingKeyError, Store, StoredFile, StoreError
 
 FLOOR = timedelta(hours=24)
 """Nothing younger than this is deleted, and no generation of a day of which anything is."""
@@ -192,7 +192,10 @@ def _orphans(store: Store, at: Generation, before: float) -> list[StoredFile]:
     }
     if not old:
         return []
-    committed, named = _named(store, at)
+    try:
+        committed, named = _named(store, at)
+    except MissingKeyError:
+        return []  # another clean-up takes the generation apart: what is left of it is its
     return [
         file
         for folder, files in sorted(old.items())

@@ -235,7 +235,9 @@ class FileStore:
         """Delete what killed writers left: temporary files last changed before ``older_than``,
         seconds since the epoch. Returns how many."""
         swept = 0
-        for path in self._folder.rglob(f"{_PRIVATE}tmp-*"):
+        for path in _walked(self._folder):
+            if not path.name.startswith(f"{_PRIVATE}tmp-"):
+                continue
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < older_than:
                     path.unlink()
@@ -244,8 +246,14 @@ class FileStore:
 
 
 def _files(base: Path) -> Iterator[Path]:
-    """All files below a folder but our own temporary ones. Links to folders are followed, as
-    Spark does; a folder that cannot be read is an error, for its files would silently be lost."""
+    """All files below a folder but our own temporary ones."""
+    return (path for path in _walked(base) if not path.name.startswith(_PRIVATE))
+
+
+def _walked(base: Path) -> Iterator[Path]:
+    """All files below a folder. Links to folders are followed, as Spark does; a folder that goes
+    meanwhile is empty, and one that cannot be read is an error, for its files would silently be
+    lost."""
 
     def complain(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -254,7 +262,7 @@ def _files(base: Path) -> Iterator[Path]:
     for folder, below, names in os.walk(base, followlinks=True, onerror=complain):
         here = Path(folder)
         below[:] = [b for b in below if not _leads_back(here / b)]
-        yield from (here / name for name in names if not name.startswith(_PRIVATE))
+        yield from (here / name for name in names)
 
 
 def _leads_back(folder: Path) -> bool:

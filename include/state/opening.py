@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -10,6 +11,9 @@ from forerun.include.machine.options import STORE, environment
 from forerun.include.machine.settings import store_access
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.store import Store, StoreError
+
+_OF_A_DAY = re.compile(r"(.+)(/reports/)([^/]+/[0-9]{4}-[0-9]{2}-[0-9]{2}/[0-9]+/.+)\Z", re.DOTALL)
+"""The URI of a file of a day. A report, and a folder above the store, may be named ``reports``."""
 
 
 def default_store() -> str:
@@ -24,6 +28,11 @@ def open_store(uri: str) -> Store:
     S3 settings come from the environment, see :func:`forerun.include.machine.settings.s3_settings`.
     """
     refuse_credentials(uri)
+    if "\\" in uri:
+        raise StoreError(
+            f"the store {uri!r} has a backslash, which Hadoop takes for an escape",
+            hint="Use a folder without one: paths have / between their parts.",
+        )
     parts = urlsplit(uri)
     if parts.scheme == "" and uri:
         return FileStore(Path(uri), access=store_access())
@@ -63,7 +72,8 @@ def split_uri(uri: str) -> tuple[str, str]:
 
     This is how a job that is given only the URI of its plan finds its store.
     """
-    root, mark, rest = uri.rpartition("/reports/")
+    found = _OF_A_DAY.match(uri)
+    root, mark, rest = (found[1], found[2], found[3]) if found else uri.rpartition("/reports/")
     if not mark or not root or not rest:
         raise StoreError(
             f"{uri!r} does not lie below the reports/ folder of a store",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import threading
 import warnings
 from datetime import UTC, date, datetime
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -617,3 +619,92 @@ def test_what_is_no_range_says_so(place, query, said):
     page = place.admin.get(f"/forerun/reports/shown/backfill?{query}")
     assert (page.status_code, said in page.text) == (200, True)
     assert "<button>Begin" not in page.text
+
+
+ROUTES = (
+    "", "reports/{r}", "reports/{r}/backfill", "days/{r}/{d}", "days/{r}/{d}/plan",
+    "days/{r}/{d}/act", "days/{r}/{d}/repair", "days/{r}/{d}/sources/{s}", "runs/{r}/{s}",
+    "savings", "state", "schedule", "arrivals", "assets/{s}",
+)  # fmt: skip
+ODD = (
+    "", "0", "-1", "9999-12-31", "0001-01-01", "9998-12-31", "2026-02-30", "20260301", "2026-W09-7",
+    DAY, "shown", "hidden", "sales", "%00", "%2e%2e", "a%2fb", "%ff", "%F0%9F%92%A5", "x" * 300,
+    "1e999", "None", "{{7*7}}", "%27%22%3Cscript%3E", "%0d%0aX:1", "١", "auto", "100", "..%5c",
+)  # fmt: skip
+FIELDS = ("first", "last", "version", "zoom", "show", "task", "page", "kind", "token", "nothing")
+
+
+def odd_address(draw):
+    wanted = {
+        "r": draw.choice(("shown", "shown", draw.choice(ODD))),
+        "d": draw.choice((DAY, DAY, draw.choice(ODD))),
+        "s": draw.choice(ODD),
+    }
+    query = "&".join(f"{draw.choice(FIELDS)}={draw.choice(ODD)}" for _ in range(draw.randint(0, 3)))
+    return f"/forerun/{draw.choice(ROUTES).format(**wanted)}?{query}"
+
+
+def test_no_address_is_an_error_that_nobody_has_foreseen(place):
+    """Odd reports, days, names and query strings on every route: a page, or a refusal."""
+    draw, seen = random.Random(17), {}
+    fixed = ["first=9999-12-01&last=9999-12-31", "first=0001-01-01&last=0001-01-02"]
+    addresses = [f"/forerun/reports/shown/backfill?{query}" for query in fixed]
+    addresses += [odd_address(draw) for _ in range(300)]
+    for address in addresses:
+        answer = place.admin.get(address)
+        seen[answer.status_code] = seen.get(answer.status_code, 0) + 1
+        assert answer.status_code < 500, address
+        assert "{{7*7}}" not in answer.text or "49" not in address
+    assert {200, 404} <= set(seen)
+
+
+def test_no_form_is_an_error_that_nobody_has_foreseen(place):
+    draw = random.Random(18)
+    for _ in range(60):
+        address = odd_address(draw)
+        fields = {name: draw.choice(ODD) for name in draw.sample(FIELDS, 3)}
+        assert place.admin.send(address, **fields).status_code < 500, (address, fields)
+
+
+@pytest.mark.parametrize("route", ["reports/shown/backfill", f"days/shown/{DAY}/act",
+                                   f"days/shown/{DAY}/repair"])  # fmt: skip
+def test_a_large_form_is_refused_unread_and_a_login_is_asked_first(place, route):
+    read = []
+
+    def much():
+        for _ in range(60):
+            read.append(1)
+            yield b"kind=" + b"x" * (1 << 20)
+
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    send = partial(place.client.post, f"/forerun/{route}", follow_redirects=False)
+    answer = send(content=b"token=" + b"x" * (1 << 16), headers=place.admin.headers | form)
+    assert (answer.status_code, "too large" in answer.text) == (413, True)
+    assert send(content=b"token=" + b"x" * (1 << 16), headers=form).status_code == 401
+    assert send(content=much(), headers=place.guest.headers | form).status_code in (403, 413)
+    kinds = {"Content-Type": "multipart/form-data; boundary=x"}
+    assert send(content=b"--x--", headers=place.admin.headers | kinds).status_code == 415
+    many = "&".join(f"a{n}=1" for n in range(100)).encode()
+    assert send(content=many, headers=place.admin.headers | form).status_code == 400
+
+
+def test_no_page_names_a_report_that_may_not_be_seen(place):
+    """Every page that the guest's links lead to, and every route about the report that he sees."""
+    seen, hidden = DAGS
+    todo, done = ["/forerun/", "/forerun/state", f"/forerun/days/{seen}/{DAY}/plan"], set()
+    while todo:
+        address = todo.pop()
+        if address in done or len(done) > 60:
+            continue
+        done.add(address)
+        page = place.guest.get(address)
+        text = re.sub(r"<[^>]*>", " ", page.text)
+        assert not re.search(rf"\b{hidden}\b", text), address
+        links = re.findall(r'href="([^"#]*)', page.text)
+        assert not [link for link in links if hidden in link], address
+        todo += [link for link in links if link.startswith("/forerun") and "/assets/" not in link]
+    assert {"/forerun/state", "/forerun/savings", "/forerun/schedule"} <= done
+    for route in ("reports/{r}", "days/{r}/{d}", "days/{r}/{d}/plan", "reports/{r}/backfill"):
+        answer = place.guest.get(f"/forerun/{route.format(r=hidden, d=DAY)}")
+        other = place.guest.get(f"/forerun/{route.format(r='no_such', d=DAY)}")
+        assert (answer.status_code, answer.text) == (other.status_code, other.text)

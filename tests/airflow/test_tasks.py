@@ -216,6 +216,23 @@ def test_a_missing_spark_connection_is_not_a_yarn_cluster():
         )
 
 
+@pytest.mark.parametrize(
+    "connection",
+    [
+        '{"conn_type": "spark", "host": "k8s://https://host", "port": 6443}',
+        '{"conn_type": "spark", "host": "k8s://https://host", "extra": {"namespace": "n"}}',
+        '{"conn_type": "k8s", "host": "https://host"}',
+        "k8s://https%3A%2F%2Fhost:6443?deploy-mode=cluster",
+    ],
+)
+def test_a_master_on_kubernetes_is_refused_by_the_name_of_what_is_missing(monkeypatch, connection):
+    monkeypatch.setenv("AIRFLOW_CONN_KUBERNETES", connection)
+    with pytest.raises(AirflowFailException, match="apache-airflow-providers-cncf-kubernetes"):
+        submitting(conn_id="kubernetes").execute(
+            context({"run_1.plan": PLANNED, "open_day": OPENED})
+        )
+
+
 def test_python_drivers_that_standalone_does_not_run(monkeypatch):
     """Spark refuses them after a start of its JVM, in words that name no connection."""
     extra = {"deploy-mode": "cluster"}

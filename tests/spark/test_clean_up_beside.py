@@ -113,3 +113,24 @@ def _with_another_writer(parquet: bytes) -> bytes:
     """The same rows and size, other bytes: the footer names another version of its writer."""
     at = parquet.rindex(b"version ") + len(b"version ")
     return parquet[:at] + bytes([parquet[at] ^ 1]) + parquet[at + 1 :]
+
+
+@pytest.mark.parametrize("what", ["file", "folder", "all"])
+def test_state_that_goes_before_it_is_bound_is_said_to_be_gone(
+    place: Place, first: Generation, monkeypatch, what
+) -> None:
+    """Between the look at it and the engine's own: the engine's error would name no reason."""
+    prepared = place.plan(first, FIRST, 2)
+    store, key = open_store(place.uri), a_kept_file(place, first)
+    bind = executor.bind_inputs
+
+    def late(engine, reads, inputs):
+        folder = key.rpartition("/")[0]
+        taken = {"file": [key], "folder": [f.key for f in store.list(folder)]}
+        for one in taken.get(what) or [f.key for f in store.list(first.artifacts)]:
+            store.delete(one)
+        bind(engine, reads, inputs)
+
+    monkeypatch.setattr(executor, "bind_inputs", late)
+    with pytest.raises(ArtifactError, match="is named by the commit, but is gone"):
+        place.do(prepared)

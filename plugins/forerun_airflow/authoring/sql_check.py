@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import date
 
 from forerun.include.machine.settings import allowed_functions
-from forerun.include.reports.spec import ReportSpec, SpecError
+from forerun.include.reports.spec import PartitionFolder, ReportSpec, SpecError
 from forerun.planner.errors import ForerunError
 
 _ANY_DAY = date(2000, 1, 1)
@@ -21,7 +21,7 @@ def check_sql(spec: ReportSpec) -> None:
     parameters, templates, and what the planner does not take.
 
     Raises :class:`forerun.include.reports.spec.SpecError` with the report's name, and line and
-    column.
+    column; and for a result that has the column of the partition folder that it goes to.
     """
     # Here, not above: a DAG file without a report needs no parser.
     from forerun.planner.algebra.types import parse_type
@@ -39,7 +39,7 @@ def check_sql(spec: ReportSpec) -> None:
         for source in spec.sources
     ]
     try:
-        read_query(
+        query = read_query(
             spec.sql,
             sources,
             allowed_functions=allowed_functions(),
@@ -49,3 +49,10 @@ def check_sql(spec: ReportSpec) -> None:
         raise SpecError(
             f"the SQL of report {spec.name}: {error.message}", hint=error.hint
         ) from None
+    sink = spec.sink
+    if isinstance(sink, PartitionFolder) and sink.column.lower() in map(str.lower, query.names):
+        raise SpecError(
+            f"report {spec.name}: its result has the column {sink.column}, and so has its "
+            "PartitionFolder: readers would see the partition's value in every row",
+            hint="Name one of them otherwise: PartitionFolder(column=...), or AS in the SQL.",
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
@@ -34,6 +35,7 @@ from forerun.include.state.store import StoreError
 from forerun.planner.contract import decode_plan
 from forerun.planner.errors import ForerunError
 
+_LOG = logging.getLogger(__name__)
 _HERE = Path(__file__).parent
 _ASSETS = {"style.css": "text/css", "icon.svg": "image/svg+xml", "icon-dark.svg": "image/svg+xml"}
 _HEADERS = {
@@ -68,6 +70,7 @@ def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = 
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(UnknownError, _unknown)
     app.add_exception_handler(ForerunError, _failed)
+    app.add_exception_handler(Exception, _broken)
     page: dict[str, Any] = {"response_class": HTMLResponse}
     app.get("/", **page)(pages.night)
     app.get("/reports/{report}", **page)(pages.report)
@@ -254,8 +257,17 @@ def _refused(request: Request, error: Exception) -> Response:
     if status == 403 and request.url.path.endswith(("/act", "/repair", "/backfill")):
         hint = "Airflow gives you no right to trigger its DAG or clear its tasks. Ask who owns it."
         return _problem(request, status, "You may read this report, and not act on it.", hint)
+    if status in _NO_FORM:
+        return _problem(request, status, _NO_FORM[status], "Send the form of the page itself.")
     said = "You are not logged in." if status == 401 else "That is not possible."
     return _problem(request, status, said, "Log in to Airflow, and ask again.")
+
+
+_NO_FORM = {
+    400: "The form cannot be read.",
+    413: "The form is too large.",
+    415: "That is no form of these pages.",
+}
 
 
 def _unknown(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the signature
@@ -273,6 +285,13 @@ def _failed(request: Request, error: Exception) -> Response:
     if isinstance(error, AirflowRefusedError):
         return _problem(request, 502, "Airflow does not say how its DAG run is.", str(error))
     return _problem(request, 500, "What the store holds cannot be shown.", str(error))
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """What nobody has foreseen is a page, too; who runs Airflow finds the reason in its log."""
+    _LOG.error("%s cannot be shown", request.url.path, exc_info=error)
+    said, hint = "This page is broken.", "Please tell who runs Airflow: its log says why."
+    return _problem(request, 500, said, hint)
 
 
 def _problem(request: Request, status: int, said: str, hint: str) -> Response:

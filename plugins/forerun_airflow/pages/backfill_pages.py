@@ -8,14 +8,13 @@ from datetime import date, datetime, timedelta
 from typing import Any, Protocol
 
 from fastapi import Depends, Request
-from fastapi import Form as Field
 from starlette.concurrency import run_in_threadpool as in_thread
 from starlette.responses import HTMLResponse, Response
 
 from forerun.airflow.day import BACKFILL
 from forerun.airflow.pages.access import Actor, readable_dags
 from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
-from forerun.airflow.pages.forms import Form, read_form
+from forerun.airflow.pages.forms import Form, read_fields, read_form
 from forerun.airflow.pages.render import render, where_of
 from forerun.airflow_policy import PAGE_RUN
 from forerun.include.oncall.backfills import MOST_DAYS, BackfillView, read_backfill
@@ -66,15 +65,14 @@ class BackfillPages:
         self,
         request: Request,
         report: str,
-        first: str = Field(""),
-        last: str = Field(""),
-        token: str = Field(""),
         dags: frozenset[str] = _DAGS,
         actor: Actor = _ACTOR,
     ) -> Response:
         """Trigger DAG runs for the days that are missing, and say which were."""
+        fields = await read_fields(request)
+        first, last = asked = fields.get("first", ""), fields.get("last", "")
+        form = read_form(request, fields.get("token", ""))
         known, view, why = await in_thread(self._look, report, first, last, dags, actor)
-        form, asked = read_form(request, token), (first, last)
         if view is None:
             return self._page(request, known, actor, None, asked, why)
         if form is None or form != self._form(actor, known, view, form.id):

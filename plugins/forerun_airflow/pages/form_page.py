@@ -14,13 +14,12 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from fastapi import Depends, Request
-from fastapi import Form as Field
 from starlette.concurrency import run_in_threadpool as in_thread
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from forerun.airflow.pages.access import Actor, readable_dags
 from forerun.airflow.pages.airflow_api import AirflowApi, AirflowRefusedError
-from forerun.airflow.pages.forms import Form, read_form
+from forerun.airflow.pages.forms import Form, read_fields, read_form
 from forerun.airflow.pages.render import render, where_of
 from forerun.include.days.instructions import Instruction, Kind, instruct
 from forerun.include.oncall.actions import Action
@@ -118,14 +117,13 @@ class FormPage(Generic[_View]):
         request: Request,
         report: str,
         day: str,
-        kind: str = Field(""),
-        token: str = Field(""),
         dags: frozenset[str] = _DAGS,
         actor: Actor = _ACTOR,
     ) -> Response:
         """Do what a form says, and lead on; else show the page again, with the reason."""
+        fields = await read_fields(request)
+        kind, form = fields.get("kind", ""), read_form(request, fields.get("token", ""))
         row, view = await in_thread(self._look, report, day, dags, actor)
-        form = read_form(request, token)
         about = "" if view is None else self.about(view, kind)
         refusal = refuse_form(form, row, actor, about, kind, self.kinds)
         if refusal is None and view is not None and form is not None:

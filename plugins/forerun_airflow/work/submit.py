@@ -176,7 +176,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
                 f"the connection {self._conn_id} is a Spark Connect server, to which nothing is "
                 'submitted\n  hint: give the DAG engine="connect"'
             )
-        named = self._get_hook()._connection  # noqa: SLF001 - as the hook will read it
+        named = self._connection_as_read()
         master = str(named["master"])
         if master.startswith("spark://") and named["deploy_mode"] == "cluster":
             raise AirflowFailException(
@@ -185,6 +185,21 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
                 "extra: the driver then runs in this task, and its executors on the cluster"
             )
         return master
+
+    def _connection_as_read(self) -> Mapping[str, Any]:
+        """Return the connection as Airflow's hook reads it. Without the package of Kubernetes the
+        hook ends for such a master in a name that it has not imported."""
+        try:
+            read: Mapping[str, Any] = self._get_hook()._connection  # noqa: SLF001 - no other way
+        except (NameError, RuntimeError) as error:
+            if "kube" not in str(error):
+                raise
+            raise AirflowFailException(
+                f"the connection {self._conn_id} names a master of Kubernetes, and this Airflow "
+                f"lacks the package for it ({error})\n  hint: install "
+                "apache-airflow-providers-cncf-kubernetes where tasks run, or name another master"
+            ) from None
+        return read
 
 
 class SubmitUnits(SubmitApplication):

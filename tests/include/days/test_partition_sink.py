@@ -158,11 +158,11 @@ def test_a_result_that_changes_while_it_is_read_is_not_published(tmp_path, monke
     generation = whole_day(case, "first")
     result, real = result_of(case), partition_sink._one_file
 
-    def read_late(store, result, stamp):
+    def read_late(store, result, stamp, column):
         other = io.BytesIO()
-        pq.write_table(pa.table({"day": ["2026-03-01"], "amount": [999]}), other)
+        pq.write_table(pa.table({"shop": ["2026-03-01"], "amount": [999]}), other)
         store.put(f"{result.folder}/{result.files[0].name}", other.getvalue())
-        return real(store, result, stamp)
+        return real(store, result, stamp, column)
 
     monkeypatch.setattr(partition_sink, "_one_file", read_late)
     with pytest.raises(ArtifactError, match=result.files[0].name):
@@ -339,3 +339,12 @@ def test_results_that_cannot_be_one_file_are_refused(tmp_path, monkeypatch):
     with pytest.raises(NotPublishedError, match="INT96"):
         publish_partition(store, result, sink, STAMP)
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("column", ["k", "V"])
+def test_a_column_of_the_result_is_no_column_of_the_partition(tmp_path, store_uri, column):
+    sink = PartitionFolder(path=f"{store_uri}/warehouse/totals", column=column)
+    case = DayCase(tmp_path, store_uri, sink={"sink": sink})
+    with pytest.raises(NotPublishedError, match=f"the result has the column {column}"):
+        publish(case, whole_day(case, "first"))
+    assert not case.store.list("warehouse")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from forerun.include.machine.settings import s3_settings
 from forerun.include.reports.spec import (
     ClockTime,
     CompleteWhen,
@@ -20,6 +21,7 @@ from forerun.include.sources.footers import SourceFileError
 from forerun.include.sources.listing import data_files
 from forerun.include.sources.pins import arrived_rows, pin_source
 from forerun.include.state.opening import open_store
+from forerun.include.state.s3_store import s3_client
 from tests.include.days.day_cases import COLUMNS, DAY, NOW, table
 
 
@@ -98,3 +100,18 @@ def test_a_path_may_be_that_of_one_file(store_uri: str) -> None:
     assert arrived_rows(source(f"{store_uri}/in/000000_0"), DAY) == 3
     with pytest.raises(SourcePathError, match="which Spark does not read"):
         arrived_rows(source(f"{store_uri}/in/_hidden.parquet"), DAY)
+
+
+@pytest.mark.parametrize("key", ["in//a.parquet", "in/x//y", "in/./a", "in/x/../a"])
+def test_keys_that_no_path_names_are_refused_by_name(store_uri: str, key: str) -> None:
+    """Other writers of a bucket can make them; Spark reads another key in their place."""
+    if not store_uri.startswith("s3"):
+        return
+    bucket, prefix = store_uri.removeprefix("s3://").split("/", 1)
+    s3_client(s3_settings()).put_object(Bucket=bucket, Key=f"{prefix}/{key}", Body=b"x")
+    stored = s3_client(s3_settings()).list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/in")
+    if [one["Key"] for one in stored["Contents"]] != [f"{prefix}/{key}"]:
+        return  # a server over a disk, which keeps the object under another key
+    with pytest.raises(SourcePathError, match="so that Spark cannot name it") as error:
+        names(source(f"{store_uri}/in"))
+    assert f"{prefix}/{key}" in error.value.message

@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 from forerun.include.machine.settings import SettingsError
 from forerun.include.state import open_store
 from forerun.include.state.file_store import FileStore
+from forerun.include.state.opening import split_uri
 from forerun.include.state.store import StoreDeniedError, StoreDownError, StoreError, StoreFullError
 
 
@@ -289,3 +291,43 @@ def test_a_uri_with_a_password_is_refused_without_saying_it(uri):
 @pytest.mark.parametrize("path", ["/data/a@b", "a@b/c", "/data/a:x@b", "x/u:v@w"])
 def test_a_folder_may_have_an_at_sign_in_its_name(path):
     assert open_store(path).root.endswith(path.removeprefix("/"))
+
+
+def test_a_folder_may_go_while_the_store_is_swept(tmp_path):
+    """Two clean-ups at once: each takes folders away that the other one is looking into."""
+    store = FileStore(tmp_path)
+    stop = threading.Event()
+
+    def come_and_go():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            store.put(f"a/{number % 7}/b/c{number}", b"x")
+            store.delete(f"a/{number % 7}/b/c{number}")
+
+    others = [threading.Thread(target=come_and_go) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        for _ in range(300):
+            assert store.sweep(time.time() - 3600) == 0
+    finally:
+        stop.set()
+        for other in others:
+            other.join()
+
+
+def test_a_store_with_a_backslash_is_refused(tmp_path):
+    for uri in (f"{tmp_path}/a\\b", f"file://{tmp_path}/a\\b", "s3://bucket/a\\b"):
+        with pytest.raises(StoreError, match="backslash"):
+            open_store(uri)
+
+
+ROOTS = ("/s", "/reports", "/a/reports/x", "s3://b/reports/reports", "/r/reports/2026-01-01")
+
+
+@pytest.mark.parametrize("root", ROOTS)
+@pytest.mark.parametrize("report", ["reports", "totals"])
+def test_a_report_may_be_named_like_a_folder_of_the_store(root, report):
+    key = f"reports/{report}/2026-01-01/1/plans/run-1-a.json"
+    assert split_uri(f"{root}/{key}") == (root, key)
