@@ -43,7 +43,7 @@ FRAGMENTS = re.compile(
     r"|Or|And|Than)\b"
 )
 """Words that open a docstring which is no sentence: a question, or a part of one."""
-FRAGMENTS_LEFT = 98
+FRAGMENTS_LEFT = 90
 """Docstrings of the product that still open so. The number can only fall: write it down here."""
 
 

@@ -26,13 +26,13 @@ SOON = timedelta(minutes=5)
 
 
 def is_choosing(day: Day, opened: OpenedDay) -> bool:
-    """Whether the times of a day are chosen as it goes on: not of one that goes straight to its
-    end, is over, or only tried."""
+    """Return whether the times of a day are chosen as it goes on: not those of a day that goes
+    straight to its end, is over, or is only tried."""
     return day.spec.policy.choose is not None and opened.duty.moves and not opened.dry_run
 
 
 def times_of(day: Day, opened: OpenedDay) -> RunTimes:
-    """When the runs of a day are, as it was decided last."""
+    """Return the times of a day's runs, as decided last."""
     from forerun.include.days.run_times import own_times, read_times
 
     return read_times(day) if opened.duty.moves else own_times(day)
@@ -75,8 +75,8 @@ def shown(times: RunTimes) -> str:
 
 
 def is_complete(day: Day) -> bool:
-    """Whether all sources of a day are in; those that wait for an asset are taken not to be, as
-    only the final run's wait is told of its events."""
+    """Return whether all sources of a day are in; those that wait for an asset are taken not to be,
+    as only the final run's wait is told of its events."""
     from forerun.include.reports.spec import AssetEvent
     from forerun.include.sources.completeness import find_missing
 
@@ -89,7 +89,8 @@ def is_complete(day: Day) -> bool:
 
 
 def until(day: Day, at: datetime, unless: str, poll: float, **watched: Any) -> SlotTrigger:
-    """What waits for the time of a run, for a newer schedule, and for what people tell the day."""
+    """Return the trigger that waits for the time of a run, for a newer schedule, and for what
+    people tell the day."""
     from forerun.include.days.run_times import next_schedule
 
     return SlotTrigger(

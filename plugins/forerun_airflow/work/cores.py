@@ -33,7 +33,7 @@ _RENEWALS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedCores:
-    """What a task asks for. An early run gives up at ``until``, when the next one begins;
+    """The cores that a task asks for. An early run gives up at ``until``, when the next one begins;
     ``unless`` is where the next thing that people tell the day to do will lie."""
 
     request: SlotRequest
@@ -145,8 +145,9 @@ def run_request(
     *,
     at_once: bool = False,
 ) -> SlotRequest:
-    """What a run of a report asks for of ``cluster``. Its final run may begin as late as the newest
-    forecast says; with ``at_once`` somebody has said that it should begin now."""
+    """Return the request of a report's run for cores of ``cluster``. Its final run may begin as
+    late as the newest forecast says; with ``at_once`` somebody has said that it should begin
+    now."""
     from forerun.include.times.safe_start import read_run_seconds, read_safe_start
 
     now, due = utc_now(), day.spec.deadline_on(day.date)
@@ -183,8 +184,8 @@ def wanted_for(unit: Unit, context: Any, retries: Retries, cluster: Cluster) -> 
 
 
 def joined(name: str, requests: list[SlotRequest]) -> SlotRequest:
-    """What one application asks for that does the runs of several reports: the cores of the one
-    that needs most, for the sake of the one that is most urgent."""
+    """Return the request of one application that does the runs of several reports: the cores of the
+    one that needs most, for the sake of the one that is most urgent."""
     first = min(requests, key=lambda one: (not one.final, one.laxity(0.0)))
     starts = [one.latest_start for one in requests if one.latest_start is not None]
     return replace(

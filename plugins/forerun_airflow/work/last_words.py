@@ -1,4 +1,5 @@
-"""Why an application has ended, from the lines that it wrote: the last thing that a log says.
+"""Find out why an application has ended, from the lines that it wrote: the last thing that a log
+says.
 
 The job ends with ``error: <code>: <message>`` and a hint below; a JVM that was killed says nothing.
 """

@@ -86,7 +86,7 @@ class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
-        """What the scheduler knows of the task: also the pool that it takes in a backfill."""
+        """Return the fields that the scheduler knows: also the pool of runs in a backfill."""
         return frozenset(super().get_serialized_fields() | {"backfill_pool"})
 
     def resume(self, context: Any, event: Any = None) -> None:  # noqa: ARG002

@@ -50,7 +50,7 @@ class Waiting(BaseTrigger):
             await asyncio.sleep(min(self.poll, left))
 
     def _look(self) -> tuple[bool, dict[str, Any]]:
-        """Whether there is a reason to wake the task, and what to say to it."""
+        """Return whether there is a reason to wake the task, and what to say to it."""
         told = self._is_told()
         return told, {"told": told}
 
