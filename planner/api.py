@@ -116,7 +116,6 @@ def plans_by_method(found: PlanResult) -> tuple[MethodPlan, ...]:
 
 def _read(request: PlanRequest) -> Reading:
     check(request)
-    request = settled(request)
     allowed = request.settings.allowed_functions
     query = read_query(
         request.sql,
@@ -124,6 +123,7 @@ def _read(request: PlanRequest) -> Reading:
         allowed_functions=allowed,
         parameters=request.parameters,
     )
+    request = settled(request, query.only_text)
     ids = ColumnIds(query.last_id)
     if request.days is not None:
         query = lifted_query(query, request.days, request.sources, ids)

@@ -60,12 +60,15 @@ def check(request: PlanRequest) -> None:
         )
 
 
-def settled(request: PlanRequest) -> PlanRequest:
-    """Return the request with the method that it leaves: batch without a session in ANSI mode, or
+def settled(request: PlanRequest, only_text: tuple[str, ...]) -> PlanRequest:
+    """Return the request with the method that it leaves: batch by the user's own text without a
+    session in ANSI mode, or where ``only_text`` says why no other text means the same; batch
     without state; or because something else than the cost has decided so. ``batch_because`` says
     why, where that was not asked for by name."""
-    if dict(request.settings.session).get(ANSI) != "true":
-        because = "" if request.method == "batch" else WITHOUT_ANSI
+    ansi = dict(request.settings.session).get(ANSI) == "true"
+    if only_text or not ansi:
+        said = "; ".join(only_text) if ansi else WITHOUT_ANSI
+        because = "" if request.method == "batch" else said
         settings = replace(request.settings, own_batch="never")
         return replace(request, method="batch", batch_because=because, settings=settings)
     if request.settings.state_budget == 0 and not request.committed and request.method != "auto":

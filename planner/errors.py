@@ -125,6 +125,7 @@ class NotLifted(StrEnum):
     NAME = "column-name-in-use"
     HINTED = "hinted"
     SESSION = "session-without-ansi"
+    ONLY_TEXT = "only-its-own-text"
     COST = "dearer-than-days-alone"
 
 

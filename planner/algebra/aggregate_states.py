@@ -232,13 +232,28 @@ def widened(value: Scalar, total: DataType) -> Scalar:
     return cast(value, decimal(20, 0) if total.name == "DECIMAL" else total)
 
 
-def times_weight(value: Scalar, weight: Column) -> Scalar:
-    """``value * weight`` in the value's own type; multiplying decimals would widen it."""
+def times_weight(value: Scalar, weight: Column, total: DataType) -> Scalar:
+    """``value * weight`` in the type of the total that it is added to: twice a value may be more
+    than the value's own type holds, and so may be its negative.
+
+    Decimals are multiplied in types whose product has 38 digits: beyond, Spark rounds it."""
     is_one = Call("=", (Ref(weight), ONE), BOOLEAN)
     is_minus_one = Call("=", (Ref(weight), Literal("-1", BIGINT)), BOOLEAN)
-    product = Call("cast", (Call("*", (value, Ref(weight)), UNKNOWN),), value.type)
-    taken_back = Call("neg", (value,), value.type)
-    return Call("case", (is_one, value, is_minus_one, taken_back, product), value.type)
+    whole, times = cast(value, total), cast(Ref(weight), total)
+    factors = (whole, times)
+    if total.name == "DECIMAL":
+        digits = min(value.type.precision, _WIDEST_FACTOR)
+        most = min(_WEIGHT_DIGITS, _WIDEST_FACTOR + 1 - digits)
+        narrow = cast(value, decimal(digits, min(digits, value.type.scale)))
+        factors = (narrow, cast(Ref(weight), decimal(most, 0)))
+    product = Call("cast", (Call("*", factors, UNKNOWN),), total)
+    taken_back = Call("neg", (whole,), total)
+    return Call("case", (is_one, whole, is_minus_one, taken_back, product), total)
+
+
+_WIDEST_FACTOR = 36
+"""With a weight of one digit, the product has the 38 digits that Spark computes exactly."""
+_WEIGHT_DIGITS = 19
 
 
 def where_more_than(count: Scalar, least: Literal, value: Scalar) -> Scalar:

@@ -13,6 +13,7 @@ from forerun.planner.algebra.aggregate_states import (
     Part,
     State,
     StateColumn,
+    cast,
     count_part,
     guarded,
     present,
@@ -25,6 +26,9 @@ from forerun.planner.algebra.aggregate_states import (
 from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import FALSE, TRUE, Call, Literal, Ref, Scalar
 from forerun.planner.algebra.types import BOOLEAN, Column, DataType, decimal
+
+_WHOLE = decimal(30, 0)
+"""Holds the sum of a hundred billion BIGINTs."""
 
 
 def _only(columns: tuple[Scalar, ...]) -> Scalar:
@@ -49,7 +53,9 @@ def _sum_part(call: AggregateCall, type_: DataType) -> Part:
     term = widened(present(call), type_)
 
     def initial(weight: Column | None) -> AggregateCall:
-        return AggregateCall("sum", (term if weight is None else times_weight(term, weight),))
+        if weight is None:
+            return AggregateCall("sum", (term,))
+        return AggregateCall("sum", (times_weight(term, weight, type_),))
 
     return Part(StateColumn("sum", type_), initial, "sum", types.sum_type)
 
@@ -60,12 +66,18 @@ def _value_count(call: AggregateCall) -> Part:
 
 def sum_state(call: AggregateCall, signed: bool) -> State:
     """The sum; where rows may be taken back, also how many values it is of: none left is NULL, and
-    not 0."""
-    total = _sum_part(call, types.sum_type((call.args[0].type,)))
+    not 0. Of rows that come and go a sum of BIGINTs may leave their range and come back, where the
+    rows that stay never do, so it is kept as a DECIMAL."""
+    type_ = types.sum_type((call.args[0].type,))
     if not signed:
-        return state_of_parts((total,), _only)
-    parts = (total, _value_count(call))
-    return state_of_parts(parts, lambda columns: where_more_than(columns[1], ZERO, columns[0]))
+        return state_of_parts((_sum_part(call, type_),), _only)
+    kept = _WHOLE if call.args[0].type.name == "BIGINT" else type_
+    parts = (_sum_part(call, kept), _value_count(call))
+
+    def finalize(columns: tuple[Scalar, ...]) -> Scalar:
+        return where_more_than(columns[1], ZERO, cast(columns[0], type_))
+
+    return state_of_parts(parts, finalize)
 
 
 def average_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
@@ -73,7 +85,7 @@ def average_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
     type_ = call.args[0].type
     result = types.average_type((type_,))
     # Spark sums integers as DOUBLE; ours is exact and can go back.
-    total = decimal(30, 0) if type_.name == "BIGINT" else types.sum_type((type_,))
+    total = _WHOLE if type_.name == "BIGINT" else types.sum_type((type_,))
     parts = (_sum_part(call, total), _value_count(call))
     return state_of_parts(parts, lambda columns: quotient(columns[0], columns[1], result))
 

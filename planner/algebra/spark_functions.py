@@ -130,6 +130,14 @@ ALWAYS_REFUSED = frozenset(
     name for name, kind in KINDS.items() if kind in REFUSED and kind is not FunctionKind.OPTIONS
 )
 """Those of them that are refused whatever their arguments."""
+ONLY_TEXT: Mapping[str, str] = {
+    "arrays_zip": "arrays_zip names the fields of its result by the texts of its arguments",
+    "collate": "a collation is a part of a type, and of how its values are compared",
+    "collation": "a collation is a part of a type, and of how its values are compared",
+}
+"""Functions that only the user's own text gives their value, and why: stages of our own name and
+type columns otherwise. (``struct`` names its fields by its arguments, too; it is read as
+``named_struct``.)"""
 _WITHOUT_OPTIONS = {"from_avro": 2, "from_xml": 2, "schema_of_avro": 1, "schema_of_xml": 1}
 
 

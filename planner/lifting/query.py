@@ -52,6 +52,8 @@ def lifted_query(query: Query, days: Days, sources: tuple[Source, ...], ids: Col
     ``sources`` are those of one day. Raises :class:`forerun.planner.errors.LiftError` for a query
     that cannot be lifted.
     """
+    if query.only_text:
+        raise LiftError(NotLifted.ONLY_TEXT, query.only_text[0])
     if query.hinted:
         raise LiftError(NotLifted.HINTED, "the query tells Spark by hints how to run one day")
     columns = (column.name for source in sources for column in source.columns)

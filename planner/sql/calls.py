@@ -9,7 +9,12 @@ from sqlglot import exp
 from forerun.planner.algebra.aggregate_functions import is_aggregate
 from forerun.planner.algebra.functions import GENERATORS, WINDOW_ONLY, result_type
 from forerun.planner.algebra.scalar import Call, Literal, Scalar
-from forerun.planner.algebra.spark_functions import KINDS, FunctionKind, is_refused
+from forerun.planner.algebra.spark_functions import (
+    KINDS,
+    ONLY_TEXT,
+    FunctionKind,
+    is_refused,
+)
 from forerun.planner.algebra.types import (
     BOOLEAN,
     DOUBLE,
@@ -63,7 +68,22 @@ def function(binder: Binder, node: exp.Expr) -> Scalar:
             raise binder.text.unsupported(
                 argument, f"{type(argument).__name__.upper()} inside {name}"
             )
-    return call(binder, node, name, tuple(binder.bind(argument) for argument in arguments))
+    if name in ONLY_TEXT:
+        binder.context.session.only_text.append(ONLY_TEXT[name])
+    bound = tuple(binder.bind(argument) for argument in arguments)
+    if name == "struct":
+        name, bound = "named_struct", _named(arguments, bound)
+    return call(binder, node, name, bound)
+
+
+def _named(arguments: list[exp.Expr], bound: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """The arguments of ``struct`` with the names that Spark gives them: of a column as the text
+    spells it, of anything else ``col`` and its number. A stage calls columns otherwise."""
+    pairs = []
+    for number, (argument, value) in enumerate(zip(arguments, bound, strict=True), 1):
+        shown = argument.name if isinstance(argument, exp.Column) else f"col{number}"
+        pairs += [Literal(shown, STRING), value]
+    return tuple(pairs)
 
 
 def _check_known(binder: Binder, node: exp.Expr, name: str) -> None:

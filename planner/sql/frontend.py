@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -18,6 +18,7 @@ from forerun.planner.algebra.relational import (
     UnionAll,
 )
 from forerun.planner.algebra.scalar import Ref
+from forerun.planner.algebra.spark_functions import ONLY_TEXT
 from forerun.planner.algebra.types import Column
 from forerun.planner.contract.plan_v1 import Parameter
 from forerun.planner.errors import TooDeepError
@@ -46,7 +47,8 @@ class Query:
     highest column id in use; ``parameters``: the named parameters that it has. ``hinted``: it tells
     Spark how to run it, by a hint that is no part of the algebra. ``named``: the sources that the
     text names, in order; where one is named whose rows do not matter, as in a CTE that nothing
-    reads, Spark has to find it nevertheless."""
+    reads, Spark has to find it nevertheless. ``only_text``: why stages of our own might give
+    another value than the text, which then is run as it is; empty if they give the same."""
 
     relation: Relation
     names: tuple[str, ...]
@@ -55,6 +57,7 @@ class Query:
     parameters: tuple[Parameter, ...] = ()
     hinted: bool = False
     named: tuple[str, ...] = ()
+    only_text: tuple[str, ...] = ()
 
 
 def read_query(
@@ -101,7 +104,16 @@ def _read(
         tuple(given[name] for name in given if name in session.used_parameters),
         tree.find(exp.Hint) is not None,
         tuple(sorted(session.named)),
+        tuple(dict.fromkeys((*session.only_text, *_collated(session, tree)))),
     )
+
+
+def _collated(session: Binding, tree: exp.Expr) -> Iterator[str]:
+    """Yield why a text is not planned whose types have a collation: stages cast to plain STRING."""
+    types = [type_.name for name in session.named for _, type_ in session.tables[name].columns]
+    types += [written.sql().upper() for written in tree.find_all(exp.DataType)]
+    if any("COLLATE" in name for name in types):
+        yield ONLY_TEXT["collate"]
 
 
 def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:

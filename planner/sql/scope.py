@@ -87,6 +87,9 @@ class Binding:
     used_parameters: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     """The tables that the text names, wherever it does."""
+    only_text: list[str] = field(default_factory=list)
+    """Why only the text itself means what it says, see :class:`forerun.planner.sql.frontend.Query`.
+    """
     columns: ColumnSource = field(default_factory=ColumnSource)
 
 
