@@ -54,6 +54,7 @@ from forerun.planner.rules.methods.catalog import SINGLE, method_of
 from forerun.planner.rules.normalize.driver import AppliedRewrite, normalize
 from forerun.planner.rules.normalize.prune import prune_columns
 from forerun.planner.sql.frontend import Query, read_query
+from forerun.planner.sql.question import question_of
 from forerun.planner.stages.build import StageBuilder, StageContext
 from forerun.planner.stages.common_reads import CommonPart, CommonRead
 from forerun.planner.stages.views import leaf_of
@@ -214,6 +215,7 @@ def _result(
         not_incremental=not_incremental(relation, memo, chosen, in_use),
         objective=request.problem.objective,
         batch_because=request.batch_because,
+        question=None if request.days else question_of(request),
     )
     return PlanResult(result, read, compared)
 

@@ -21,6 +21,7 @@ from forerun.spark_jobs.engine import Engine
 from forerun.spark_jobs.executor import Progress, execute
 from forerun.spark_jobs.failures import explained
 from forerun.spark_jobs.held import HeldSubplans
+from forerun.spark_jobs.judged import why_not_as_planned
 from forerun.spark_jobs.lifted import run_lifted
 
 
@@ -77,6 +78,9 @@ def run_all(
     if len(plans) == 1:
         return [_outcome(engine, plans[0], attempt, progress, meter)]
     started_s = meter.cpu_s / max(1, len(plans))
+    if lifted and (why := why_not_as_planned(engine, plans)):
+        progress(f"each day is done by itself: {why}")
+        lifted = ()
     done: dict[str, RunCommit] = {}
     for query in lifted:
         done |= run_lifted(engine, query, plans, attempt, progress, meter)

@@ -8,14 +8,15 @@ they are behind this seam.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from forerun.include.engines import EngineSpec
 from forerun.include.machine.eventlog import ApplicationUse
-from forerun.planner.contract import ColumnSpec, Family
+from forerun.include.state.verdicts import Outcome
+from forerun.planner.contract import ColumnSpec, Family, NamedTable
 from forerun.planner.contract.plan_v1 import RUN_COLUMN
 from forerun.planner.errors import ForerunError
 
@@ -28,6 +29,8 @@ SESSION_REQUIRED = (
     # A file that is gone or broken is an error, never fewer rows.
     ("spark.sql.files.ignoreMissingFiles", "false"),
     ("spark.sql.files.ignoreCorruptFiles", "false"),
+    # A text cannot read files that are no source by their paths: text.`/etc/passwd`.
+    ("spark.sql.runSQLOnFiles", "false"),
     # ${env:NAME} in a text would be replaced by what the environment holds, secrets included.
     ("spark.sql.variable.substitute", "false"),
     # Spark's default is INT96: without statistics, and without a word on the time zone.
@@ -40,6 +43,16 @@ class EngineError(ForerunError):
     """The engine cannot be started, or refuses what it is told."""
 
     code = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The result of comparing a text with what was read of it. ``why``: where the two part, or
+    the engine's message; ``cpu_ms`` is what the driver took to say so."""
+
+    outcome: Outcome
+    why: str = ""
+    cpu_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +158,22 @@ class Engine(Protocol):
         """Write the report; ``ordered``: rows in the order of file names, then of rows. ``by``: the
         last column, whose every value gets a folder ``<by>=<value>`` of its own; an order begins
         with it. Returns the same as :meth:`write_artifact`."""
+        ...
+
+    def judge(self) -> str:
+        """Return the name under which this engine's verdicts are kept, empty where it cannot say
+        whether two texts mean the same."""
+        ...
+
+    def compared(
+        self,
+        tables: tuple[NamedTable, ...],
+        text: str,
+        reading: str,
+        parameters: Mapping[str, object],
+    ) -> Judgement:
+        """Return whether the engine makes the same of a text and of what was read of it, over
+        tables of its own, without rows. Raises what a text raises that is no error of its own."""
         ...
 
     def working_on(self, stage: str) -> AbstractContextManager[None]:

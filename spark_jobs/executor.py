@@ -31,6 +31,7 @@ from forerun.spark_jobs.inputs import (
     verify_inputs,
     verify_read,
 )
+from forerun.spark_jobs.judged import as_judged, verdict_on
 from forerun.spark_jobs.metrics import run_metrics
 from forerun.spark_jobs.stages import run_stage
 from forerun.spark_jobs.work import Work
@@ -67,6 +68,8 @@ def execute(
     meter = meter or Meter()
     if (winner := read_commit(store, at, plan.current)) is not None:
         return winner
+    stored = _judged(engine, stored, attempt, progress, meter, clock)
+    plan = stored.plan
     inputs = load_inputs(store, at, plan)
     verify_inputs(engine, store, inputs)
     work = Work(engine, store, inputs, attempt, held or HeldSubplans([plan]), clock)
@@ -79,7 +82,8 @@ def execute(
             checks = check_sources(work, progress)
         records = _run_stages(work, progress)
     if len(records) < len(plan.run.stages):
-        raise _given_up(work, stored, records, meter)
+        why = why_stop(plan, [record.metrics for record in records])
+        raise _given_up(work, stored, records, meter, why)
     outputs = [record.output for record in records]
     result = next((o for o in outputs if o.family == RESULT_FAMILY), None)
     if result is not None and inputs.manifest.final:  # an early one is of a part of the day
@@ -119,11 +123,32 @@ def _done(
     )
 
 
+def _judged(
+    engine: Engine,
+    stored: StoredPlan,
+    attempt: str,
+    progress: Progress,
+    meter: Meter,
+    clock: Callable[[], datetime],
+) -> StoredPlan:
+    """Return the plan that is left when Spark has said how it reads the text; a run to which that
+    leaves nothing gives up."""
+    verdict = verdict_on(engine, stored, clock)
+    if verdict is None:
+        return stored
+    progress(verdict.sentence)
+    left = as_judged(stored, attempt, verdict)
+    if left is not None:
+        return left
+    inputs = load_inputs(stored.store, stored.at, stored.plan)
+    work = Work(engine, stored.store, inputs, attempt, HeldSubplans([stored.plan]), clock)
+    raise _given_up(work, stored, (), meter, verdict.sentence)
+
+
 def _given_up(
-    work: Work, stored: StoredPlan, records: Sequence[StageRecord], meter: Meter
+    work: Work, stored: StoredPlan, records: Sequence[StageRecord], meter: Meter, why: str
 ) -> GivenUpError:
     """Record that the run goes no further, and return the error that says so."""
-    why = why_stop(stored.plan, [record.metrics for record in records])
     done = _done(work, stored, records, meter)
     record_given_up(work.store, work.inputs.at, GivenUp(why=why, done=done))
     return GivenUpError(why, hint="Nothing is lost: later runs of the day are planned without it.")

@@ -22,6 +22,7 @@ from forerun.include.state.pointers import Pointer, read_published
 from forerun.include.state.records import GenerationRecord, RunCommit
 from forerun.include.state.scratch_store import ScratchStore
 from forerun.include.state.store import StoreReader
+from forerun.include.state.verdicts import ReadingVerdict, newest_verdict
 from forerun.include.times.safe_start import SafeStart, remaining_cost, safe_start
 from forerun.include.times.wall_forecast import NEWEST, WallForecast
 from forerun.planner.contract import Plan, decode_plan
@@ -50,7 +51,8 @@ class DayRecords:
     seconds that one run of batch over the day is forecast to take, None where nothing forecasts it.
     ``older``: how many generations came before. ``told`` has what people told this one to do.
     ``failures``: the errors of its tasks that have failed for good and not been started again,
-    oldest first."""
+    oldest first. ``verdict``: what Spark has said of the plan's reading of the text, None if it was
+    not asked."""
 
     at: Generation
     record: GenerationRecord
@@ -67,6 +69,7 @@ class DayRecords:
     older: int
     told: Told
     failures: tuple[Failure, ...] = ()
+    verdict: ReadingVerdict | None = None
 
     @property
     def date(self) -> date:
@@ -159,6 +162,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         older=len(known) - 1,
         told=read_told(store, at),
         failures=read_failures(store, at),
+        verdict=newest_verdict(store, plan.question.id) if plan and plan.question else None,
     )
 
 

@@ -38,6 +38,7 @@ from forerun.include.runs.day_request import (
     sql_of,
 )
 from forerun.include.runs.losing_days import why_batch, why_measured
+from forerun.include.runs.misread import why_by_the_text
 from forerun.include.runs.observed import observed
 from forerun.include.runs.state_for_repairs import with_state_left
 from forerun.include.state.backoff import Backoff
@@ -269,9 +270,23 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         parameters=day.parameters,
         repairable=spec.policy.is_repairable,
     )
-    request = replace(request, batch_because=_why_batch(day, request, history, pins, holds))
+    request = _by_what_is_known(day, request, history, pins, holds)
     tiny = bytes_at_hand(pins, chain) < TINY_BYTES
     return AskedRun(day=day, pins=pins, request=request, tiny=tiny)
+
+
+def _by_what_is_known(
+    day: Day,
+    request: PlanRequest,
+    history: Sequence[LedgerEntry],
+    pins: Mapping[str, Pin],
+    holds: TimePoint,
+) -> PlanRequest:
+    """The request, as batch where Spark reads the text otherwise than the planner, whatever was
+    asked for, or where the ledger has something against early work."""
+    if misread := why_by_the_text(day.store, request):
+        return replace(request, method="auto", batch_because=misread)
+    return replace(request, batch_because=_why_batch(day, request, history, pins, holds))
 
 
 def store_plan(asked: AskedRun, result: PlanResult, *, planning_s: float) -> PreparedRun:

@@ -31,6 +31,7 @@
     clusters/<cluster>/wanted/<token>.json
     clusters/<cluster>/reports/<report>.json
     index/savings/<report>.json
+    verdicts/<question>/<judge>.json
 """
 
 from __future__ import annotations
@@ -289,6 +290,17 @@ def savings_index_key(report: str) -> str:
     """Return the key of what a report's ledger says in short, for pages. It may be deleted: it is
     made again from the ledger."""
     return f"index/savings/{part(report, 'report')}.json"
+
+
+def verdicts_folder(question: str) -> str:
+    """Return the folder of what versions of Spark have said about one text and its reading.
+    Clean-up leaves it: it is small, and is asked for again as long as the text is run."""
+    return f"verdicts/{part(question, 'question')}"
+
+
+def verdict_key(question: str, judge: str) -> str:
+    """Return the key of what one version of Spark has said, under one set of settings."""
+    return f"{verdicts_folder(question)}/{part(judge, 'judge')}.json"
 
 
 CLUSTERS_FOLDER = "clusters"

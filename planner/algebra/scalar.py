@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from forerun.planner.algebra.clock_texts import is_by_clock, taken_as
 from forerun.planner.algebra.spark_functions import NOT_DETERMINISTIC
 from forerun.planner.algebra.types import BOOLEAN, Column, ColumnId, DataType
 from forerun.planner.errors import TooDeepError
@@ -196,7 +197,34 @@ def value_places(case: Call) -> tuple[int, ...]:
 def _varies(call: Call) -> bool:
     if call.name in NOT_DETERMINISTIC:
         return True
-    return call.name == "unix_timestamp" and not call.args
+    if call.name == "unix_timestamp" and not call.args:
+        return True
+    if call.name in ("cast", "try_cast"):
+        to, taken = call.type.name, call.args
+        return to in _MOMENTS and _is_moment_by_clock(taken[0], to)
+    if not (to := taken_as(call.name)):
+        return False
+    # A second argument is a pattern, by which a text says what it says.
+    patterned = call.name in _BY_PATTERN and len(call.args) > 1
+    return not patterned and any(_is_moment_by_clock(arg, to) for arg in call.args)
+
+
+_MOMENTS = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_BY_PATTERN = (
+    "to_date", "to_timestamp", "to_timestamp_ltz", "to_timestamp_ntz", "try_to_date",
+    "try_to_timestamp",
+)  # fmt: skip
+
+
+def _is_moment_by_clock(value: Scalar, to: str) -> bool:
+    """Return whether a text that is made a moment may be another one each time: a constant by what
+    it says, one that is computed of constants always, for it may say anything; and a column as a
+    TIMESTAMP where a row may hold a time alone."""
+    if value.type.name != "STRING":
+        return False
+    if isinstance(value, Literal):
+        return value.text is not None and is_by_clock(value.text)
+    return not references(value) or to == "TIMESTAMP"
 
 
 def equals(left: Column, right: Column) -> Call:

@@ -269,12 +269,39 @@ class NotIncremental:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTable:
+    """A source as the text may name it, whether or not the plan reads it."""
+
+    name: str
+    columns: tuple[ColumnSpec, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The question that Spark is asked about a report's text before the first stage of a day: does
+    it make the same plan of ``reading`` as of the text? ``reading`` is what the planner has read,
+    printed back with every operator in parentheses; ``tables`` are all sources of the report.
+    ``columns``, ``ordered`` and ``parameters`` are those of the text's own result, so that the text
+    can be run in place of the stages where the answer is no. ``id`` is equal for equal texts,
+    readings, tables, types of parameters and settings."""
+
+    id: str
+    reading: str
+    tables: tuple[NamedTable, ...]
+    columns: tuple[str, ...]
+    ordered: bool
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A whole day. ``method`` is ``incremental``, ``batch`` (the user's own text, once) or
     ``own-batch`` (once, in stages of our own); the latter two keep nothing.
     ``objective`` names what plans were compared by (:mod:`forerun.planner.materialize.objective`).
     ``shared``: see :class:`BorrowedFrom`. ``batch_because``: why the
-    day is batch although that was not asked for, where something else than the cost decided."""
+    day is batch although that was not asked for, where something else than the cost decided.
+    ``question``: what Spark is asked about the text, None in plans of older versions and in those
+    of several days at once."""
 
     version: int
     report: str
@@ -291,6 +318,7 @@ class Plan:
     objective: str = "weighted-sum"
     shared: tuple[BorrowedFrom, ...] = ()
     batch_because: str = later("")
+    question: Question | None = later(None)  # noqa: RUF009 - a field, as above
 
     @property
     def run(self) -> Run:

@@ -31,6 +31,7 @@ from forerun.planner.sql.dialect import parse
 from forerun.planner.sql.expressions import ExpressionBinder
 from forerun.planner.sql.from_clause import values_relation
 from forerun.planner.sql.ordering import order_items, ordered_bound
+from forerun.planner.sql.reading import printed
 from forerun.planner.sql.scope import Binding, Field, Scope, Shared, Table
 from forerun.planner.sql.select import bind_select
 from forerun.planner.sql.text import QueryText, require_only
@@ -48,7 +49,8 @@ class Query:
     Spark how to run it, by a hint that is no part of the algebra. ``named``: the sources that the
     text names, in order; where one is named whose rows do not matter, as in a CTE that nothing
     reads, Spark has to find it nevertheless. ``only_text``: why stages of our own might give
-    another value than the text, which then is run as it is; empty if they give the same."""
+    another value than the text, which then is run as it is; empty if they give the same.
+    ``reading``: what was read of the text, printed back (:mod:`forerun.planner.sql.reading`)."""
 
     relation: Relation
     names: tuple[str, ...]
@@ -58,6 +60,7 @@ class Query:
     hinted: bool = False
     named: tuple[str, ...] = ()
     only_text: tuple[str, ...] = ()
+    reading: str = ""
 
 
 def read_query(
@@ -94,6 +97,7 @@ def _read(
     with room_for_nesting():
         tree = parse(text)
         bound = bind_query(BindContext(session, bind_query), tree)
+        reading = printed(text, tree)
     if outer_of(bound.relation):
         raise ValueError("a reference to an outer query is left after Apply removal")
     return Query(
@@ -105,6 +109,7 @@ def _read(
         tree.find(exp.Hint) is not None,
         tuple(sorted(session.named)),
         tuple(dict.fromkeys((*session.only_text, *_collated(session, tree)))),
+        reading,
     )
 
 

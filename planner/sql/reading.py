@@ -1,4 +1,4 @@
-"""What was read of a text, printed back so that Spark can judge it.
+"""Prints what was read of a text back, so that Spark can judge it.
 
 Every operator stands in parentheses, every literal has the type that it was read with, types have
 the names that the algebra gives them, a name is quoted, and no comment is left: Spark reads such a
@@ -40,7 +40,7 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def printed(text: QueryText, tree: exp.Expr) -> str:
-    """The query that was read of the text, as Spark SQL that a person can read, too."""
+    """Return the query that was read of the text, as Spark SQL that a person can read, too."""
     return _Printer(text).generate(tree, copy=False)
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from forerun.include.sources.formats import format_of
-from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract import ColumnSpec, Family, NamedTable
 from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
 from forerun.spark_jobs.engine import (
     DayFiles,
     Frame,
+    Judgement,
     Partition,
     Session,
     no_rows,
@@ -101,6 +102,18 @@ class ViewEngine(SessionEngine):
         if bound is None:
             bound = no_rows(self.session, with_run(family.columns))
         self.bind_view(family.id, bound)
+
+    def judge(self) -> str:
+        return ""
+
+    def compared(
+        self,
+        tables: tuple[NamedTable, ...],  # noqa: ARG002
+        text: str,  # noqa: ARG002
+        reading: str,  # noqa: ARG002
+        parameters: Mapping[str, object],  # noqa: ARG002
+    ) -> Judgement:
+        return Judgement("not-asked", "through Spark Connect there are no optimized plans to compare")
 
     def partitions_for(self, size: int) -> int:  # noqa: ARG002 - it decides that by itself
         return 0

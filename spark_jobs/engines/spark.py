@@ -22,18 +22,20 @@ from forerun.include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
 from forerun.include.machine.settings import forbidden_functions
 from forerun.include.reports.session import refuse_differing
 from forerun.include.sources.formats import format_of
-from forerun.planner.contract import ColumnSpec, Family
+from forerun.planner.contract import ColumnSpec, Family, NamedTable
 from forerun.planner.contract.plan_v1 import DAY_COLUMN, RUN_COLUMN
 from forerun.spark_jobs.engine import (
     SESSION_REQUIRED,
     DayFiles,
     EngineError,
     Frame,
+    Judgement,
     Partition,
     Session,
     ddl,
     quoted,
 )
+from forerun.spark_jobs.engines.judging import compared, judge_of
 from forerun.spark_jobs.engines.session import SessionEngine
 from forerun.spark_jobs.event_recorder import EventRecorder
 
@@ -234,6 +236,18 @@ class SparkEngine(SessionEngine):
             return writes[0]
 
         yield rows_written
+
+    def judge(self) -> str:
+        return judge_of(self.session)
+
+    def compared(
+        self,
+        tables: tuple[NamedTable, ...],
+        text: str,
+        reading: str,
+        parameters: Mapping[str, object],
+    ) -> Judgement:
+        return compared(self.session, tables, text, reading, parameters)
 
     @contextmanager
     def working_on(self, stage: str) -> Iterator[None]:

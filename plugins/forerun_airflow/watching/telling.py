@@ -133,9 +133,12 @@ def tell_skipped(day: Day, run: int, why: str) -> None:
 
 
 @contextlib.contextmanager
-def telling_how_runs_end(runs: Callable[[], Sequence[tuple[Day, int, Part]]]) -> Iterator[None]:
+def telling_how_runs_end(
+    runs: Callable[[], Sequence[tuple[Day, int, Part]]], notify: str = ""
+) -> Iterator[None]:
     """Tell how the runs end whose application is submitted inside of this; ``runs`` says which they
-    are. Those that were committed before were told then."""
+    are. Those that were committed before were told then. The author of a report whose text Spark
+    reads otherwise than the planner gets a ticket, by ``notify``, too."""
     left: list[tuple[Day, int, Part]] = []
     with harmless():
         left = [(day, run, part) for day, run, part in runs() if day.commit(run) is None]
@@ -149,6 +152,16 @@ def telling_how_runs_end(runs: Callable[[], Sequence[tuple[Day, int, Part]]]) ->
                 event = run_ended(day, run, part)
                 tell(event)
                 _send_end(day, event)
+                _tell_misread(day, run, notify)
+
+
+def _tell_misread(day: Day, run: int, notify: str) -> None:
+    from forerun.airflow.watching.alerting import raise_ticket
+    from forerun.include.runs.misread import verdict_on_run
+
+    verdict = verdict_on_run(day.store, day.at, run)
+    if verdict is not None and verdict.outcome == "differs":
+        raise_ticket(day.spec, day.at.day, notify, verdict.sentence)
 
 
 def _send_end(day: Day, event: RunEnded) -> None:

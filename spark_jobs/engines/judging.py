@@ -1,0 +1,137 @@
+"""Asks Spark whether it makes the same plan of two texts.
+
+Both are analyzed and optimized over the same tables without rows, and the canonical forms of the
+optimized plans are compared: names, aliases, parentheses, the order of conditions and whether a
+query stands in WITH are gone there, an operator that binds otherwise is not. The tables are RDDs:
+of a local relation without rows the optimizer would make nothing, and of anything the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from forerun.include.state.verdicts import Outcome
+from forerun.planner.contract import NamedTable
+from forerun.spark_jobs.engine import Judgement, quoted, schema_of
+
+_NOT_SETTINGS = ("spark.sql.warehouse.dir", "spark.sql.shuffle.partitions")
+_ALL_FIELDS = 1_000_000
+_WORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?|-?\d[\d.:]*|[A-Za-z_]\w*|\W")
+_SHOWN = 40
+"""So many words of a plan are shown from where it differs."""
+
+
+def judge_of(session: Any) -> str:
+    """The version of Spark with a digest of the settings that its analyzer and optimizer have, as a
+    name."""
+    settings = session.conf.getAll
+    said = sorted(
+        (name, value)
+        for name, value in settings.items()
+        if name.startswith("spark.sql.") and name not in _NOT_SETTINGS
+    )
+    return f"spark-{session.version}-{hashlib.sha256(repr(said).encode()).hexdigest()[:12]}"
+
+
+def compared(
+    session: Any,
+    tables: tuple[NamedTable, ...],
+    text: str,
+    reading: str,
+    parameters: Mapping[str, Any],
+) -> Judgement:
+    """Compare what Spark makes of a text and of what was read of it. Raises what a text raises that
+    is no error of its own."""
+    apart = _session_apart(session)
+    for table in tables:
+        schema = schema_of(apart, table.columns)
+        _without_rows(apart, schema).createOrReplaceTempView(quoted(table.name))
+    before = _cpu_ns(session)
+    outcome, why = _outcome(apart, text, reading, parameters)
+    return Judgement(outcome, why, (_cpu_ns(session) - before) // 1_000_000)
+
+
+def _outcome(
+    session: Any, text: str, reading: str, parameters: Mapping[str, Any]
+) -> tuple[Outcome, str]:
+    try:
+        wanted = _optimized(session, text, parameters)
+    except PySparkException as error:
+        return "refused", _said(error)
+    try:
+        found = _optimized(session, reading, parameters)
+    except PySparkException as error:
+        return "differs", f"what was read of it is refused: {_said(error)}"
+    if wanted.sameResult(found):
+        return "same", ""
+    # The time, seeds and the numbers of columns that EXISTS becomes are other ones each time.
+    again = _optimized(session, text, parameters)
+    alike = wanted.sameResult(again)
+    one, two = _words(wanted), _words(found)
+    if not alike and _same_but_for_chance(one, _words(again), two):
+        return "same", ""
+    return "differs", _first_difference(one, two)
+
+
+def _cpu_ns(session: Any) -> int:
+    """CPU time of the thread of the driver that serves this one, in nanoseconds."""
+    beans = session.sparkContext._jvm.java.lang.management.ManagementFactory  # noqa: SLF001
+    return int(beans.getThreadMXBean().getCurrentThreadCpuTime())
+
+
+def _session_apart(session: Any) -> Any:
+    """A session with the same settings and functions, whose views are its own."""
+    return SparkSession(session.sparkContext, session._jsparkSession.cloneSession())  # noqa: SLF001
+
+
+def _without_rows(session: Any, schema: Any) -> Any:
+    """A table without rows of which the optimizer does not know that it has none."""
+    from pyspark.sql import DataFrame
+
+    java = session._jsparkSession  # noqa: SLF001 - Python's own way starts a worker to look at rows
+    no_rows = session.sparkContext._jsc.emptyRDD()  # noqa: SLF001 - the same
+    return DataFrame(java.createDataFrame(no_rows, java.parseDataType(schema.json())), session)
+
+
+def _optimized(session: Any, sql: str, parameters: Mapping[str, Any]) -> Any:
+    """The canonical form of the optimized plan of a text, in the JVM."""
+    frame = session.sql(sql, args=dict(parameters)) if parameters else session.sql(sql)
+    return frame._jdf.queryExecution().optimizedPlan().canonicalized()  # noqa: SLF001 - no other way
+
+
+def _words(plan: Any) -> list[str]:
+    return _WORD.findall(str(plan.treeString(True, False, _ALL_FIELDS, False, False)))
+
+
+def _same_but_for_chance(one: list[str], again: list[str], other: list[str]) -> bool:
+    """Return whether the words of a plan are those of another one wherever two analyses of the very
+    same text give the same word."""
+    if not len(one) == len(again) == len(other):
+        return False
+    words = zip(one, again, other, strict=True)
+    return all(mine == theirs for mine, mine_again, theirs in words if mine == mine_again)
+
+
+def _first_difference(one: list[str], two: list[str]) -> str:
+    pairs = enumerate(zip_longest(one, two))
+    at = next((at for at, (mine, theirs) in pairs if mine != theirs), None)
+    if at is None:
+        return "the plans differ in the types of their constants or columns"
+    return f"the text has {_around(one, at)}, what was read has {_around(two, at)}"
+
+
+def _around(words: list[str], at: int) -> str:
+    """The words from some before ``at`` to some after it, on one line."""
+    return "".join(words[max(0, at - _SHOWN // 4) : at + _SHOWN]).replace("\n", " ").strip(" :+-")
+
+
+def _said(error: PySparkException) -> str:
+    message = error.getMessage() or str(error)
+    return message.partition("\n\nJVM stacktrace:")[0].strip().partition("\n'")[0][:1000]
