@@ -17,6 +17,7 @@ from forerun.cli.arrivals import arrivals_command
 from forerun.cli.assess import assess_command
 from forerun.cli.backfill import backfill_command
 from forerun.cli.calibrate import calibrate_command
+from forerun.cli.check import check_command
 from forerun.cli.diff import diff_command
 from forerun.cli.doctor import doctor_command
 from forerun.cli.expire import expire_command
@@ -282,6 +283,13 @@ app.command(
     "`forerun doctor --airflow`",
 )(doctor_command)
 app.command("expire")(expire_command)
+app.command(
+    "check",
+    epilog="**Examples**\n\n"
+    "`forerun check reports/sales.sql --tables data/`\n\n"
+    "`forerun check dags/sales.py --json`\n\n"
+    "`forerun check report.json --date 2026-01-31 --no-spark`",
+)(check_command)
 app.command(
     "repair",
     epilog="**Examples**\n\n"

@@ -113,7 +113,9 @@ class ViewEngine(SessionEngine):
         reading: str,  # noqa: ARG002
         parameters: Mapping[str, object],  # noqa: ARG002
     ) -> Judgement:
-        return Judgement("not-asked", "through Spark Connect there are no optimized plans to compare")
+        return Judgement(
+            "not-asked", "through Spark Connect there are no optimized plans to compare"
+        )
 
     def partitions_for(self, size: int) -> int:  # noqa: ARG002 - it decides that by itself
         return 0

@@ -1,0 +1,69 @@
+"""``forerun check``: texts that are wrong are found before anything runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from forerun.cli.app import app
+from forerun.include.reports.spec import encode_report
+from tests.include.days.day_cases import DayCase
+
+SPEC_FILE = """
+from forerun.include.reports.spec import decode_report
+SPEC = decode_report({data!r})
+"""
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    folder = tmp_path / "data" / "t"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}), folder / "p.parquet")
+    return folder.parent
+
+
+def check(*arguments: object) -> tuple[int, dict[str, object]]:
+    done = CliRunner().invoke(app, ["check", *map(str, arguments), "--json"])
+    return done.exit_code, json.loads(done.stdout)
+
+
+def sql(tmp_path: Path, name: str, text: str) -> Path:
+    (tmp_path / f"{name}.sql").write_text(text)
+    return tmp_path / f"{name}.sql"
+
+
+def test_what_the_parser_knows_is_said_without_spark(tmp_path, tables):
+    right = sql(tmp_path, "right", "SELECT a FROM t WHERE s = :s")
+    wrong = sql(tmp_path, "wrong", "SELECT CAST(s AS TIME) FROM t")
+    code, found = check(right, wrong, "--tables", tables, "--param", "s=x", "--no-spark")
+    assert (code, found["wrong"]) == (1, 1)
+    assert [one["outcome"] for one in found["checked"]] == ["not-asked", "unread"]
+    assert "Spark was not asked" in found["checked"][0]["says"]
+    assert check(right, "--tables", tables, "--param", "s=x", "--no-spark")[0] == 0
+
+
+def test_reports_as_json_and_of_python_files(tmp_path):
+    data = encode_report(DayCase(tmp_path, f"{tmp_path}/store").spec)
+    (tmp_path / "report.json").write_bytes(data)
+    (tmp_path / "dag.py").write_text(SPEC_FILE.format(data=data))
+    (tmp_path / "none.py").write_text("x = 1")
+    for name in ("report.json", "dag.py"):
+        code, found = check(tmp_path / name, "--no-spark")
+        assert (code, found["checked"][0]["report"]) == (0, "totals")
+    code, found = check(tmp_path / "none.py", "--no-spark")
+    assert (code, found["checked"][0]["outcome"]) == (1, "unread")
+
+
+@pytest.mark.spark
+def test_spark_is_asked_where_it_is(tmp_path, tables):
+    right = sql(tmp_path, "right", "SELECT a & 1 | a & 4 AS v FROM t -- \\\n")
+    refused = sql(tmp_path, "refused", "SELECT array(1) + a FROM t")
+    code, found = check(right, refused, "--tables", tables)
+    outcomes = [one["outcome"] for one in found["checked"]]
+    assert (code, outcomes) == (1, ["same", "refused"])
