@@ -8,9 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from forerun.cli.app import app
+from forerun.cli.app import run
 from forerun.include.reports.spec import encode_report
 from tests.include.days.day_cases import DayCase
 
@@ -28,9 +27,13 @@ def tables(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def check(*arguments: object) -> tuple[int, dict[str, object]]:
-    done = CliRunner().invoke(app, ["check", *map(str, arguments), "--json"])
-    return done.exit_code, json.loads(done.stdout)
+@pytest.fixture
+def check(capfd):
+    def checked(*arguments: object) -> tuple[int, dict[str, object]]:
+        code = run(["check", *map(str, arguments), "--json"])
+        return code, json.loads(capfd.readouterr().out)
+
+    return checked
 
 
 def sql(tmp_path: Path, name: str, text: str) -> Path:
@@ -38,7 +41,7 @@ def sql(tmp_path: Path, name: str, text: str) -> Path:
     return tmp_path / f"{name}.sql"
 
 
-def test_what_the_parser_knows_is_said_without_spark(tmp_path, tables):
+def test_what_the_parser_knows_is_said_without_spark(check, tmp_path, tables):
     right = sql(tmp_path, "right", "SELECT a FROM t WHERE s = :s")
     wrong = sql(tmp_path, "wrong", "SELECT CAST(s AS TIME) FROM t")
     code, found = check(right, wrong, "--tables", tables, "--param", "s=x", "--no-spark")
@@ -48,7 +51,7 @@ def test_what_the_parser_knows_is_said_without_spark(tmp_path, tables):
     assert check(right, "--tables", tables, "--param", "s=x", "--no-spark")[0] == 0
 
 
-def test_reports_as_json_and_of_python_files(tmp_path):
+def test_reports_as_json_and_of_python_files(check, tmp_path):
     data = encode_report(DayCase(tmp_path, f"{tmp_path}/store").spec)
     (tmp_path / "report.json").write_bytes(data)
     (tmp_path / "dag.py").write_text(SPEC_FILE.format(data=data))
@@ -61,7 +64,7 @@ def test_reports_as_json_and_of_python_files(tmp_path):
 
 
 @pytest.mark.spark
-def test_spark_is_asked_where_it_is(tmp_path, tables):
+def test_spark_is_asked_where_it_is(check, tmp_path, tables):
     right = sql(tmp_path, "right", "SELECT a & 1 | a & 4 AS v FROM t -- \\\n")
     refused = sql(tmp_path, "refused", "SELECT array(1) + a FROM t")
     code, found = check(right, refused, "--tables", tables)

@@ -65,8 +65,8 @@ ROOMS = {
     ),
     "spark_jobs": (
         "installed", "paths", "engine", "event_recorder", "engines", "changelog", "inputs", "held",
-        "work", "checks", "failures", "declarations", "metrics", "stages", "executor", "lifted",
-        "application", "cluster_probe", "class_data_job", "run",
+        "work", "checks", "failures", "declarations", "metrics", "judged", "stages", "executor",
+        "lifted", "application", "cluster_probe", "class_data_job", "run",
     ),
     "forerun": (
         "airflow_policy", "provider_info", "console", "simulation", "past", "night", "doctors",

@@ -79,7 +79,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     """
     spec = under_cluster(spec, cluster)
     opened = opening(spec, OPEN_DAY, cluster=cluster, engine=engine, notify=notify)
-    steps = Steps(conn_id, engine, spark_conf, cluster, poll, backfill_pool)
+    steps = Steps(conn_id, engine, spark_conf, cluster, poll, backfill_pool, notify)
     before: BaseOperator = opened
     for run in range(1, spec.runs + 1):
         with TaskGroup(group_id=f"run_{run}"):
@@ -109,6 +109,7 @@ class Steps:
     cluster: Cluster | None
     poll: float
     backfill_pool: str
+    notify: str = ""
 
     def tasks(self, step: Step, awaited: Mapping[str, Asset]) -> list[BaseOperator]:
         """Add the tasks of a step, and return them in order. ``awaited``: the assets that its wait
@@ -141,6 +142,7 @@ class Steps:
             spark_conf=self.spark_conf,
             cluster=self.cluster,
             poll=self.poll,
+            notify=self.notify,
             backfill_pool=self.backfill_pool,
         )
         chain(wait, plan, submit)

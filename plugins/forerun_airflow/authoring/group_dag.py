@@ -61,7 +61,7 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
     task that comes before the wait of a time point.
     """
     group = replace(group, reports=tuple(under_cluster(one, cluster) for one in group.reports))
-    steps = Steps(conn_id, engine, spark_conf, cluster, poll, backfill_pool)
+    steps = Steps(conn_id, engine, spark_conf, cluster, poll, backfill_pool, notify)
     # Apart from what else is the report's: task groups must not depend on each other in a circle,
     # or Airflow's UI cannot show the DAG.
     with TaskGroup(group_id="open_days", prefix_group_id=False):

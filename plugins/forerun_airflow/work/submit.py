@@ -208,12 +208,14 @@ class SubmitUnits(SubmitApplication):
     again when it is retried.
 
     If a plan cannot be followed (it is damaged, or of another version of Forerun), its unit is
-    planned once more and submitted again.
+    planned once more and submitted again. ``notify``: the dotted path of a function that is called
+    with tickets.
     """
 
-    def __init__(self, *, step: Step, plan_task: str, **kwargs: Any) -> None:
+    def __init__(self, *, step: Step, plan_task: str, notify: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.step = step
+        self.notify = notify
         self.plan_task = plan_task
 
     def execute(self, context: Any) -> None:
@@ -273,7 +275,7 @@ class SubmitUnits(SubmitApplication):
         self.make_ready(store, tiny=bool(planned["tiny"]))
         self.name = f"forerun-{context['ti'].dag_id}-{self.step.label}"
         ends = [(one.day, one.run, one.part) for one in units]
-        with telling_how_runs_end(lambda: ends):
+        with telling_how_runs_end(lambda: ends, self.notify):
             self._submit(context, units, followed, _queries_of(planned))
         early = [unit for unit in units if not unit.is_final]
         if early:
