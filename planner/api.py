@@ -38,9 +38,9 @@ from forerun.planner.materialize.candidate import Candidate
 from forerun.planner.materialize.computed_parts import ComputedParts, Part
 from forerun.planner.materialize.itemized import itemized_candidate, itemized_costs
 from forerun.planner.materialize.portfolio import (
-    Compared,
+    ComparedPlans,
     MethodPlan,
-    Planned,
+    MethodPlanned,
     growing_sources,
     plan_alone,
     plan_best,
@@ -81,10 +81,10 @@ def plan(request: PlanRequest) -> PlanResult:
             hint="Use auto: of all methods that apply, the cheapest for each part of the query.",
         )
     alone = plan_alone(method, relation, request, read.ids, read.relied)
-    return _or_batch(read, Compared(alone, spent=alone.spent))
+    return _or_batch(read, ComparedPlans(alone, spent=alone.spent))
 
 
-def _or_batch(read: Reading, compared: Compared) -> PlanResult:
+def _or_batch(read: Reading, compared: ComparedPlans) -> PlanResult:
     """Replace the plan by batch if batch is cheaper with today's best join order. Kept state ties a
     plan to the join order of the day's first run; the user's text is not tied. Applies to the
     method ``auto`` only."""
@@ -183,7 +183,7 @@ def _extracted(candidate: Candidate) -> ExtractedPlan:
 
 def _result(
     read: Reading,
-    compared: Compared,
+    compared: ComparedPlans,
     common: Mapping[tuple[int, EntryKey], CommonRead] = MappingProxyType({}),
 ) -> PlanResult:
     """The contract of what was chosen, and all that explain may want to show of it."""
@@ -231,7 +231,7 @@ def _with_contained_keys(request: PlanRequest, query: Query) -> PlanRequest:
 
 def _context(
     read: Reading,
-    best: Planned,
+    best: MethodPlanned,
     chosen: ExtractedPlan,
     common: Mapping[tuple[int, EntryKey], CommonRead] = MappingProxyType({}),
 ) -> StageContext:
@@ -252,7 +252,7 @@ def _context(
 
 
 def _runs(
-    read: Reading, best: Planned, common: Mapping[tuple[int, EntryKey], CommonRead]
+    read: Reading, best: MethodPlanned, common: Mapping[tuple[int, EntryKey], CommonRead]
 ) -> tuple[tuple[Run, ...], tuple[Family, ...], float]:
     """All runs of the day, the opened ones with their stages; the families that they use, and the
     weighted cost that is spared by what they have in common with other reports."""
@@ -291,7 +291,7 @@ def _relied_on(chosen: ExtractedPlan, index: int) -> tuple[ReliedForeignKey, ...
     return tuple(sorted((one for at, one in chosen.relied if at == index), key=repr))
 
 
-def _itemized(read: Reading, best: Planned) -> Candidate:
+def _itemized(read: Reading, best: MethodPlanned) -> Candidate:
     """The chosen candidate with costs that know their work."""
     sums = ExactSums(read.relation, read.request.sources, best.ids.fork())
     return itemized_candidate(
@@ -313,7 +313,7 @@ def _idle(index: int, request: PlanRequest) -> Run:
     )
 
 
-def _batch_runs(read: Reading, best: Planned) -> tuple[Run, ...]:
+def _batch_runs(read: Reading, best: MethodPlanned) -> tuple[Run, ...]:
     """The user's own text, as it was written, in each run that gives the result."""
     request, query, chosen = read.request, read.query, _itemized(read, best)
     start = itemized(request.settings.prices).stage_start

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.contract.plan_v1 import Plan
 from forerun.planner.materialize.artifacts import ArtifactFamilies
-from forerun.planner.materialize.candidate import Decision
-from forerun.planner.materialize.portfolio import Compared
+from forerun.planner.materialize.candidate import PlanDecision
+from forerun.planner.materialize.portfolio import ComparedPlans
 from forerun.planner.request import PlanRequest
 from forerun.planner.rules.normalize.driver import AppliedRewrite
 from forerun.planner.search.engine import Trace
@@ -44,7 +44,7 @@ class PlanResult:
 
     plan: Plan
     reading: Reading
-    compared: Compared
+    compared: ComparedPlans
 
     @property
     def decided(self) -> str:
@@ -81,7 +81,7 @@ class PlanResult:
         return self.compared.best.families
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> PlanDecision:
         return self.compared.best.decision
 
     @property

@@ -19,7 +19,7 @@ import typer
 from forerun import console
 from forerun.doctors.airflow import examine_airflow
 from forerun.doctors.cluster import examine_cluster
-from forerun.doctors.findings import Finding, State
+from forerun.doctors.findings import DoctorFinding, State
 from forerun.doctors.spark_connect import SCHEME, examine_endpoint
 from forerun.include.machine import jvm
 from forerun.include.machine.deployment import deployment_defaults
@@ -30,7 +30,7 @@ from forerun.planner.errors import ForerunError
 
 LEAST_FREE_BYTES = 2 * 1024**3
 
-Probe = Callable[[], Finding]
+Probe = Callable[[], DoctorFinding]
 
 
 def doctor_command(
@@ -80,7 +80,7 @@ def doctor_command(
     return 2 if broken else 0
 
 
-def examine(store_uri: str) -> tuple[Finding, ...]:
+def examine(store_uri: str) -> tuple[DoctorFinding, ...]:
     """Look at everything; one broken thing never hides the next."""
     on_s3 = jvm.is_s3(store_uri)
     probes: list[tuple[str, Probe]] = [
@@ -98,7 +98,7 @@ def examine(store_uri: str) -> tuple[Finding, ...]:
     return tuple(_ask(name, probe) for name, probe in probes)
 
 
-def render(findings: tuple[Finding, ...]) -> str:
+def render(findings: tuple[DoctorFinding, ...]) -> str:
     """A line per finding; under what is not right, what to do."""
     width = max(len(f.name) for f in findings)
     lines = []
@@ -109,37 +109,39 @@ def render(findings: tuple[Finding, ...]) -> str:
     return "\n".join(lines)
 
 
-def java() -> Finding:
+def java() -> DoctorFinding:
     """Java 17 or newer, the one that spark-submit will take."""
     todo = jvm.JAVA_TODO
     executable = jvm.java_executable()
     if executable is None:
-        return Finding(name="java", state="problem", found="no java found", todo=todo)
+        return DoctorFinding(name="java", state="problem", found="no java found", todo=todo)
     said = jvm.java_version(executable)
     major = jvm.java_major(said)
     if not major:
         found = f"{executable} does not run"
-        return Finding(name="java", state="problem", found=found, todo=todo)
+        return DoctorFinding(name="java", state="problem", found=found, todo=todo)
     state: State = "ok" if major >= jvm.LEAST_JAVA else "problem"
     found = f"Java {major} ({executable})"
-    return Finding(name="java", state=state, found=found, todo="" if state == "ok" else todo)
+    return DoctorFinding(name="java", state=state, found=found, todo="" if state == "ok" else todo)
 
 
-def pyspark() -> Finding:
+def pyspark() -> DoctorFinding:
     """pyspark whole, and not overwritten by pyspark-client, whose files go to the same folder."""
     trouble = find_trouble()
     if trouble is not None:
-        return Finding(name="pyspark", state="problem", found=trouble.found, todo=trouble.todo)
-    return Finding(name="pyspark", state="ok", found=f"pyspark {pyspark_version()}")
+        return DoctorFinding(
+            name="pyspark", state="problem", found=trouble.found, todo=trouble.todo
+        )
+    return DoctorFinding(name="pyspark", state="ok", found=f"pyspark {pyspark_version()}")
 
 
-def submit() -> Finding:
+def submit() -> DoctorFinding:
     """spark-submit of this environment starts a JVM and says its version."""
     program = jvm.spark_submit()
     if not program.is_file():
         found = f"no {program}"
         todo = "It comes with pyspark, into the same environment: `pip install 'forerun[spark]'`."
-        return Finding(name="spark-submit", state="problem", found=found, todo=todo)
+        return DoctorFinding(name="spark-submit", state="problem", found=found, todo=todo)
     done = subprocess.run(
         [program, "--version"],
         env=jvm.driver_environment(),
@@ -153,52 +155,52 @@ def submit() -> Finding:
         words = (done.stderr or done.stdout).strip().splitlines()
         found = f"does not start: {words[-1] if words else 'no output'}"
         todo = "Put right first what is said of Java and of pyspark above."
-        return Finding(name="spark-submit", state="problem", found=found, todo=todo)
-    return Finding(name="spark-submit", state="ok", found=f"Spark {version[1]}")
+        return DoctorFinding(name="spark-submit", state="problem", found=found, todo=todo)
+    return DoctorFinding(name="spark-submit", state="ok", found=f"Spark {version[1]}")
 
 
-def session() -> Finding:
+def session() -> DoctorFinding:
     """No setting on which the meaning of SQL depends differs in this machine's
     ``spark-defaults.conf``. What a cluster's server sets beside it, ``--master`` finds."""
     given = deployment_defaults(os.environ, jvm.spark_home())
     if found := list(differing(given.get)):
         said = ", ".join(f"{one.name}={one.found}" for one in found)
         found_there = f"spark-defaults.conf sets {said}: runs will fail"
-        return Finding(name="session", state="problem", found=found_there, todo=TODO)
+        return DoctorFinding(name="session", state="problem", found=found_there, todo=TODO)
     found_there = f"none of the {len(FIXED)} settings that SQL depends on is set otherwise"
-    return Finding(name="session", state="ok", found=found_there)
+    return DoctorFinding(name="session", state="ok", found=found_there)
 
 
-def jars(*, needed: bool) -> Finding:
+def jars(*, needed: bool) -> DoctorFinding:
     """The S3A jars: needed for a store on S3, optional otherwise."""
     files = jvm.driver_files()
     if files.jars is None:
-        return Finding(
+        return DoctorFinding(
             name="s3a-jars",
             state="problem" if needed else "note",
             found="not installed: Spark cannot use a store on S3",
             todo="Run `forerun setup --s3` if you want one.",
         )
     count = len(list(files.jars.glob("*.jar")))
-    return Finding(name="s3a-jars", state="ok", found=f"{count} jars in {files.jars}")
+    return DoctorFinding(name="s3a-jars", state="ok", found=f"{count} jars in {files.jars}")
 
 
-def archive(*, on_s3: bool) -> Finding:
+def archive(*, on_s3: bool) -> DoctorFinding:
     """The class-data archive is there and fits the Java and the class path of now."""
     files = jvm.driver_files()
     name, path = ("class-data-s3", files.s3a_archive) if on_s3 else ("class-data", files.archive)
     todo = "Run `forerun setup`: drivers then start in half the time."
     if path is None:
-        return Finding(name=name, state="note", found="no class-data archive", todo=todo)
+        return DoctorFinding(name=name, state="note", found="no class-data archive", todo=todo)
     known = jvm.identity_file(path)
     identity = jvm.archive_identity(files.jars if on_s3 else None)
     if not known.is_file() or json.loads(known.read_text()) != identity:
         found = "made for another Java or class path, so the JVM ignores it"
-        return Finding(name=name, state="note", found=found, todo=todo)
-    return Finding(name=name, state="ok", found=f"{path} ({path.stat().st_size // 10**6} MB)")
+        return DoctorFinding(name=name, state="note", found=found, todo=todo)
+    return DoctorFinding(name=name, state="ok", found=f"{path} ({path.stat().st_size // 10**6} MB)")
 
 
-def airflow() -> Finding:
+def airflow() -> DoctorFinding:
     """Airflow and its Spark provider import. In a process of its own: it takes seconds."""
     imports = (
         "import airflow, airflow.sdk, airflow.providers.apache.spark.operators.spark_submit;"
@@ -212,18 +214,18 @@ def airflow() -> Finding:
         words = done.stderr.strip().splitlines()
         found = f"does not import: {words[-1] if words else 'no output'}"
         todo = "Run `pip install 'forerun[airflow]'` (in a checkout: `make setup`)."
-        return Finding(name="airflow", state="problem", found=found, todo=todo)
+        return DoctorFinding(name="airflow", state="problem", found=found, todo=todo)
     provider = metadata.version("apache-airflow-providers-apache-spark")
     found = f"Airflow {done.stdout.split()[-1]}, Spark provider {provider}"
-    return Finding(name="airflow", state="ok", found=found)
+    return DoctorFinding(name="airflow", state="ok", found=found)
 
 
-def disk() -> Finding:
+def disk() -> DoctorFinding:
     """Room for Spark's shuffle files where it puts them."""
     folder = Path(tempfile.gettempdir())
     free = shutil.disk_usage(folder).free
     enough = free >= LEAST_FREE_BYTES
-    return Finding(
+    return DoctorFinding(
         name="disk",
         state="ok" if enough else "problem",
         found=f"{free / 1024**3:.1f} GiB free in {folder}",
@@ -231,23 +233,23 @@ def disk() -> Finding:
     )
 
 
-def store(uri: str) -> Finding:
+def store(uri: str) -> DoctorFinding:
     """The store can be reached and written, and its conditional puts hold."""
     from forerun.include.state.probe import probe
 
     probe(open_store(uri), again=True)
-    return Finding(name="store", state="ok", found=f"{uri}: reachable, conditional puts hold")
+    return DoctorFinding(name="store", state="ok", found=f"{uri}: reachable, conditional puts hold")
 
 
-def _ask(name: str, probe: Probe) -> Finding:
+def _ask(name: str, probe: Probe) -> DoctorFinding:
     try:
         return probe()
     except ForerunError as error:
-        return Finding(name=name, state="problem", found=error.message, todo=error.hint)
+        return DoctorFinding(name=name, state="problem", found=error.message, todo=error.hint)
     except subprocess.TimeoutExpired as error:
         found = f"no answer within {error.timeout:.0f} s"
         todo = "The machine is overloaded, or the program hangs: try it by hand."
-        return Finding(name=name, state="problem", found=found, todo=todo)
+        return DoctorFinding(name=name, state="problem", found=found, todo=todo)
     except OSError as error:
         todo = "Check the permissions."
-        return Finding(name=name, state="problem", found=str(error), todo=todo)
+        return DoctorFinding(name=name, state="problem", found=str(error), todo=todo)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from forerun.doctors.findings import Finding
+from forerun.doctors.findings import DoctorFinding
 
 _NAME = "backfill-pool"
 _NO_POLICY = (
@@ -17,7 +17,7 @@ _NO_POLICY = (
 )
 
 
-def examine_airflow() -> tuple[Finding, ...]:
+def examine_airflow() -> tuple[DoctorFinding, ...]:
     """Look at every DAG that Airflow's database has, by the settings of this process: it has to be
     the scheduler's machine and environment."""
     from sqlalchemy.exc import SQLAlchemyError
@@ -27,22 +27,22 @@ def examine_airflow() -> tuple[Finding, ...]:
     except SQLAlchemyError as error:
         found = f"Airflow's database does not answer: {str(error).splitlines()[0]}"
         todo = "Run `airflow db check`, with the AIRFLOW_HOME of the scheduler."
-        return (Finding(name=_NAME, state="problem", found=found, todo=todo),)
+        return (DoctorFinding(name=_NAME, state="problem", found=found, todo=todo),)
     if troubles := tuple(_judged(wanted, there)):
         return troubles
     named = ", ".join(sorted({pool for _, pool, _ in wanted})) or "no DAG names one"
-    return (Finding(name=_NAME, state="ok", found=named),)
+    return (DoctorFinding(name=_NAME, state="ok", found=named),)
 
 
-def _judged(wanted: set[tuple[str, str, bool]], there: set[str]) -> Iterator[Finding]:
+def _judged(wanted: set[tuple[str, str, bool]], there: set[str]) -> Iterator[DoctorFinding]:
     for dag_id, pool, given in sorted(wanted):
         if pool not in there:
             found = f"{dag_id} names {pool}, and there is no such pool: its backfills would wait"
             todo = f"Create it: `airflow pools set {pool} 2 backfills`."
-            yield Finding(name=_NAME, state="problem", found=found, todo=todo)
+            yield DoctorFinding(name=_NAME, state="problem", found=found, todo=todo)
         if not given:
             found = f"{dag_id} names {pool}, and Airflow has no policy that gives it to backfills"
-            yield Finding(name=_NAME, state="problem", found=found, todo=_NO_POLICY)
+            yield DoctorFinding(name=_NAME, state="problem", found=found, todo=_NO_POLICY)
 
 
 def _read() -> tuple[set[tuple[str, str, bool]], set[str]]:

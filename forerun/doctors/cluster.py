@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from forerun.doctors.findings import Finding
+from forerun.doctors.findings import DoctorFinding
 from forerun.include.machine import jvm
 from forerun.include.machine.job_archive import PROBE, job_archive
 from forerun.include.state.opening import open_store
@@ -38,7 +38,7 @@ _NO_ANSWER = ("UnknownHost", "Connection refused", "connect timed out", "Unable 
 
 def examine_cluster(
     master: str, store_uri: str, *, wait: float = WAIT_SECONDS
-) -> tuple[Finding, ...]:
+) -> tuple[DoctorFinding, ...]:
     """Look at the cluster at ``master``, for reports whose store is at ``store_uri``. Waits up to
     ``wait`` seconds for executors."""
     answers = reachable(master, os.environ)
@@ -47,7 +47,9 @@ def examine_cluster(
     try:
         facts, files = _look(master, store_uri, wait)
     except ForerunError as error:
-        failed = Finding(name="application", state="problem", found=error.message, todo=error.hint)
+        failed = DoctorFinding(
+            name="application", state="problem", found=error.message, todo=error.hint
+        )
         return (answers, failed)
     return (answers, *judged(facts, files), *_deploy_modes(master))
 
@@ -66,7 +68,7 @@ def _look(master: str, store_uri: str, wait: float) -> tuple[dict[str, Any], int
                 store.delete(file.key)
 
 
-def reachable(master: str, environ: Mapping[str, str]) -> Finding:
+def reachable(master: str, environ: Mapping[str, str]) -> DoctorFinding:
     """Return whether somebody answers at the master's address; of several, one is enough."""
     if jvm.is_local(master) or master.startswith("local-cluster["):
         return _ok("master", f"{master}: this machine")
@@ -91,7 +93,7 @@ def reachable(master: str, environ: Mapping[str, str]) -> Finding:
     return _problem("master", "nobody answers: " + "; ".join(said), todo)
 
 
-def judged(facts: Mapping[str, Any], files_here: int) -> tuple[Finding, ...]:
+def judged(facts: Mapping[str, Any], files_here: int) -> tuple[DoctorFinding, ...]:
     """Return the findings of what the application found out. ``files_here``: how many of the files
     that executors wrote into the store are seen from this machine."""
     hosts = facts["executors"]
@@ -111,7 +113,7 @@ def judged(facts: Mapping[str, Any], files_here: int) -> tuple[Finding, ...]:
     )
 
 
-def _python(facts: Mapping[str, Any]) -> Finding:
+def _python(facts: Mapping[str, Any]) -> DoctorFinding:
     """A note at most: executors start Python for a few expectations only."""
     own = ".".join(map(str, sys.version_info[:2]))
     todo = (
@@ -127,21 +129,21 @@ def _python(facts: Mapping[str, Any]) -> Finding:
         found = f"{', '.join(facts['versions'])} without {', '.join(facts['missing'])}"
     else:
         return _ok("executor-python", ", ".join(facts["versions"]))
-    return Finding(name="executor-python", state="note", found=found, todo=todo)
+    return DoctorFinding(name="executor-python", state="note", found=found, todo=todo)
 
 
-def _clocks(facts: Mapping[str, Any]) -> Finding:
+def _clocks(facts: Mapping[str, Any]) -> DoctorFinding:
     apart = facts.get("clocks_apart_s")
     if apart is None:
         found, todo = "not compared: it takes Python on executors", "Look at them by hand."
-        return Finding(name="clocks", state="note", found=found, todo=todo)
+        return DoctorFinding(name="clocks", state="note", found=found, todo=todo)
     if apart <= _MOST_APART:
         return _ok("clocks", f"within {_MOST_APART:.0f} s of this machine's")
     todo = "Synchronize the clocks of all machines (NTP)."
     return _problem("clocks", f"at least {apart} s from this machine's", todo)
 
 
-def _store(facts: Mapping[str, Any], files_here: int) -> Finding:
+def _store(facts: Mapping[str, Any], files_here: int) -> DoctorFinding:
     name = "executor-store"
     if failed := facts.get("failed"):
         return _problem(name, _first_line(failed), _store_todo(failed))
@@ -170,12 +172,12 @@ def _store_todo(said: str) -> str:
     return "Look at the log of an executor."
 
 
-def _deploy_modes(master: str) -> tuple[Finding, ...]:
+def _deploy_modes(master: str) -> tuple[DoctorFinding, ...]:
     if not master.startswith("spark://"):
         return ()
     found = "client only: Spark standalone runs no Python driver in cluster mode"
     todo = "Leave deploy-mode out of the Airflow connection."
-    return (Finding(name="deploy-mode", state="note", found=found, todo=todo),)
+    return (DoctorFinding(name="deploy-mode", state="note", found=found, todo=todo),)
 
 
 def _submit(master: str, store_uri: str, folder: str, wait: float) -> dict[str, Any]:
@@ -231,9 +233,9 @@ def _first_line(said: str) -> str:
     return said.strip().splitlines()[0][:300]
 
 
-def _ok(name: str, found: str) -> Finding:
-    return Finding(name=name, state="ok", found=found)
+def _ok(name: str, found: str) -> DoctorFinding:
+    return DoctorFinding(name=name, state="ok", found=found)
 
 
-def _problem(name: str, found: str, todo: str) -> Finding:
-    return Finding(name=name, state="problem", found=found, todo=todo)
+def _problem(name: str, found: str, todo: str) -> DoctorFinding:
+    return DoctorFinding(name=name, state="problem", found=found, todo=todo)

@@ -9,7 +9,7 @@ State = Literal["ok", "note", "problem"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DoctorFinding:
     """One line of the answer. A ``note`` costs time or an option, a ``problem`` stops reports."""
 
     name: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from contextlib import suppress
 
-from forerun.doctors.findings import Finding
+from forerun.doctors.findings import DoctorFinding
 from forerun.include.engines import engine_spec
 from forerun.include.state.opening import open_store
 from forerun.include.state.store import Store
@@ -23,7 +23,7 @@ _ROWS = 3
 _COLUMNS = (ColumnSpec(name="id", type="BIGINT"),)
 
 
-def examine_endpoint(address: str, store_uri: str) -> tuple[Finding, ...]:
+def examine_endpoint(address: str, store_uri: str) -> tuple[DoctorFinding, ...]:
     """Look at the server at ``address``, for reports whose store is at ``store_uri``."""
     try:
         with explained("opening a session"):
@@ -34,7 +34,7 @@ def examine_endpoint(address: str, store_uri: str) -> tuple[Finding, ...]:
         with explained("the probe of the server"):
             version = engine.session.version
             found = f"Spark {version}, as here; families have no buckets, and CPU is not told"
-            answers = Finding(name="connect", state="ok", found=found)
+            answers = DoctorFinding(name="connect", state="ok", found=found)
             return (answers, _store(engine, store_uri))
     except ForerunError as error:
         return (_problem("connect-store", error),)
@@ -42,7 +42,7 @@ def examine_endpoint(address: str, store_uri: str) -> tuple[Finding, ...]:
         engine.stop()
 
 
-def _store(engine: Engine, store_uri: str) -> Finding:
+def _store(engine: Engine, store_uri: str) -> DoctorFinding:
     """Return whether the server writes where this process reads, and reads what it wrote."""
     store = open_store(store_uri)
     key = f"{_FOLDER}/{uuid.uuid4().hex}"
@@ -51,7 +51,7 @@ def _store(engine: Engine, store_uri: str) -> Finding:
         engine.write_result(rows, store.uri(key), ordered=False)
         files = [f.key for f in store.list(f"{key}/") if f.key.endswith(".parquet")]
         if not files:
-            return Finding(
+            return DoctorFinding(
                 name="connect-store",
                 state="problem",
                 found="what the server writes to the store is not there for this process",
@@ -59,13 +59,15 @@ def _store(engine: Engine, store_uri: str) -> Finding:
             )
         read = engine.read([store.uri(file) for file in files], _COLUMNS).count()
         if read != _ROWS:
-            return Finding(
+            return DoctorFinding(
                 name="connect-store",
                 state="problem",
                 found=f"the server wrote {_ROWS} rows to the store and read {read}",
                 todo="Let the server's user read what it writes to the store.",
             )
-        return Finding(name="connect-store", state="ok", found="the server writes it and reads it")
+        return DoctorFinding(
+            name="connect-store", state="ok", found="the server writes it and reads it"
+        )
     finally:
         _remove(store, key)
 
@@ -76,5 +78,5 @@ def _remove(store: Store, key: str) -> None:
             store.delete(file.key)
 
 
-def _problem(name: str, error: ForerunError) -> Finding:
-    return Finding(name=name, state="problem", found=error.message, todo=error.hint)
+def _problem(name: str, error: ForerunError) -> DoctorFinding:
+    return DoctorFinding(name=name, state="problem", found=error.message, todo=error.hint)

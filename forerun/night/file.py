@@ -37,7 +37,7 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class BlackoutHours:
     """From one time of the report's day to another."""
 
     start: str
@@ -51,7 +51,7 @@ class ClusterText:
 
     ceiling: float | tuple[Hours, ...]
     prices: float | tuple[Hours, ...] = 1.0
-    blackouts: tuple[Span, ...] = ()
+    blackouts: tuple[BlackoutHours, ...] = ()
     days: int = 3
 
 

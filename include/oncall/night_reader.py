@@ -37,7 +37,7 @@ _SHOWN_AFTER = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True)
-class Night:
+class NightRows:
     """The rows of all reports, as they were at an instant."""
 
     rows: tuple[NightRow, ...]
@@ -71,7 +71,7 @@ class NightReader:
         self._readers = ThreadPoolExecutor(_AT_ONCE, "forerun-days")
         self._asked = ThreadPoolExecutor(_AT_ONCE, "forerun-pages")
 
-    def night(self) -> Night:
+    def night(self) -> NightRows:
         """The night of the newest days. Raises what reading the store raises."""
         return self._night.get()
 
@@ -88,7 +88,7 @@ class NightReader:
         """The row of any day; None if the report has none of that date."""
         return self._row(report, day, self._clock())
 
-    def _all_rows(self, now: datetime) -> Night:
+    def _all_rows(self, now: datetime) -> NightRows:
         reports = known_reports(self.store)
         found = self._readers.map(lambda report: self._rows(report, now), reports)
         by_report = list(found)
@@ -96,7 +96,7 @@ class NightReader:
         for memory in (self._days, self._looks):
             for key in set(memory) - read:
                 memory.pop(key, None)
-        return Night(tuple(row for rows in by_report for row in _shown(rows, now)), now)
+        return NightRows(tuple(row for rows in by_report for row in _shown(rows, now)), now)
 
     def _rows(self, report: KnownReport, now: datetime) -> list[NightRow]:
         """The rows of a report's newest days."""

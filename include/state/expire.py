@@ -36,7 +36,7 @@ from forerun.include.state.layout import (
     results_folder,
     source_of_pin,
 )
-from forerun.include.state.pointers import Pointer, Published, Unpublished, read_published
+from forerun.include.state.pointers import Pointer, StoredPointer, Unpublished, read_published
 from forerun.include.state.records import Manifest, RunCommit, StageRecord, decode, encode
 from forerun.include.state.store import MissingKeyError, Store, StoredFile, StoreError
 
@@ -248,7 +248,7 @@ def _versions(
         backoff.wait()
 
 
-def _swept(store: Store, key: str, found: Published, none: Unpublished) -> bool:
+def _swept(store: Store, key: str, found: StoredPointer, none: Unpublished) -> bool:
     """Count one more sweep in the pointer's place, if it still holds what was found."""
     data = encode(replace(found.record or none, swept=found.swept + 1))
     if found.tag is None:

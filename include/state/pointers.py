@@ -57,7 +57,7 @@ class Unpublished:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class StoredPointer:
     """The content of the pointer's place. ``tag`` is for the conditional put that replaces it, None
     if nothing lies there."""
 
@@ -80,10 +80,10 @@ def decode_pointer(data: bytes, key: str) -> Pointer | Unpublished:
     return cast(Pointer | Unpublished, decode_one_of((Pointer, Unpublished), data, key))
 
 
-def read_published(store: StoreReader, report: str, day: str) -> Published:
+def read_published(store: StoreReader, report: str, day: str) -> StoredPointer:
     """Look what is published of a report for a day, written as in keys."""
     key = pointer_key(report, day)
     found = store.find(key)
     if found is None:
-        return Published()
-    return Published(found.tag, decode_pointer(found.data, key))
+        return StoredPointer()
+    return StoredPointer(found.tag, decode_pointer(found.data, key))

@@ -123,7 +123,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StatePart:
     """A column of a state that merges by itself. ``initial`` is the call that makes it of rows
     (with a weight column or without), ``merge`` the function that combines two of it, ``result``
     what type either gives. A count over no rows is 0; every other part is NULL."""
@@ -135,14 +135,16 @@ class Part:
     is_count: bool = False
 
 
-def count_part(name: str, condition: Scalar | None) -> Part:
+def count_part(name: str, condition: Scalar | None) -> StatePart:
     """The number of rows of which the condition is true (of all rows without one)."""
     column = StateColumn(name, BIGINT)
-    return Part(column, lambda weight: count_rows(condition, weight), "sum", bigint, is_count=True)
+    return StatePart(
+        column, lambda weight: count_rows(condition, weight), "sum", bigint, is_count=True
+    )
 
 
 def state_of_parts(
-    parts: tuple[Part, ...],
+    parts: tuple[StatePart, ...],
     finalize: Callable[[tuple[Scalar, ...]], Scalar],
 ) -> State:
     """A state whose columns know nothing of one another."""
@@ -168,14 +170,14 @@ def state_of_parts(
     return State(tuple(part.column for part in parts), of_rows, of_row, merge, finalize)
 
 
-def _settled(part: Part, value: Scalar) -> Scalar:
+def _settled(part: StatePart, value: Scalar) -> Scalar:
     """A value in the column's own type: sums of sums grow a decimal, counts lose their 0."""
     if part.is_count:
         return Call("coalesce", (value, ZERO), BIGINT)
     return cast(value, part.column.type)
 
 
-def _of_row(part: Part, call: AggregateCall) -> Scalar:
+def _of_row(part: StatePart, call: AggregateCall) -> Scalar:
     """Return the value of a part's initial call over a single row."""
     if not call.args:
         return ONE

@@ -10,9 +10,9 @@ from forerun.planner.algebra.aggregate_states import (
     ZERO,
     Fold,
     New,
-    Part,
     State,
     StateColumn,
+    StatePart,
     cast,
     count_part,
     guarded,
@@ -49,7 +49,7 @@ def count_if_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG001
     return state_of_parts((count_part("count", present(call)),), _only)
 
 
-def _sum_part(call: AggregateCall, type_: DataType) -> Part:
+def _sum_part(call: AggregateCall, type_: DataType) -> StatePart:
     term = widened(present(call), type_)
 
     def initial(weight: Column | None) -> AggregateCall:
@@ -57,10 +57,10 @@ def _sum_part(call: AggregateCall, type_: DataType) -> Part:
             return AggregateCall("sum", (term,))
         return AggregateCall("sum", (times_weight(term, weight, type_),))
 
-    return Part(StateColumn("sum", type_), initial, "sum", types.sum_type)
+    return StatePart(StateColumn("sum", type_), initial, "sum", types.sum_type)
 
 
-def _value_count(call: AggregateCall) -> Part:
+def _value_count(call: AggregateCall) -> StatePart:
     return count_part("count", Call("isnotnull", (present(call),), BOOLEAN))
 
 
@@ -94,7 +94,7 @@ def self_merging_state(call: AggregateCall, signed: bool) -> State:  # noqa: ARG
     """The value so far, of a function of which the values of parts make the value of the whole."""
     value = present(call)
     again = AggregateCall(call.name, (value,))
-    part = Part(
+    part = StatePart(
         StateColumn(call.name, value.type), lambda _: again, call.name, types.first_argument
     )
     return state_of_parts((part,), _only)

@@ -68,7 +68,7 @@ def in_order(one: Candidate) -> tuple[tuple[float, ...], tuple[int, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PlanDecision:
     """The chosen candidate, batch as the user's own text, and the rejected candidates. ``late`` is
     what the plan is without early work, which has to be clearly cheaper: the text, or own batch.
     ``evaluations`` counts the alternatives that were costed in all searches. ``open`` says whether

@@ -9,7 +9,7 @@ from forerun.planner.cost.constants import CLEARLY
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.artifacts import ArtifactFamilies
 from forerun.planner.materialize.budget import plans_within
-from forerun.planner.materialize.candidate import Candidate, Decision, in_order
+from forerun.planner.materialize.candidate import Candidate, PlanDecision, in_order
 from forerun.planner.materialize.declaration_checks import DeclarationChecks
 from forerun.planner.materialize.diss_actions import DissInput
 from forerun.planner.materialize.footprint import Footprint
@@ -100,7 +100,7 @@ class RunOpening:
         """Return how many alternatives were costed so far, those of batch included."""
         return self._of_batch + sum(search.evaluations for _, search in self._searches)
 
-    def decide(self) -> Decision:
+    def decide(self) -> PlanDecision:
         """Choose the cheapest candidate that is clearly cheaper than batch and whose final run
         costs no more; else batch. If a method is asked for by name or early work is forced, its
         plan is chosen even where it does not pay, and batch only where there is none."""
@@ -111,7 +111,7 @@ class RunOpening:
         at_the_end = request.current == self._last and not self._has_views
         may_keep = self._budget != 0 or bool(request.committed)
         if request.method == "batch" or at_the_end or not may_keep:
-            return Decision(late, batch, late, refused, self.evaluations, False, self._budget)
+            return PlanDecision(late, batch, late, refused, self.evaluations, False, self._budget)
         early = request.settings.temporal == "early"
         candidates = self._candidates(early, None if early else late)
         searched = len(self._searches)
@@ -130,9 +130,9 @@ class RunOpening:
         best = min(candidates, key=in_order, default=late)
         rejected = tuple(one for one in seen if one is not best)
         spent = self.evaluations
-        return Decision(best, batch, late, rejected, spent, True, self._budget, searched)
+        return PlanDecision(best, batch, late, rejected, spent, True, self._budget, searched)
 
-    def from_the_other_end(self, decision: Decision) -> Decision:
+    def from_the_other_end(self, decision: PlanDecision) -> PlanDecision:
         """Search again from everything kept that can be: the first search may have ended where no
         single change helps. Returns the decision for the best plan found that is worth choosing
         over batch; if there is none, for the old choice."""
@@ -143,7 +143,7 @@ class RunOpening:
         rejected = tuple(one for one in others if one is not best)
         return replace(decision, chosen=best, rejected=rejected, evaluations=self.evaluations)
 
-    def improve(self, decision: Decision, seeds: Sequence[Seed]) -> Decision:
+    def improve(self, decision: PlanDecision, seeds: Sequence[Seed]) -> PlanDecision:
         """Search on from what other plans keep. Returns the decision unchanged but for its counts,
         or one with a cheaper choice."""
         late, searches = decision.late, dict(self._searches)

@@ -18,10 +18,10 @@ from forerun.planner.algebra.relational import Relation
 from forerun.planner.contract.plan_v1 import ReliedForeignKey
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.artifacts import ArtifactFamilies, all_chains
-from forerun.planner.materialize.candidate import Candidate, Decision
+from forerun.planner.materialize.candidate import Candidate, PlanDecision
 from forerun.planner.materialize.opening import RunOpening, Seed
 from forerun.planner.request import PlanRequest
-from forerun.planner.rules.exploration import Explored, Scope, explore
+from forerun.planner.rules.exploration import ExplorationScope, Explored, explore
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.incremental import foreign_key
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
@@ -32,7 +32,7 @@ from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class MethodPlanned:
     """The plan of a method, and the search space that it was found in. ``ids`` go on from those of
     the memo. ``spent`` names the budgets, as the settings call them, that ended a search early."""
 
@@ -41,13 +41,13 @@ class Planned:
     space: Space
     group_sizes: GroupSizes
     families: ArtifactFamilies
-    decision: Decision
+    decision: PlanDecision
     ids: ColumnIds
     spent: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedPlans:
     """The best plan and what it was compared with.
 
     ``alone`` names the methods that were planned alone, ``left_out`` those that were not because
@@ -55,7 +55,7 @@ class Compared:
     that ended a search: with larger ones, the plan might be better.
     """
 
-    best: Planned
+    best: MethodPlanned
     alone: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     evaluations: int = 0
@@ -107,21 +107,23 @@ Relied = frozenset[tuple[str, str]]
 
 def plan_alone(
     method: Method, relation: Relation, request: PlanRequest, ids: ColumnIds, relied: Relied
-) -> Planned:
+) -> MethodPlanned:
     """Return the best plan of a method. ``ids`` is not changed, so a method gives the same plan
     whatever else is planned."""
     return _MethodSearch(method, relation, request, ids, relied).planned()
 
 
-def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: Relied) -> Compared:
+def plan_best(
+    relation: Relation, request: PlanRequest, ids: ColumnIds, relied: Relied
+) -> ComparedPlans:
     """Return the cheapest plan of all methods together, of each one alone, and batch."""
     together = _MethodSearch(AUTO, relation, request, ids, relied)
     best = together.planned()
     spent = best.decision.evaluations
     settled = request.settings.temporal == "early" or request.settings.state_budget is not None
     if settled or not together.runs.looked_at or _is_hopeless(best.decision):
-        return Compared(best, evaluations=spent, spent=best.spent)
-    searches, apart = [together], list[Planned]()
+        return ComparedPlans(best, evaluations=spent, spent=best.spent)
+    searches, apart = [together], list[MethodPlanned]()
     left_out: list[str] = []
     for method in SINGLE:
         if method.why_not(relation, growing_sources(request)) is not None:
@@ -152,10 +154,10 @@ def plan_best(relation: Relation, request: PlanRequest, ids: ColumnIds, relied: 
     over = dict.fromkeys(name for one in (together.planned(), *apart) for name in one.spent)
     if left_out:
         over["compare"] = None
-    return Compared(best, names, tuple(left_out), spent, tuple(over))
+    return ComparedPlans(best, names, tuple(left_out), spent, tuple(over))
 
 
-def _is_hopeless(decision: Decision) -> bool:
+def _is_hopeless(decision: PlanDecision) -> bool:
     """Return whether no early work that was found costs less than none. Other searches find
     plans that are at most a few hundredths cheaper, and early work has to be clearly cheaper
     than batch. Where nothing was found to keep, no single thing may repay its run and stage, and
@@ -180,7 +182,7 @@ def plans_by_method(
     return tuple(result)
 
 
-def _kept(one: Planned) -> list[str]:
+def _kept(one: MethodPlanned) -> list[str]:
     """Describe what a plan keeps, each family once."""
     chosen = one.decision.chosen.extracted
     used = sorted(chosen.used) if chosen is not None else []
@@ -205,7 +207,7 @@ class _MethodSearch:
         batch = request.method == "batch" and request.settings.own_batch != "always"
         trees = () if batch else tuple(tree for tree in EXPLORE if tree.name not in off)
         rules = tuple(rule for rule in method.rules if rule.name not in off)
-        scope = Scope(
+        scope = ExplorationScope(
             growing_sources(request),
             retracting_sources(request),
             _last_two_runs(request),
@@ -235,14 +237,14 @@ class _MethodSearch:
             relied,
             ExactSums(relation, request.sources, self._ids.fork()),
         )
-        self._decision: Decision | None = None
+        self._decision: PlanDecision | None = None
 
     @property
     def expressions(self) -> int:
         """Return how many expressions the memo has: the work of the search grows with them."""
         return len(self._explored.memo.expressions)
 
-    def planned(self, seeds: tuple[Seed, ...] = ()) -> Planned:
+    def planned(self, seeds: tuple[Seed, ...] = ()) -> MethodPlanned:
         """Return the best plan. With ``seeds``, the search goes on from what other plans keep."""
         if self._decision is None:
             self._decision = self.runs.decide()
@@ -250,13 +252,13 @@ class _MethodSearch:
             self._decision = self.runs.improve(self._decision, seeds)
         return self._planned(self._decision)
 
-    def from_the_other_end(self) -> Planned:
+    def from_the_other_end(self) -> MethodPlanned:
         """Return the plan after a second search that starts with everything kept that can be."""
         self._decision = self.runs.from_the_other_end(self.planned().decision)
         return self._planned(self._decision)
 
-    def _planned(self, decision: Decision) -> Planned:
-        return Planned(
+    def _planned(self, decision: PlanDecision) -> MethodPlanned:
+        return MethodPlanned(
             self._method,
             self._explored,
             self._space,
@@ -290,7 +292,7 @@ def _finds(explored: Explored) -> set[str]:
     return found - {tree.name for tree in EXPLORE}
 
 
-def _seeds(one: Planned, other: Planned) -> Iterator[Seed]:
+def _seeds(one: MethodPlanned, other: MethodPlanned) -> Iterator[Seed]:
     """Yield what the plan of one method keeps, as chains of another one's memo."""
     chosen = one.decision.chosen.extracted
     if chosen is None:

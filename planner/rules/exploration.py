@@ -18,7 +18,7 @@ from forerun.planner.tvr.signed import ColumnIds
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ExplorationScope:
     """The parts of a request that exploration depends on.
 
     ``growing`` are the names of the sources that grow, ``retracting`` those of them whose
@@ -49,7 +49,7 @@ class Explored:
 
 def explore(
     relation: Relation,
-    scope: Scope,
+    scope: ExplorationScope,
     rewrites: Sequence[ExploreRule],
     rules: Sequence[MemoRule],
     ids: ColumnIds,
@@ -74,7 +74,7 @@ def _rewrite(
     memo: Memo,
     root: GroupId,
     relation: Relation,
-    scope: Scope,
+    scope: ExplorationScope,
     rewrites: Sequence[ExploreRule],
     trace: Trace,
     ids: ColumnIds,

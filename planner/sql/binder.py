@@ -16,7 +16,7 @@ from forerun.planner.algebra.relational import Project, Relation
 from forerun.planner.algebra.scalar import Literal, Ref, Scalar
 from forerun.planner.algebra.types import BOOLEAN, NULL, Column
 from forerun.planner.sql.identifiers import internal_name
-from forerun.planner.sql.scope import Binding, Scope, Shared, names_in_reach, resolve
+from forerun.planner.sql.scope import Binding, NamedRelation, Scope, names_in_reach, resolve
 from forerun.planner.sql.text import QueryText
 
 
@@ -39,7 +39,7 @@ class BindContext:
 
     session: Binding
     bind_query: BindQuery
-    ctes: Mapping[str, Shared] = field(default_factory=dict)
+    ctes: Mapping[str, NamedRelation] = field(default_factory=dict)
     parent: Scope | None = None
 
     @property

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from forerun.planner.algebra.types import Column, ColumnId
 from forerun.planner.sql.names import quote, sql_name
-from forerun.planner.sql.scalar_sql import Piece, chained
+from forerun.planner.sql.scalar_sql import SqlPiece, chained
 
 
 @dataclass
-class Block:
+class SelectBlock:
     """The parts of one SELECT. ``values`` are the texts of all columns that it can offer.
 
     ``grouped``: it has an aggregation (``group`` may still be empty: one row). ``calls`` are the
@@ -19,7 +19,7 @@ class Block:
     """
 
     tables: str
-    values: dict[ColumnId, Piece]
+    values: dict[ColumnId, SqlPiece]
     where: list[str] = field(default_factory=list)
     grouped: bool = False
     group: list[str] = field(default_factory=list)
@@ -40,7 +40,9 @@ class Block:
         return all(piece.plain for piece in self.values.values())
 
 
-def select_text(block: Block, columns: tuple[Column, ...], names: tuple[str, ...] | None) -> str:
+def select_text(
+    block: SelectBlock, columns: tuple[Column, ...], names: tuple[str, ...] | None
+) -> str:
     """The finished SELECT with the given columns as output."""
     shown = names or tuple(sql_name(column) for column in columns)
     items = [
@@ -68,7 +70,7 @@ def select_text(block: Block, columns: tuple[Column, ...], names: tuple[str, ...
     return "\n".join(lines)
 
 
-def _item(piece: Piece, name: str) -> str:
+def _item(piece: SqlPiece, name: str) -> str:
     """An item of a SELECT. A column that is called so already gets no alias: beside a window
     function Spark 4.1 has the column with and without such an alias, takes the two for one when it
     removes redundant aliases, and fails (``PLAN_VALIDATION_FAILED_RULE_IN_BATCH``)."""
@@ -77,6 +79,6 @@ def _item(piece: Piece, name: str) -> str:
     return f"{piece.text} AS {quote(name)}"
 
 
-def reference(alias: str, name: str) -> Piece:
+def reference(alias: str, name: str) -> SqlPiece:
     """A column of a FROM item."""
-    return Piece(f"{quote(alias)}.{quote(name)}", atomic=True, plain=True)
+    return SqlPiece(f"{quote(alias)}.{quote(name)}", atomic=True, plain=True)

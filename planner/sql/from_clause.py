@@ -13,7 +13,7 @@ from forerun.planner.sql.binder import BindContext
 from forerun.planner.sql.coercion import cast, common_type, compare, unify
 from forerun.planner.sql.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.expressions import ExpressionBinder
-from forerun.planner.sql.scope import Field, Scope, Shared, Table
+from forerun.planner.sql.scope import Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.text import require_only
 
 
@@ -90,13 +90,13 @@ def _table(context: BindContext, node: exp.Table) -> Tables:
     return _aliased(context, _scan(context, table), alias)
 
 
-def _scan(context: BindContext, table: Table) -> Tables:
+def _scan(context: BindContext, table: KnownTable) -> Tables:
     columns = tuple(context.session.columns.new(name, type_) for name, type_ in table.columns)
     fields = tuple(Field(table.name, column.name, column) for column in columns)
     return Tables(Scan(table.name, columns), fields)
 
 
-def _reference(context: BindContext, shared: Shared, qualifier: str) -> Tables:
+def _reference(context: BindContext, shared: NamedRelation, qualifier: str) -> Tables:
     """A CTE is one value wherever it is used; each use has columns of its own."""
     fresh = tuple(context.session.columns.copy(c) for c in shared.relation.columns)
     items = tuple((n, Ref(o)) for n, o in zip(fresh, shared.relation.columns, strict=True))

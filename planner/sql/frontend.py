@@ -32,7 +32,7 @@ from forerun.planner.sql.expressions import ExpressionBinder
 from forerun.planner.sql.from_clause import values_relation
 from forerun.planner.sql.ordering import order_items, ordered_bound
 from forerun.planner.sql.reading import printed
-from forerun.planner.sql.scope import Binding, Field, Scope, Shared, Table
+from forerun.planner.sql.scope import Binding, Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.select import bind_select
 from forerun.planner.sql.text import QueryText, require_only
 
@@ -78,7 +78,8 @@ def read_query(
     :class:`UnsupportedSqlError` for what is valid but not planned yet, both with a position.
     """
     tables = tuple(
-        Table(source.name, tuple((c.name, c.type) for c in source.columns)) for source in sources
+        KnownTable(source.name, tuple((c.name, c.type) for c in source.columns))
+        for source in sources
     )
     allowed = frozenset(name.lower() for name in allowed_functions)
     return _read(sql, tables, allowed, tuple(parameters))
@@ -87,7 +88,7 @@ def read_query(
 @lru_cache(maxsize=_REMEMBERED)
 def _read(
     sql: str,
-    tables: tuple[Table, ...],
+    tables: tuple[KnownTable, ...],
     allowed: frozenset[str],
     parameters: tuple[Parameter, ...],
 ) -> Query:
@@ -167,7 +168,7 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
             raise context.text.error(
                 cte.args["alias"], f"{len(names)} column names for {len(bound.names)} columns"
             )
-        ctes[cte.alias.lower()] = Shared(bound.relation, names)
+        ctes[cte.alias.lower()] = NamedRelation(bound.relation, names)
     return replace(context, ctes=ctes)
 
 

@@ -43,11 +43,11 @@ from forerun.planner.algebra.scalar import (
 from forerun.planner.algebra.scalar import walk as walk_scalar
 from forerun.planner.algebra.types import Column, ColumnId
 from forerun.planner.contract.plan_v1 import RUN_COLUMN
-from forerun.planner.sql.block import Block, reference, select_text
+from forerun.planner.sql.block import SelectBlock, reference, select_text
 from forerun.planner.sql.dependent import expand
 from forerun.planner.sql.names import quote, sql_name
 from forerun.planner.sql.scalar_sql import (
-    Piece,
+    SqlPiece,
     aggregate_sql,
     chained,
     literal_sql,
@@ -106,7 +106,7 @@ class Printer:
             return wanted
         return self.alias(f"{wanted}_{count}")
 
-    def open(self, node: Relation) -> Block:
+    def open(self, node: Relation) -> SelectBlock:
         """A block that computes the node and may still be extended."""
         if node in self.shared:
             return self.read(self.cte(node), "q", node.columns)
@@ -123,32 +123,32 @@ class Printer:
             self.made[node] = name
         return self.made[node]
 
-    def read(self, table: str, alias: str, columns: tuple[Column, ...]) -> Block:
+    def read(self, table: str, alias: str, columns: tuple[Column, ...]) -> SelectBlock:
         """A block over a named table or CTE that has the columns under their SQL names."""
         name = self.alias(alias)
         shown = f"{quote(table)} AS {quote(name)}"
         values = {column.id: reference(name, sql_name(column)) for column in columns}
-        return Block(shown, values, alias=name)
+        return SelectBlock(shown, values, alias=name)
 
-    def nest(self, block: Block, columns: tuple[Column, ...]) -> Block:
+    def nest(self, block: SelectBlock, columns: tuple[Column, ...]) -> SelectBlock:
         """The block as a subquery in the FROM of a new one."""
         alias = self.alias("t")
         text = select_text(block, columns, None)
         values = {column.id: reference(alias, sql_name(column)) for column in columns}
-        return Block(f"(\n{indent(text, '  ')}\n) AS {quote(alias)}", values, alias=alias)
+        return SelectBlock(f"(\n{indent(text, '  ')}\n) AS {quote(alias)}", values, alias=alias)
 
-    def rows(self, node: Relation) -> Block:
+    def rows(self, node: Relation) -> SelectBlock:
         """The node as a block of plain rows, nested if it is anything more."""
         block = self.open(node)
         return block if block.is_rows else self.nest(block, node.columns)
 
-    def source(self, node: Relation) -> Block:
+    def source(self, node: Relation) -> SelectBlock:
         """The node as one item of a FROM clause, with plain columns."""
         block = self.open(node)
         bare = block.is_rows and not block.where and "\n" not in block.tables and block.tables
         return block if bare and block.all_plain() else self.nest(block, node.columns)
 
-    def leaf(self, node: Scan | StateRead) -> Block:
+    def leaf(self, node: Scan | StateRead) -> SelectBlock:
         table = _table(node)
         alias = self.alias(table)
         shown = quote(table) if alias == table else f"{quote(table)} AS {quote(alias)}"
@@ -158,20 +158,20 @@ class Printer:
             names = node.stored
         pairs = zip(node.columns, names, strict=True)
         values = {column.id: reference(alias, name) for column, name in pairs}
-        block = Block(shown, values, alias=alias)
+        block = SelectBlock(shown, values, alias=alias)
         if isinstance(node, StateRead):
             test = f"{reference(alias, RUN_COLUMN).text} {_RUN_TEST[node.version]} {self.run}"
             block.where.append(test)
         return block
 
-    def constant_rows(self, node: Values) -> Block:
+    def constant_rows(self, node: Values) -> SelectBlock:
         if not node.columns:
             if len(node.rows) != 1:
                 raise ValueError("rows without columns can only be printed one at a time")
-            return Block("", {})
+            return SelectBlock("", {})
         if not node.rows:
             nulls = {c.id: literal_sql(Literal(None, c.type)) for c in node.columns}
-            return self.nest(Block("", nulls, where=["false"]), node.columns)
+            return self.nest(SelectBlock("", nulls, where=["false"]), node.columns)
         alias = self.alias("v")
         rows = ",\n  ".join(
             f"({', '.join(scalar_sql(cell, {}).text for cell in row)})" for row in node.rows
@@ -179,9 +179,9 @@ class Printer:
         columns = ", ".join(quote(sql_name(column)) for column in node.columns)
         values = {column.id: reference(alias, sql_name(column)) for column in node.columns}
         text = f"VALUES\n  {rows}\nAS {quote(alias)}({columns})"
-        return Block(text, values, alias=alias)
+        return SelectBlock(text, values, alias=alias)
 
-    def filter(self, node: Filter) -> Block:
+    def filter(self, node: Filter) -> SelectBlock:
         block = self.open(node.input)
         block.order = block.order if block.limit else []
         scalar_aggregate = block.grouped and not block.group
@@ -192,7 +192,7 @@ class Printer:
         (block.having if block.grouped else block.where).extend(texts)
         return block
 
-    def project(self, node: Project) -> Block:
+    def project(self, node: Project) -> SelectBlock:
         block = self.open(node.input)
         if not _can_project(block, node):
             block = self.nest(block, node.input.columns)
@@ -205,7 +205,7 @@ class Printer:
         block.order = [(sorted_by.get(i, i), text, way) for i, text, way in block.order]
         return block
 
-    def _resorted(self, block: Block, node: Relation) -> Block:
+    def _resorted(self, block: SelectBlock, node: Relation) -> SelectBlock:
         """The block nested, with its order and limit outside of the parentheses."""
         order, limit = block.order, block.limit
         block.order, block.limit = [], ""
@@ -214,7 +214,7 @@ class Printer:
         nested.limit = limit
         return nested
 
-    def join(self, node: Join) -> Block:
+    def join(self, node: Join) -> SelectBlock:
         left = self.rows(node.left)
         nullable_left = node.kind in (JoinKind.RIGHT, JoinKind.FULL)
         if not left.tables or (nullable_left and (left.where or not left.all_plain())):
@@ -238,7 +238,7 @@ class Printer:
             left.values = values
         return left
 
-    def aggregate(self, node: Aggregate) -> Block:
+    def aggregate(self, node: Aggregate) -> SelectBlock:
         block = self.rows(node.input)
         if any(not _can_group(block, key) for key in node.keys):
             block = self.nest(block, node.input.columns)
@@ -247,20 +247,20 @@ class Printer:
         block.group = [piece.text for piece in values.values()]
         block.grouped = True
         for column, call in node.calls:
-            values[column.id] = Piece(aggregate_sql(call, block.values), call.where is None)
+            values[column.id] = SqlPiece(aggregate_sql(call, block.values), call.where is None)
         block.values = values
         block.calls = frozenset(column.id for column, _ in node.calls)
         return block
 
-    def window(self, node: Window) -> Block:
+    def window(self, node: Window) -> SelectBlock:
         block = self.rows(node.input)
         block.order = []
-        computed = {c.id: Piece(window_sql(call, block.values)) for c, call in node.calls}
+        computed = {c.id: SqlPiece(window_sql(call, block.values)) for c, call in node.calls}
         block.values = block.values | computed
         block.windowed = True
         return block
 
-    def ordered(self, node: Sort | Limit) -> Block:
+    def ordered(self, node: Sort | Limit) -> SelectBlock:
         block = self.open(node.input)
         if block.limit:
             block = self.nest(block, node.input.columns)
@@ -277,7 +277,7 @@ class Printer:
         block.limit = " ".join(parts) or "LIMIT ALL"
         return block
 
-    def set_operation(self, node: UnionAll | SetOperation) -> Block:
+    def set_operation(self, node: UnionAll | SetOperation) -> SelectBlock:
         word = "UNION ALL"
         if isinstance(node, SetOperation):
             word = f"{node.kind.upper()}{' ALL' if node.all else ''}"
@@ -289,9 +289,9 @@ class Printer:
         alias = self.alias("u")
         inner = indent(chained(texts, f"\n{word}\n"), "  ")
         values = {column.id: reference(alias, sql_name(column)) for column in node.columns}
-        return Block(f"(\n{inner}\n) AS {quote(alias)}", values, alias=alias)
+        return SelectBlock(f"(\n{inner}\n) AS {quote(alias)}", values, alias=alias)
 
-    def repeat(self, node: Repeat) -> Block:
+    def repeat(self, node: Repeat) -> SelectBlock:
         inner = self.source(node.input)
         alias = self.alias("copy")
         # array_repeat of a count below 1 is empty, so the row goes away.
@@ -301,12 +301,12 @@ class Printer:
 
 
 @operator_pass("SQL")
-def block_of(node: Relation, printer: Printer) -> Block:
+def block_of(node: Relation, printer: Printer) -> SelectBlock:
     """A block that computes the node and may still be extended, by the printer's methods."""
     raise NotImplementedError
 
 
-def _by(method: Callable[[Printer, Any], Block]) -> Callable[[Any, Printer], Block]:
+def _by(method: Callable[[Printer, Any], SelectBlock]) -> Callable[[Any, Printer], SelectBlock]:
     return lambda node, printer: method(printer, node)
 
 
@@ -328,12 +328,12 @@ def _table(node: Scan | StateRead) -> str:
     return node.source + _VIEW_SUFFIX[node.version]
 
 
-def _conjunct(piece: Piece) -> str:
+def _conjunct(piece: SqlPiece) -> str:
     """AND binds stronger than OR only."""
     return f"({piece.text})" if " OR " in piece.text else piece.text
 
 
-def _can_project(block: Block, node: Project) -> bool:
+def _can_project(block: SelectBlock, node: Project) -> bool:
     """May the items be written in place? Not if that computes something twice, or moves what is
     not deterministic, or takes the last aggregate out of a SELECT that is one group."""
     used: Counter[ColumnId] = Counter()
@@ -349,13 +349,13 @@ def _can_project(block: Block, node: Project) -> bool:
     return True
 
 
-def _hides_sort_key(block: Block, node: Project) -> bool:
+def _hides_sort_key(block: SelectBlock, node: Project) -> bool:
     """Does the projection drop a column that the block sorts by?"""
     kept = {scalar.column.id for _, scalar in node.items if isinstance(scalar, Ref)}
     return any(i not in kept for i, _, _ in block.order)
 
 
-def _can_group(block: Block, key: Column) -> bool:
+def _can_group(block: SelectBlock, key: Column) -> bool:
     """A constant in GROUP BY would be read as the number of a column."""
     return block.values[key.id].plain
 

@@ -24,7 +24,7 @@ _OPERATORS = INFIX | {"div", "&", "|", "^"}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SqlPiece:
     """Text of a value. ``atomic``: it needs no parentheses as an operand. ``plain``: it is just
     the name of a column, so writing it twice computes nothing twice."""
 
@@ -33,7 +33,7 @@ class Piece:
     plain: bool = False
 
 
-Names = Mapping[ColumnId, Piece]
+Names = Mapping[ColumnId, SqlPiece]
 
 
 def string_literal(text: str) -> str:
@@ -41,40 +41,40 @@ def string_literal(text: str) -> str:
     return "'" + "".join(_ESCAPES.get(char, char) for char in text) + "'"
 
 
-def literal_sql(literal: Literal) -> Piece:
+def literal_sql(literal: Literal) -> SqlPiece:
     """A constant with exactly its type."""
     text, type_ = literal.text, literal.type
     if text is None:
         known = type_.is_known and type_.name != "VOID"
-        return Piece(f"CAST(NULL AS {type_.sql})" if known else "NULL", atomic=True)
+        return SqlPiece(f"CAST(NULL AS {type_.sql})" if known else "NULL", atomic=True)
     if type_.name == "STRING":
-        return Piece(string_literal(text), atomic=True)
+        return SqlPiece(string_literal(text), atomic=True)
     if type_.name == "BOOLEAN":
-        return Piece(text, atomic=True)
+        return SqlPiece(text, atomic=True)
     if type_.name in _SUFFIX and int(text) != _LOWEST[type_.name]:
-        return Piece(text + _SUFFIX[type_.name], atomic=not text.startswith("-"))
+        return SqlPiece(text + _SUFFIX[type_.name], atomic=not text.startswith("-"))
     if type_.name == "DECIMAL":
         return _decimal(text, type_)
     if type_.name == "DOUBLE" and re.fullmatch(r"-?[\d.]+([eE][+-]?\d+)?", text):
         exponent = text if "e" in text.lower() else f"{text}E0"
-        return Piece(f"{exponent.upper()}D", atomic=not text.startswith("-"))
+        return SqlPiece(f"{exponent.upper()}D", atomic=not text.startswith("-"))
     if type_.name in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        return Piece(f"{type_.name}{string_literal(text)}", atomic=True)
+        return SqlPiece(f"{type_.name}{string_literal(text)}", atomic=True)
     if type_.name.startswith("INTERVAL "):
         unit = type_.name.removeprefix("INTERVAL ")
-        return Piece(f"INTERVAL {string_literal(text)} {unit}", atomic=True)
-    return Piece(f"CAST({string_literal(text)} AS {type_.sql})", atomic=True)
+        return SqlPiece(f"INTERVAL {string_literal(text)} {unit}", atomic=True)
+    return SqlPiece(f"CAST({string_literal(text)} AS {type_.sql})", atomic=True)
 
 
-def _decimal(text: str, type_: DataType) -> Piece:
+def _decimal(text: str, type_: DataType) -> SqlPiece:
     digits = Decimal(text).as_tuple()
     scale = -digits.exponent if isinstance(digits.exponent, int) else 0
     if "E" not in text.upper() and (max(len(digits.digits), scale), scale) == (
         type_.precision,
         type_.scale,
     ):
-        return Piece(f"{text}BD", atomic=not text.startswith("-"))
-    return Piece(f"CAST('{text}' AS {type_.sql})", atomic=True)
+        return SqlPiece(f"{text}BD", atomic=not text.startswith("-"))
+    return SqlPiece(f"CAST('{text}' AS {type_.sql})", atomic=True)
 
 
 _OTHER_DIGITS = ("/", "round", "bround")
@@ -82,7 +82,7 @@ _OTHER_DIGITS = ("/", "round", "bround")
 nothing."""
 
 
-def scalar_sql(scalar: Scalar, names: Names) -> Piece:
+def scalar_sql(scalar: Scalar, names: Names) -> SqlPiece:
     """The text of an expression over columns whose texts are in ``names``."""
     if isinstance(scalar, Ref):
         return names[scalar.column.id]
@@ -93,19 +93,19 @@ def scalar_sql(scalar: Scalar, names: Names) -> Piece:
         text = (
             _infix("/", args) if scalar.name == "/" else _call(scalar.name, [a.text for a in args])
         )
-        return Piece(f"CAST({text} AS {scalar.type.sql})", atomic=True)
+        return SqlPiece(f"CAST({text} AS {scalar.type.sql})", atomic=True)
     if scalar.name in CONNECTIVES:
-        return Piece(chained([_operand(arg) for arg in args], f" {scalar.name.upper()} "))
+        return SqlPiece(chained([_operand(arg) for arg in args], f" {scalar.name.upper()} "))
     if scalar.name in _OPERATORS and len(args) == 2:
-        return Piece(_infix(scalar.name, args))
+        return SqlPiece(_infix(scalar.name, args))
     special = _SPECIAL.get(scalar.name)
     if special is not None:
         return special(scalar, args)
     if scalar.name.endswith("_unit") and isinstance(scalar.args[0], Literal):
         rest = ", ".join(arg.text for arg in args[1:])
         name = scalar.name.removesuffix("_unit")
-        return Piece(f"{name}({scalar.args[0].text}, {rest})", atomic=True)
-    return Piece(_call(scalar.name, [arg.text for arg in args]), atomic=True)
+        return SqlPiece(f"{name}({scalar.args[0].text}, {rest})", atomic=True)
+    return SqlPiece(_call(scalar.name, [arg.text for arg in args]), atomic=True)
 
 
 MOST_FLAT = 64
@@ -122,11 +122,11 @@ def chained(parts: Sequence[str], separator: str) -> str:
     return f"({chained(parts[:half], separator)}){separator}({chained(parts[half:], separator)})"
 
 
-def _operand(piece: Piece) -> str:
+def _operand(piece: SqlPiece) -> str:
     return piece.text if piece.atomic else f"({piece.text})"
 
 
-def _infix(name: str, args: list[Piece]) -> str:
+def _infix(name: str, args: list[SqlPiece]) -> str:
     left, right = args
     return f"{_operand(left)} {name.upper()} {_operand(right)}"
 
@@ -136,48 +136,48 @@ def _call(name: str, args: list[str]) -> str:
     return f"{shown}({', '.join(args)})"
 
 
-def _cast(scalar: Call, args: list[Piece]) -> Piece:
-    return Piece(f"{scalar.name.upper()}({args[0].text} AS {scalar.type.sql})", atomic=True)
+def _cast(scalar: Call, args: list[SqlPiece]) -> SqlPiece:
+    return SqlPiece(f"{scalar.name.upper()}({args[0].text} AS {scalar.type.sql})", atomic=True)
 
 
-def _case(_: Call, args: list[Piece]) -> Piece:
+def _case(_: Call, args: list[SqlPiece]) -> SqlPiece:
     pairs = zip(args[0:-1:2], args[1:-1:2], strict=True)
     branches = " ".join(f"WHEN {when.text} THEN {then.text}" for when, then in pairs)
-    return Piece(f"CASE {branches} ELSE {args[-1].text} END", atomic=True)
+    return SqlPiece(f"CASE {branches} ELSE {args[-1].text} END", atomic=True)
 
 
-def _in(_: Call, args: list[Piece]) -> Piece:
-    return Piece(f"{_operand(args[0])} IN ({', '.join(arg.text for arg in args[1:])})")
+def _in(_: Call, args: list[SqlPiece]) -> SqlPiece:
+    return SqlPiece(f"{_operand(args[0])} IN ({', '.join(arg.text for arg in args[1:])})")
 
 
-def _like(scalar: Call, args: list[Piece]) -> Piece:
+def _like(scalar: Call, args: list[SqlPiece]) -> SqlPiece:
     escape = f" ESCAPE {args[2].text}" if len(args) == 3 else ""
-    return Piece(f"{_operand(args[0])} {scalar.name.upper()} {_operand(args[1])}{escape}")
+    return SqlPiece(f"{_operand(args[0])} {scalar.name.upper()} {_operand(args[1])}{escape}")
 
 
-def _is_null(_: Call, args: list[Piece]) -> Piece:
-    return Piece(f"isnull({args[0].text})", atomic=True)
+def _is_null(_: Call, args: list[SqlPiece]) -> SqlPiece:
+    return SqlPiece(f"isnull({args[0].text})", atomic=True)
 
 
-def _not(_: Call, args: list[Piece]) -> Piece:
-    return Piece(f"NOT {_operand(args[0])}")
+def _not(_: Call, args: list[SqlPiece]) -> SqlPiece:
+    return SqlPiece(f"NOT {_operand(args[0])}")
 
 
-def _negative(_: Call, args: list[Piece]) -> Piece:
-    return Piece(f"-{_operand(args[0])}")
+def _negative(_: Call, args: list[SqlPiece]) -> SqlPiece:
+    return SqlPiece(f"-{_operand(args[0])}")
 
 
-def _bit_not(_: Call, args: list[Piece]) -> Piece:
-    return Piece(f"~{_operand(args[0])}")
+def _bit_not(_: Call, args: list[SqlPiece]) -> SqlPiece:
+    return SqlPiece(f"~{_operand(args[0])}")
 
 
-def _trim(scalar: Call, args: list[Piece]) -> Piece:
+def _trim(scalar: Call, args: list[SqlPiece]) -> SqlPiece:
     where = scalar.name.removeprefix("trim_").upper()
     removed = f" {args[1].text}" if len(args) == 2 else ""
-    return Piece(f"trim({where}{removed} FROM {args[0].text})", atomic=True)
+    return SqlPiece(f"trim({where}{removed} FROM {args[0].text})", atomic=True)
 
 
-_SPECIAL: dict[str, Callable[[Call, list[Piece]], Piece]] = {
+_SPECIAL: dict[str, Callable[[Call, list[SqlPiece]], SqlPiece]] = {
     "cast": _cast, "try_cast": _cast, "case": _case, "in": _in, "like": _like, "ilike": _like,
     "rlike": _like, "isnull": _is_null, "not": _not, "neg": _negative, "~": _bit_not,
     "trim_both": _trim, "trim_leading": _trim, "trim_trailing": _trim,

@@ -62,14 +62,14 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Shared:
+class NamedRelation:
     """A named relation (CTE): bound once; each reference renames its columns."""
 
     relation: Relation
     names: tuple[str, ...]
 
 
-class Table(NamedTuple):
+class KnownTable(NamedTuple):
     """All that reading a query needs to know of a source: the names and types of its columns."""
 
     name: str
@@ -81,7 +81,7 @@ class Binding:
     """What the whole reading of one query shares."""
 
     text: QueryText
-    tables: Mapping[str, Table]
+    tables: Mapping[str, KnownTable]
     allowed_functions: frozenset[str] = frozenset()
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     used_parameters: set[str] = field(default_factory=set)

@@ -45,7 +45,7 @@ from forerun.planner.stats.values import (
     MANY_DISTINCT,
     ColumnEstimate,
     Estimate,
-    Leaf,
+    TableLeaf,
     drawn,
     kept,
     number,
@@ -112,7 +112,7 @@ class Estimator:
         day = float(max(0, source.rows))
         rows = self._rows.get(node.source, day)
         whole = self._of_source(source)
-        leaf = Leaf(node.scanned[0].id, rows) if node.scanned else None
+        leaf = TableLeaf(node.scanned[0].id, rows) if node.scanned else None
         columns = {c.id: whole[c.name]._replace(leaf=leaf) for c in node.scanned}
         columns = resized(columns, day, rows)
         return Estimate(rows=rows, columns=columns, sample=_sample(source, node))
@@ -293,7 +293,7 @@ def _groups(node: Aggregate, below: Estimate, determined: Determined) -> float:
     grouped_by, unique = determined.grouped_by(node, below.rows, below.columns)
     if unique:
         return below.rows
-    by_leaf: dict[Leaf | ColumnId, float] = {}
+    by_leaf: dict[TableLeaf | ColumnId, float] = {}
     for key in grouped_by:
         grouped = below.columns[key]
         of = grouped.leaf or key

@@ -31,7 +31,7 @@ _EPOCH = dt.date(1970, 1, 1)
 _SECONDS_PER_DAY = 86_400.0
 
 
-class Leaf(NamedTuple):
+class TableLeaf(NamedTuple):
     """The rows of a table, as one place of a query reads them: ``id`` is one of its columns."""
 
     id: ColumnId
@@ -50,7 +50,7 @@ class ColumnEstimate(NamedTuple):
     high: float | None = None
     width: float = 8.0
     mean: float | None = None
-    leaf: Leaf | None = None
+    leaf: TableLeaf | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

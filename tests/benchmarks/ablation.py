@@ -35,7 +35,7 @@ from forerun.planner.memo.groups import Tvr, View
 from forerun.planner.memo.memo import Memo
 from forerun.planner.memo.reference import StepLeaf
 from forerun.planner.props.repeatable import Repeats
-from forerun.planner.rules.exploration import Explored, Scope, explore
+from forerun.planner.rules.exploration import ExplorationScope, Explored, explore
 from forerun.planner.rules.explore.catalog import ExploreRule
 from forerun.planner.rules.incremental.memo_rules import add_delta
 from forerun.planner.search.engine import Trace
@@ -82,7 +82,7 @@ def explore_without(
     speed: SpeedUps,
     runs: int,
     relation: Relation,
-    scope: Scope,
+    scope: ExplorationScope,
     rewrites: Sequence[ExploreRule],
     rules: Sequence[MemoRule],
     ids: ColumnIds,

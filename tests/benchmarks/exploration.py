@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.request import Source, TimePoint
-from forerun.planner.rules.exploration import Scope
+from forerun.planner.rules.exploration import ExplorationScope
 from forerun.planner.rules.explore.catalog import EXPLORE, LastTwoRuns
 from forerun.planner.rules.methods.catalog import AUTO, SINGLE
 from forerun.planner.rules.normalize.driver import normalize
@@ -85,7 +85,7 @@ def work(
     """Explore every query once, for a day of so many runs."""
     total = Work()
     for query in queries:
-        scope = Scope(query.growing, last_two_runs=query.last_two_runs)
+        scope = ExplorationScope(query.growing, last_two_runs=query.last_two_runs)
         started = time.process_time()
         ids = query.ids.fork()
         found = explore_without(speed, runs, query.relation, scope, EXPLORE, rules, ids)

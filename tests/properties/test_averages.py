@@ -14,7 +14,7 @@ from forerun.planner.algebra.relational import AggregateCall
 from forerun.planner.algebra.scalar import Ref
 from forerun.planner.algebra.types import BIGINT, Column, ColumnId, decimal
 from forerun.planner.errors import Reason
-from forerun.planner.sql.scalar_sql import Piece, scalar_sql
+from forerun.planner.sql.scalar_sql import SqlPiece, scalar_sql
 from tests.properties.sessions import sail_session, spark_session
 
 TYPES = [(5, 0), (11, 0), (9, 2), (18, 2), (23, 2), (24, 2), (20, 8), (24, 3), (24, 20), (24, 24)]
@@ -26,7 +26,7 @@ def compared(engine: Any, precision: int, scale: int) -> list[Any]:
     given = (decimal(precision, scale),)
     total = Column(ColumnId(1), "s", sum_type(given))
     count = Column(ColumnId(2), "n", BIGINT)
-    names = {total.id: Piece("s", atomic=True), count.id: Piece("n", atomic=True)}
+    names = {total.id: SqlPiece("s", atomic=True), count.id: SqlPiece("n", atomic=True)}
     ours = scalar_sql(quotient(Ref(total), Ref(count), average_type(given)), names).text
     rng = random.Random(precision * 100 + scale)
     values = [

@@ -45,7 +45,12 @@ from forerun.planner.memo.reference import Reference
 from forerun.planner.rules.incremental import aggregate
 from forerun.planner.rules.incremental.rule import KeyedState
 from forerun.planner.rules.join_block import Leaf, tvr_of
-from forerun.planner.rules.methods.update_chain import InnerBlock, Leaves, Piece, read_inner
+from forerun.planner.rules.methods.update_chain import (
+    IndependentPart,
+    InnerBlock,
+    Leaves,
+    read_inner,
+)
 from forerun.planner.rules.normalize.safety import can_fail
 from forerun.planner.search.rule import Match, MemoRule
 from forerun.planner.tvr.signed import ColumnIds, Signed
@@ -194,7 +199,7 @@ def _fresh(site: _Site) -> tuple[Column, ...]:
     return tuple(site.ids.new(c.name, c) for c in site.memo.group(site.change).columns)
 
 
-def _side(site: _Site, leaf: Leaf, pieces: tuple[Piece, ...]) -> Leaves | None:
+def _side(site: _Site, leaf: Leaf, pieces: tuple[IndependentPart, ...]) -> Leaves | None:
     """Return the part that is aggregated before the join when ``leaf`` is updated: the leaf itself,
     or one of the pieces, if the functions read no other; else None."""
     if site.read <= {leaf.number}:
@@ -202,7 +207,9 @@ def _side(site: _Site, leaf: Leaf, pieces: tuple[Piece, ...]) -> Leaves | None:
     return next((piece.leaves for piece in pieces if site.read <= piece.leaves), None)
 
 
-def _contribution(site: _Site, leaf: Leaf, pieces: tuple[Piece, ...], *, alone: bool) -> Reference:
+def _contribution(
+    site: _Site, leaf: Leaf, pieces: tuple[IndependentPart, ...], *, alone: bool
+) -> Reference:
     """Return C_t for the update of one leaf: a group of states with its alternatives."""
     memo, block, ids = site.memo, site.block, site.ids
     others = [(piece.leaves, block.version(piece)) for piece in pieces]

@@ -33,7 +33,7 @@ Leaves = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class IndependentPart:
     """An update-independent part: the join of some leaves as a group, as of the last run
     (``before``) or as of this one."""
 
@@ -97,7 +97,7 @@ class InnerBlock:
         by it."""
         return any(equality(condition) is not None for condition in self.between(one, other))
 
-    def pieces(self, updated: Leaf) -> tuple[Piece, ...] | None:
+    def pieces(self, updated: Leaf) -> tuple[IndependentPart, ...] | None:
         """Return the update-independent parts for the update of one leaf, in the order in which its
         delta is joined with them; None if that needs a cross product."""
         changing = {leaf.number for leaf in self.changing}
@@ -117,11 +117,13 @@ class InnerBlock:
                         break
                 else:
                     grown = False
-            found.append(Piece(members, -1, bool(before)))
+            found.append(IndependentPart(members, -1, bool(before)))
         return self._ordered(updated, found)
 
-    def _ordered(self, updated: Leaf, found: list[Piece]) -> tuple[Piece, ...] | None:
-        ordered: list[Piece] = []
+    def _ordered(
+        self, updated: Leaf, found: list[IndependentPart]
+    ) -> tuple[IndependentPart, ...] | None:
+        ordered: list[IndependentPart] = []
         reached = frozenset({updated.number})
         while found:
             piece = next((p for p in found if self.meet(reached, p.leaves)), None)
@@ -129,7 +131,7 @@ class InnerBlock:
                 return None
             found.remove(piece)
             reached |= piece.leaves
-            ordered.append(Piece(piece.leaves, self._group(piece.leaves), piece.before))
+            ordered.append(IndependentPart(piece.leaves, self._group(piece.leaves), piece.before))
         return tuple(ordered)
 
     def _group(self, which: Leaves) -> GroupId:
@@ -156,7 +158,7 @@ class InnerBlock:
         """The columns that the block outputs."""
         return frozenset(column.id for column in self.root.columns)
 
-    def version(self, piece: Piece) -> Signed:
+    def version(self, piece: IndependentPart) -> Signed:
         """Return the rows of a piece, with their weights if its TVR takes rows back."""
         tvr = tvr_of(self.memo, self.memo.reference(piece.group))
         weighted = tvr.edges.get((Version.NEW, View.WEIGHTED))

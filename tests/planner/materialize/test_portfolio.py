@@ -13,7 +13,7 @@ from forerun.planner import api
 from forerun.planner.cost.constants import CLEAREST
 from forerun.planner.cost.prices import SPARK, Prices
 from forerun.planner.materialize import portfolio
-from forerun.planner.materialize.candidate import Candidate, Decision
+from forerun.planner.materialize.candidate import Candidate, PlanDecision
 from forerun.planner.materialize.portfolio import MethodPlan
 from forerun.planner.request import PDW, PlanRequest, Problem, Settings, TimePoint, ivm
 from forerun.planner.rules.methods.catalog import SINGLE
@@ -69,7 +69,7 @@ def planned(
     )  # fmt: skip
 
 
-def is_worth_it(one: Candidate, decision: Decision) -> bool:
+def is_worth_it(one: Candidate, decision: PlanDecision) -> bool:
     """What early work has to be: clearly cheaper than none, be that the user's text or own batch,
     and its last run no dearer. The limit of a method that is asked for by name is for the text."""
     seen = (decision.chosen, *decision.rejected)

@@ -12,7 +12,7 @@ from forerun.planner.api import PlanResult, plan
 from forerun.planner.contract.codec import encode_plan
 from forerun.planner.materialize import portfolio
 from forerun.planner.request import PlanRequest, Settings, TimePoint
-from forerun.planner.rules.exploration import Explored, Scope
+from forerun.planner.rules.exploration import ExplorationScope, Explored
 from forerun.planner.rules.explore.catalog import EXPLORE
 from forerun.planner.rules.incremental.memo_rules import TVR_GENERATING
 from forerun.planner.rules.methods.catalog import AUTO
@@ -36,7 +36,9 @@ def explored(query: int, runs: int, speed: SpeedUps) -> Work:
     read = read_query(TEXTS[query].read_text(), TABLES)
     ids = ColumnIds(read.last_id)
     relation = normalize(read.relation, TABLES, ids)
-    return explore_without(speed, runs, relation, Scope(GROWING), EXPLORE, AUTO.rules, ids)
+    return explore_without(
+        speed, runs, relation, ExplorationScope(GROWING), EXPLORE, AUTO.rules, ids
+    )
 
 
 def planned(query: int, speed: SpeedUps) -> PlanResult:
