@@ -22,6 +22,7 @@ from forerun.include.state.records import RunCommit
 from forerun.include.state.rows import result_rows
 from forerun.include.verify.equality import Comparison, compare
 from forerun.planner.errors import SqlError
+from forerun.planner.props.several_answers import several_answers
 from forerun.planner.request import Settings, Source
 from forerun.planner.sql.frontend import Query, read_query
 from forerun.planner.sql.unlimited import without_limit
@@ -63,13 +64,22 @@ class PlainQuery:
         expected, found = self._plain_result(plain_at, query), self._result(day, query)
         cut = find_cut(query.relation)
         verdict = compare(expected, found, cut=cut)
-        if cut is None or not verdict.undecided:
-            return verdict
-        text = self._unlimited(query)
-        if text is None:
-            return verdict
-        whole_at, _ = self._run("ties", text)
-        return compare(expected, found, cut=replace(cut, ties=self._plain_result(whole_at, query)))
+        text = self._unlimited(query) if cut is not None and verdict.undecided else None
+        if cut is not None and text is not None:
+            whole_at, _ = self._run("ties", text)
+            ties = self._plain_result(whole_at, query)
+            verdict = compare(expected, found, cut=replace(cut, ties=ties))
+        return verdict if verdict.equal else self._with_reasons(verdict, query)
+
+    def _with_reasons(self, verdict: Comparison, query: Query) -> Comparison:
+        """Return the verdict on two results that differ, with what of the query has several right
+        answers."""
+        known = {source.name: source.keys for source in self.sources}
+        said = (
+            f"SQL has several right answers to this query: {one}"
+            for one in several_answers(query.relation, known)
+        )
+        return replace(verdict, notes=(*verdict.notes, *said))
 
     def prepare(self) -> tuple[Day, PreparedRun]:
         """Prepare what :meth:`run` runs, for an application that also runs others."""

@@ -23,6 +23,7 @@ from forerun.planner.explain.reasons import reason_text
 from forerun.planner.materialize.portfolio import MethodPlan
 from forerun.planner.memo.groups import GroupId
 from forerun.planner.memo.tree import groups_of
+from forerun.planner.props.several_answers import several_answers
 from forerun.planner.result import PlanResult
 from forerun.planner.temporal.extraction import ExtractedPlan, chain, inputs_of, start_of
 from forerun.planner.temporal.solution import ChainId, DpEntry, EntryKey, How
@@ -83,6 +84,10 @@ def render(found: PlanResult, plans_by_method: Sequence[MethodPlan] = ()) -> str
             f"  {item.operator}: {item.reason} ({reason_text(item.reason)})"
             for item in plan.not_incremental
         ]
+    known = {source.name: source.keys for source in found.request.sources}
+    if open_ := several_answers(found.reading.query.relation, known):
+        parts += ["", "several right answers (add unique columns to its ORDER BY for one):"]
+        parts += [f"  {one}" for one in open_]
     if plans_by_method:
         parts += ["", *methods.lines(found, plans_by_method)]
     return "\n".join(parts) + "\n"

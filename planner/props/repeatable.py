@@ -47,7 +47,7 @@ class Repeats(IntEnum):
     CHOSEN = 2
 
 
-_RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 """Window functions that give the same value to rows that tie in the order."""
 
 
@@ -113,7 +113,7 @@ def of_call(call: AggregateCall) -> Repeats:
 
 
 def _of_window(column: Column, call: WindowCall) -> Repeats:
-    if call.name in _RANKS:
+    if call.name in RANKS:
         return Repeats.ALWAYS
     if not is_aggregate(call.name) or (call.order and call.frame):
         return Repeats.CHOSEN  # numbers and row frames tell rows apart that tie in the order

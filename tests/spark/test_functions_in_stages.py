@@ -3,8 +3,8 @@
 A stage calls columns otherwise than the text and reads them of what an earlier stage wrote. So
 every function of the registry is called over columns of every type, by the text and by our reading
 of it in which all columns were renamed; Spark says of both which type they have, names of fields
-and
-its value (:data:`forerun.planner.algebra.spark_functions.ONLY_TEXT`).
+and collations included, and which value. A function that differs has to be one that only the text
+gives its value (:data:`forerun.planner.algebra.spark_functions.ONLY_TEXT`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ _RENAMED = "(SELECT * FROM everything UNION ALL SELECT * FROM everything WHERE C
 _COLUMNS = list(NAMES.values())
 ARGUMENTS = [
     *[(one,) for one in _COLUMNS],
-    *itertools.product(_COLUMNS, [*_COLUMNS, "'a'", "2"]),
+    *[(one, one) for one in _COLUMNS],
+    *itertools.pairwise(_COLUMNS),
+    *itertools.product(_COLUMNS, ["'a'", "2"]),
     *[(one, "'a'", "'b'") for one in _COLUMNS],
     *[(one, "1", "2") for one in _COLUMNS],
     *[("'x'", one, "'y'", other) for one, other in itertools.pairwise(_COLUMNS)],
