@@ -34,6 +34,7 @@ from forerun.planner.sql.ordering import order_items, ordered_bound
 from forerun.planner.sql.reading import printed
 from forerun.planner.sql.scope import Binding, Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.select import bind_select
+from forerun.planner.sql.spark_faults import faults_of
 from forerun.planner.sql.text import QueryText, require_only
 
 _REMEMBERED = 32
@@ -109,7 +110,9 @@ def _read(
         tuple(given[name] for name in given if name in session.used_parameters),
         tree.find(exp.Hint) is not None,
         tuple(sorted(session.named)),
-        tuple(dict.fromkeys((*session.only_text, *_collated(session, tree)))),
+        tuple(
+            dict.fromkeys((*session.only_text, *_collated(session, tree), *_wrong(bound.relation)))
+        ),
         reading,
     )
 
@@ -120,6 +123,11 @@ def _collated(session: Binding, tree: exp.Expr) -> Iterator[str]:
     types += [written.sql().upper() for written in tree.find_all(exp.DataType)]
     if any("COLLATE" in name for name in types):
         yield ONLY_TEXT["collate"]
+
+
+def _wrong(relation: Relation) -> tuple[str, ...]:
+    """What Spark itself gives wrong rows for: plan and text then have to say the same."""
+    return tuple(f"Spark's own rows are wrong: {one.says}" for one in faults_of(relation))
 
 
 def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
