@@ -60,17 +60,17 @@ def one_file(make: Callable[..., bytes]) -> Callable[..., bytes]:
     once."""
     made: dict[tuple[Any, ...], bytes] = {}
 
-    def again(store: StoreReader, result: ArtifactPartition, stamp: Stamp) -> bytes:
+    def again(store: StoreReader, result: ArtifactPartition, stamp: Stamp, column: str) -> bytes:
         held = {}
         for file in sorted(result.files, key=lambda file: file.name):
             key = f"{result.folder}/{file.name}"
             with store.open(key) as handle:
                 held[key] = handle.read()
-        known = (tuple(held.values()), astuple(stamp))
+        known = (tuple(held.values()), astuple(stamp), column)
         if known not in made:
             if len(made) > _MOST:
                 made.clear()
-            made[known] = make(_Held(held), result, stamp)
+            made[known] = make(_Held(held), result, stamp, column)
         return made[known]
 
     return again
