@@ -28,7 +28,6 @@ SUITES: dict[str, tuple[float | None, str]] = {
     "methods": (10.0, "only json no-page"),
     "methods_executed": (1.0, "master only again csv page"),
     "night": (3.0, "master only again"),
-    "own_batch": (1.0, "only again csv"),
     "parsing": (None, ""),
     "planning": (1.0, "only no-page"),
     "prices": (3.0, "master only"),
