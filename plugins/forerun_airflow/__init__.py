@@ -16,6 +16,7 @@ from forerun.airflow.assets import report_asset, warning_asset
 from forerun.airflow.authoring.dag import ProgressiveTaskGroup, progressive_dag
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.group_dag import group_dag
+from forerun.airflow.authoring.report_files import progressive_report, report_folder
 from forerun.airflow.watching.deadlines import deadline_alerts
 from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.expectations import Expectation, expect
@@ -80,7 +81,9 @@ __all__ = [
     "expect",
     "group_dag",
     "progressive_dag",
+    "progressive_report",
     "report_asset",
+    "report_folder",
     "report_params",
     "warning_asset",
 ]
