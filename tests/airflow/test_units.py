@@ -16,6 +16,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from forerun.airflow.work import choosing, plan, publish, starting, submit, triggers, wait
 from forerun.airflow.work import open as open_
+from forerun.airflow.work.units import units_of
 from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.days.run_times import store_times
@@ -252,3 +253,20 @@ def test_an_early_run_holds_up_no_report_that_has_a_later_one(night, clock):
     night.arrive("one", "two")
     assert night.do("at_1.wait") == "skipped"
     assert night.do("at_2.wait") == "success"
+
+
+def test_what_tasks_of_the_version_before_have_said_is_read(over):
+    over.open("one", "two")
+    step = over.dag.get_task("at_2.run").step
+    units = units_of(step, {"ti": SimpleNamespace(xcom_pull=over._pull)})
+    uris = {
+        name: f"file:///store/reports/{name}/{DAY}/2/plans/run-2-x.json" for name in ("one", "two")
+    }
+    of_group = {"plans": list(uris.values()), "submit": True, "tiny": True, "why": "", "until": ""}
+    assert submit.plans_of(units, of_group) == {f"{name} {DAY}": uris[name] for name in uris}
+    of_report = {"plan": uris["one"], "submit": True, "tiny": True, "why": ""}
+    assert submit.plans_of(units[:1], of_report) == {f"one {DAY}": uris["one"]}
+    of_days = {"plans": {DAY: uris["one"]}, "query": "file:///q", "submit": True}
+    assert submit.plans_of(units[:1], of_days) == {f"one {DAY}": uris["one"]}
+    assert submit.queries_of(of_days) == ["file:///q"]
+    assert submit.queries_of({**of_days, "query": ""}) == []

@@ -19,7 +19,7 @@ from forerun.include.state.store import StoreDownError
 from forerun.planner.errors import ContractError, ForerunError
 
 if TYPE_CHECKING:
-    from forerun.airflow.work.submit import SubmitApplication
+    from forerun.airflow.work.application import SubmitApplication
     from forerun.airflow.work.units import Unit
     from forerun.include.days.handle import Day
     from forerun.include.reports.run_policy import Retries

@@ -1,205 +1,29 @@
-"""The Spark applications of runs, through Airflow's own SparkSubmitOperator."""
+"""Submitting the units of a step in one application, and what becomes of them."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
-    AirflowNotFoundException,
     AirflowSkipException,
 )
 
 from forerun.airflow.day import explained, store_uri, utc_now
-from forerun.airflow.retries import RepeatableOperator, retries_of
+from forerun.airflow.retries import retries_of
 from forerun.airflow.watching.telling import telling_how_runs_end
-from forerun.airflow.work.cores import HeldCores, WantedCores, joined, take_cores, wanted_for
-from forerun.airflow.work.endpoint import SERVER, EndpointClient
-from forerun.airflow.work.last_words import LastWords
+from forerun.airflow.work.application import SubmitApplication
+from forerun.airflow.work.cores import WantedCores, joined, wanted_for
 from forerun.airflow.work.plan import prepare, wanted
 from forerun.airflow.work.units import Step, Unit, next_due, units_of
-from forerun.include.engines import engine_spec
-from forerun.include.machine.job_archive import JOB
-from forerun.include.machine.jvm import spark_submit
-from forerun.include.machine.options import said_in_section
 from forerun.include.reports.cluster import Cluster
-from forerun.include.reports.spark_conf import check_spark_conf
 from forerun.include.state.layout import generation_of
 from forerun.include.state.opening import split_uri
 from forerun.planner.errors import ContractError, ForerunError
-
-
-class SubmitApplication(RepeatableOperator, SparkSubmitOperator):
-    """Submits an application that does the runs of stored plans.
-
-    Every try has its own attempt token: what an earlier try, perhaps still alive, writes is never
-    mixed with what this one writes, and only one of them can commit. ``durable`` is off: with it,
-    a cleared task would take the success of the old job for its own and submit nothing.
-
-    Neither arguments nor configuration ever hold a secret: drivers inherit ``AWS_*`` from the
-    worker, and ``spark_conf``, which is added to the configuration, takes no setting that can hold
-    one. ``engine`` ``sail`` runs the same job on the small engine, inside the driver's Python: for
-    tests and small data; ``connect`` on the server that the connection names, and submits nothing.
-    With a ``cluster`` the task waits deferred for cores of it; it looks every
-    ``poll`` seconds. Its task instances in a backfill take ``backfill_pool``, if there is one
-    (:mod:`forerun.airflow_policy`).
-    """
-
-    ui_color = "#fdeee4"
-    conf: dict[str, str] | None
-
-    def __init__(
-        self,
-        *,
-        engine: str = "spark",
-        spark_conf: dict[str, str] | None = None,
-        cluster: Cluster | None = None,
-        poll: float = 30.0,
-        backfill_pool: str = "",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            application=str(JOB),
-            conf=check_spark_conf(spark_conf or {}),
-            application_args=[],
-            spark_binary=str(spark_submit()),
-            durable=False,
-            **kwargs,
-        )
-        self.engine = engine_spec(engine).name
-        self.cluster = cluster
-        self.poll = poll
-        self.backfill_pool = backfill_pool
-        self._cores: HeldCores | None = None
-        self._client: EndpointClient | None = None
-        self._words = LastWords()
-
-    @classmethod
-    def get_serialized_fields(cls) -> frozenset[str]:
-        """Return the fields that the scheduler knows: also the pool of runs in a backfill."""
-        return frozenset(super().get_serialized_fields() | {"backfill_pool"})
-
-    def resume(self, context: Any, event: Any = None) -> None:  # noqa: ARG002
-        """After a wake-up call: whatever the event says, look again."""
-        self.execute(context)
-
-    def take_cores(self, store: str, wanted: WantedCores) -> None:
-        """Return when the task has the cores that it wants, else wait deferred."""
-        if self.cluster is not None:
-            self._cores = take_cores(self, self.cluster, store, wanted)
-
-    def give_back_cores(self) -> None:
-        """Let others have the cores, if the task has any."""
-        if self._cores is not None:
-            self._cores.end()
-
-    def end_application(self) -> None:
-        """End the application that is running: its cores are somebody else's."""
-        if self._client is not None:
-            self._client.end()
-        else:
-            super().on_kill()
-
-    def on_kill(self) -> None:
-        self.end_application()
-        self.give_back_cores()
-
-    def make_ready(self, store: str, *, tiny: bool) -> None:
-        """Prepare what every submission of this try has in common; ``store`` is the URI of the
-        store, ``tiny`` whether there is next to no data."""
-        if engine_spec(self.engine).endpoint:
-            self._client = EndpointClient(self._conn_id)
-            return
-        master = self._check_connection()
-        with explained():
-            from forerun.include.machine.job_archive import job_archive
-            from forerun.include.machine.jvm import require_java, submit_options
-            from forerun.include.machine.pyspark_files import require_pyspark
-
-            require_java()  # spark-submit itself is a Java program
-            require_pyspark()
-            self.py_files = str(job_archive())
-            # Here and not where the run is planned: that may be another machine.
-            own = submit_options(store, tiny, master=master)
-        self.conf = {**dict(own), **(self.conf or {})}
-        self.env_vars = {**said_in_section(), **_this_spark()}
-
-    def submit(self, context: Any, plans: Sequence[str], *options: str) -> None:
-        """Submit the runs of these plans, and return when all are committed."""
-        attempt = f"t{context['ti'].try_number}-{uuid.uuid4().hex[:8]}"
-        self.application_args = [
-            *(part for plan in plans for part in ("--plan", plan)),
-            *options,
-            *("--attempt", attempt),
-            *("--engine", self.engine),
-        ]
-        if self._client is not None:
-            self._client.run(self.application_args, self.log.info)
-            return
-        self._hook = None  # it holds the arguments of the submission before
-        self._words = LastWords()
-        try:
-            super().execute(context)
-        except AirflowException as error:
-            # In place of the whole command line, below which the reason would stand.
-            raise AirflowException(self._words.why(str(error))) from None
-
-    def _get_hook(self) -> Any:
-        """Airflow's hook, which logs what the application says; its last words are kept."""
-        hook, words = super()._get_hook(), self._words
-        log = hook._process_spark_submit_log  # noqa: SLF001 - every line comes through it
-        hook._process_spark_submit_log = lambda lines: log(words.listen(lines))  # noqa: SLF001
-        return hook
-
-    def _check_connection(self) -> str:
-        """Return the master of the connection. One that is missing would silently mean YARN."""
-        try:
-            found = BaseHook.get_connection(self._conn_id)
-        except AirflowNotFoundException:
-            raise AirflowFailException(
-                f"there is no Airflow connection {self._conn_id}, so nothing says which Spark to "
-                "use\n  hint: for this machine set AIRFLOW_CONN_SPARK_DEFAULT to "
-                '{"conn_type": "spark", "host": "local[2]"}'
-            ) from None
-        if found.conn_type == SERVER:
-            raise AirflowFailException(
-                f"the connection {self._conn_id} is a Spark Connect server, to which nothing is "
-                'submitted\n  hint: give the DAG engine="connect"'
-            )
-        named = self._connection_as_read()
-        master = str(named["master"])
-        if master.startswith("spark://") and named["deploy_mode"] == "cluster":
-            raise AirflowFailException(
-                f"the connection {self._conn_id} has deploy mode cluster, and Spark standalone "
-                "runs no Python driver in it\n  hint: leave deploy-mode out of the connection's "
-                "extra: the driver then runs in this task, and its executors on the cluster"
-            )
-        return master
-
-    def _connection_as_read(self) -> Mapping[str, Any]:
-        """Return the connection as Airflow's hook reads it. Without the package of Kubernetes the
-        hook ends for such a master in a name that it has not imported."""
-        try:
-            read: Mapping[str, Any] = self._get_hook()._connection  # noqa: SLF001 - no other way
-        except (NameError, RuntimeError) as error:
-            if "kube" not in str(error):
-                raise
-            raise AirflowFailException(
-                f"the connection {self._conn_id} names a master of Kubernetes, and this Airflow "
-                f"lacks the package for it ({error})\n  hint: install "
-                "apache-airflow-providers-cncf-kubernetes where tasks run, or name another master"
-            ) from None
-        return read
 
 
 class SubmitUnits(SubmitApplication):
@@ -226,7 +50,7 @@ class SubmitUnits(SubmitApplication):
             raise AirflowSkipException(planned["why"])
         with explained():
             units = units_of(self.step, context)
-            plans = _plans_of(units, planned)
+            plans = plans_of(units, planned)
             units = wanted([unit for unit in units if unit.key in plans])
             due = self._refuse_late_try(context, units)
             store = store_uri(self.step.seats[0].spec)
@@ -276,7 +100,7 @@ class SubmitUnits(SubmitApplication):
         self.name = f"forerun-{context['ti'].dag_id}-{self.step.label}"
         ends = [(one.day, one.run, one.part) for one in units]
         with telling_how_runs_end(lambda: ends, self.notify):
-            self._submit(context, units, followed, _queries_of(planned))
+            self._submit(context, units, followed, queries_of(planned))
         early = [unit for unit in units if not unit.is_final]
         if early:
             with explained():
@@ -369,7 +193,7 @@ def _is_done(unit: Unit) -> bool:
     return bool(day.commit(unit.run) or read_given_up(day.store, day.at, unit.run))
 
 
-def _plans_of(units: Sequence[Unit], planned: Mapping[str, Any]) -> dict[str, str]:
+def plans_of(units: Sequence[Unit], planned: Mapping[str, Any]) -> dict[str, str]:
     """Return the plans by unit; those of a plan task of an older version, too."""
     plans = planned.get("plans", planned.get("plan"))
     if isinstance(plans, Mapping):
@@ -380,7 +204,7 @@ def _plans_of(units: Sequence[Unit], planned: Mapping[str, Any]) -> dict[str, st
     return {unit.key: by_report[unit.report] for unit in units if unit.report in by_report}
 
 
-def _queries_of(planned: Mapping[str, Any]) -> list[str]:
+def queries_of(planned: Mapping[str, Any]) -> list[str]:
     """Return the queries that do several units; that of a plan task of an older version, too."""
     return planned.get("queries") or [query for query in [planned.get("query")] if query]
 
@@ -411,10 +235,3 @@ def _look_at_early(units: Sequence[Unit], *, complete: bool) -> None:
         )
     if complete and len(given_up) == len(units):
         raise AirflowSkipException("; ".join(given_up))
-
-
-def _this_spark() -> dict[str, str]:
-    """This Python and its Spark, whatever SPARK_HOME the worker has. Nothing is imported."""
-    spec = importlib.util.find_spec("pyspark")
-    home = {"SPARK_HOME": str(Path(spec.origin).parent)} if spec and spec.origin else {}
-    return {**home, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}

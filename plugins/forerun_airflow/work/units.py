@@ -156,8 +156,11 @@ def next_due(step: Step, context: Any, units: list[Unit]) -> datetime | None:
 
     keeping = [one for one in units if one.duty.moves and not one.is_final]
     due = [times_of(one.day, one.opened).after(one.run) for one in keeping]
+    known = {one.seat.day_task: one.opened for one in units}
     for seat in step.after if due else ():
-        opened = read_opened(context["ti"].xcom_pull(task_ids=seat.day_task))
+        opened = known.get(seat.day_task)
+        if opened is None:
+            opened = read_opened(context["ti"].xcom_pull(task_ids=seat.day_task))
         run = opened.run_of(seat.spec, seat.run) if opened else None
         if opened is not None and run is not None:
             due.append(times_of(opened.of(seat.spec), opened).instants[run - 1])
