@@ -78,6 +78,22 @@ class TooLongError(SqlError):
         )
 
 
+class TooLargeError(SqlError):
+    """A query whose WITH clauses stand for more than is planned, since each of them reads others
+    several times: a chain of 40, each read twice, stands for a million million tables."""
+
+    code = "too-large"
+
+    def __init__(self, name: str, tables: int, limit: int) -> None:
+        super().__init__(
+            f"with {name} written out wherever it is read, the query reads {tables:,} tables, and "
+            f"{limit:,} is the limit",
+            hint="Let a step that others read several times be a report of its own, whose result "
+            "is a source here; or read it once, with a window or CASE in place of a join with "
+            "itself.",
+        )
+
+
 class RequestError(ForerunError):
     """A planning request that cannot be met: weights, deadlines, time points, unknown names."""
 

@@ -9,12 +9,18 @@ from sqlglot import exp
 from forerun.planner.algebra.relational import Join, JoinKind, Project, Relation, Scan, Values
 from forerun.planner.algebra.scalar import TRUE, Call, Ref, Scalar, conjunction
 from forerun.planner.algebra.types import Column
+from forerun.planner.errors import TooLargeError
 from forerun.planner.sql.binder import BindContext
 from forerun.planner.sql.coercion import cast, common_type, compare, unify
 from forerun.planner.sql.conditions import SUBQUERIES, filter_by
 from forerun.planner.sql.expressions import ExpressionBinder
 from forerun.planner.sql.scope import Field, KnownTable, NamedRelation, Scope
 from forerun.planner.sql.text import require_only
+
+_MOST_TABLES = 512
+_FEW_TABLES = 16
+"""A CTE of so many tables may be read however often: what is written flat is planned however long
+it is."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,7 @@ def _table(context: BindContext, node: exp.Table) -> Tables:
         raise context.text.unknown(node, "table", full, known)
     table = context.session.tables[by_lower[name.lower()]]
     context.session.named.add(table.name)
+    context.session.tables_read += 1
     return _aliased(context, _scan(context, table), alias)
 
 
@@ -97,7 +104,13 @@ def _scan(context: BindContext, table: KnownTable) -> Tables:
 
 
 def _reference(context: BindContext, shared: NamedRelation, qualifier: str) -> Tables:
-    """A CTE is one value wherever it is used; each use has columns of its own."""
+    """Return a use of a CTE, which is one value wherever it is used; each use has columns of its
+    own. Raises :class:`TooLargeError` where CTEs that read one another stand for too much: what a
+    plan costs grows with the query as it is written out."""
+    session = context.session
+    session.tables_read += shared.tables
+    if shared.tables > _FEW_TABLES and session.tables_read > _MOST_TABLES:
+        raise TooLargeError(qualifier, session.tables_read, _MOST_TABLES)
     fresh = tuple(context.session.columns.copy(c) for c in shared.relation.columns)
     items = tuple((n, Ref(o)) for n, o in zip(fresh, shared.relation.columns, strict=True))
     fields = tuple(

@@ -170,13 +170,15 @@ def _with_ctes(context: BindContext, clause: exp.With | None) -> BindContext:
     for cte in clause.expressions:
         require_only(context.text, cte, "this", "alias")
         require_only(context.text, cte.args["alias"], "this", "columns")
+        before = context.session.tables_read
         bound = bind_query(replace(context, ctes=dict(ctes)), cte.this)
+        tables, context.session.tables_read = context.session.tables_read - before, before
         names = tuple(c.name for c in cte.args["alias"].args.get("columns") or ()) or bound.names
         if len(names) != len(bound.names):
             raise context.text.error(
                 cte.args["alias"], f"{len(names)} column names for {len(bound.names)} columns"
             )
-        ctes[cte.alias.lower()] = NamedRelation(bound.relation, names)
+        ctes[cte.alias.lower()] = NamedRelation(bound.relation, names, tables)
     return replace(context, ctes=ctes)
 
 

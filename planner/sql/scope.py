@@ -63,10 +63,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class NamedRelation:
-    """A named relation (CTE): bound once; each reference renames its columns."""
+    """A named relation (CTE): bound once; each reference renames its columns. ``tables`` says how
+    many tables it reads, with what it reads written out."""
 
     relation: Relation
     names: tuple[str, ...]
+    tables: int = 0
 
 
 class KnownTable(NamedTuple):
@@ -87,6 +89,8 @@ class Binding:
     used_parameters: set[str] = field(default_factory=set)
     named: set[str] = field(default_factory=set)
     """The tables that the text names, wherever it does."""
+    tables_read: int = 0
+    """How many tables are read by now, with every named relation written out where it is read."""
     only_text: list[str] = field(default_factory=list)
     """Why only the text itself means what it says, see :class:`forerun.planner.sql.frontend.Query`.
     """
