@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
+from pyspark.errors import PySparkException
+
 from forerun.include.machine.eventlog import ApplicationUse, StageUse
 from forerun.include.machine.settings import s3_settings
 from forerun.planner.contract import ColumnSpec, Family
@@ -19,6 +21,8 @@ from forerun.spark_jobs.engine import EngineError, Frame, Session, quoted
 from forerun.spark_jobs.engines.session import ViewEngine, connect_functions
 
 _ALL_ROWS = 2**31 - 1
+_GROUPS_LIMITED = "lim=["
+"""How a plan of Sail's says that a grouping makes no more groups than a limit."""
 _OTHER_TYPES = {("bigint", "INT"), ("timestamp_ntz", "TIMESTAMP")}
 """What Sail gives where Spark gives another type: numbers of days (``datediff``), and what is cut
 to a unit (``date_trunc``). The values are the same; sessions are in UTC."""
@@ -87,7 +91,7 @@ class SailEngine(ViewEngine):
     def write_result(self, frame: Frame, folder: str, *, ordered: bool, by: str = "") -> int | None:
         # Sail spreads rows over files before it writes, also after ORDER BY and coalesce(1): only a
         # limit at the top keeps them together and in order.
-        rows = frame.limit(_ALL_ROWS) if ordered else frame
+        rows = frame.limit(_limit(frame)) if ordered else frame
         columns = filter(None, (by,))
         rows.write.mode("overwrite").partitionBy(*columns).parquet(self.path(folder))
         return None
@@ -110,6 +114,17 @@ class SailEngine(ViewEngine):
         self.session.stop()
         if self._server is not None:
             self._server.stop()  # type: ignore[attr-defined]
+
+
+def _limit(frame: Frame) -> int:
+    """Return a limit above the rows that a frame has. A grouping directly below an order reserves
+    memory for as many groups as the limit: there, rows are counted first, which computes them
+    twice, and the limit is twice as many, should a query that depends on chance have more then."""
+    try:
+        plan: str = frame.limit(_ALL_ROWS)._explain_string("formatted")  # noqa: SLF001 - no other way
+    except PySparkException:  # Sail cannot explain every query that it can run
+        plan = _GROUPS_LIMITED
+    return 2 * int(frame.count()) + 1 if _GROUPS_LIMITED in plan else _ALL_ROWS
 
 
 def start_sail(*, master: str | None = None, name: str = "") -> SailEngine:  # noqa: ARG001
