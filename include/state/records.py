@@ -15,7 +15,7 @@ from forerun.include.reports.run_policy import Retries
 from forerun.planner.contract import ColumnSpec
 from forerun.planner.contract.codec import from_json, to_json
 from forerun.planner.contract.plan_v1 import later
-from forerun.planner.contract.seal import seal, shown, unseal
+from forerun.planner.contract.seal import naming_writer, seal, shown, unseal
 from forerun.planner.errors import ContractError, ForerunError
 
 RECORD_VERSION = 2
@@ -335,6 +335,11 @@ def decode(kind: type[_T], data: bytes, key: str) -> _T:
 
 def decode_one_of(kinds: tuple[type, ...], data: bytes, key: str) -> object:
     """Read a record of one of some kinds, where each may lie; else as :func:`decode`."""
+    with naming_writer(data):
+        return _decoded(kinds, data, key)
+
+
+def _decoded(kinds: tuple[type, ...], data: bytes, key: str) -> object:
     raw, sealed = unseal(data, key)
     name, version = raw.pop(_KIND, None), raw.pop(_VERSION, None)
     # Version 1 had no checksum; a record of version 2 whose checksum was cut off is none of it.

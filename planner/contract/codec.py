@@ -18,7 +18,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 from forerun.planner.contract.plan_v1 import CONTRACT_VERSION, LARGEST, LATER, Plan
-from forerun.planner.contract.seal import seal, shown, unseal
+from forerun.planner.contract.seal import naming_writer, seal, shown, unseal
 from forerun.planner.errors import ContractError
 
 _TAG = "kind_of"
@@ -32,14 +32,16 @@ def encode_plan(plan: Plan) -> bytes:
 
 def decode_plan(data: bytes) -> Plan:
     """Read a plan. Raises :class:`ContractError` for anything this version does not know."""
-    raw, _ = unseal(data, "the plan")
-    version = raw.get("version")
-    if type(version) is not int or version != CONTRACT_VERSION:
-        raise ContractError(
-            f"the plan has contract version {version!r:.60}, this program reads {CONTRACT_VERSION}",
-            hint="Run the same Forerun version that planned it, or plan the run again.",
-        )
-    return typing.cast(Plan, from_json(Plan, raw, "plan"))
+    with naming_writer(data):
+        raw, _ = unseal(data, "the plan")
+        version = raw.get("version")
+        if type(version) is not int or version != CONTRACT_VERSION:
+            raise ContractError(
+                f"the plan has contract version {version!r:.60}, this program reads "
+                f"{CONTRACT_VERSION}",
+                hint="Run the same Forerun version that planned it, or plan the run again.",
+            )
+        return typing.cast(Plan, from_json(Plan, raw, "plan"))
 
 
 # What is known of a type is looked up once: to ask `typing` for every value took most of the time.

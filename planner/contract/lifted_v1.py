@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from forerun.planner.contract.codec import from_json, to_json
 from forerun.planner.contract.plan_v1 import Plan, ResultOutput, SourceInput, Stage
-from forerun.planner.contract.seal import seal, shown, unseal
+from forerun.planner.contract.seal import naming_writer, seal, shown, unseal
 from forerun.planner.errors import ContractError
 
 LIFTED_VERSION = 1
@@ -44,6 +44,11 @@ def encode_lifted(query: LiftedQuery) -> bytes:
 def decode_lifted(data: bytes) -> LiftedQuery:
     """Read the query for several days. Raises :class:`forerun.planner.errors.ContractError` for
     anything that this version does not know."""
+    with naming_writer(data):
+        return _decoded(data)
+
+
+def _decoded(data: bytes) -> LiftedQuery:
     raw, _ = unseal(data, "the lifted query")
     version = raw.get("version")
     if type(version) is not int or version != LIFTED_VERSION:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from forerun.planner.errors import ContractError
@@ -57,6 +58,29 @@ def unseal(data: bytes, what: str) -> tuple[dict[str, Any], bool]:
             raise _refused(f"{what}.{_WRITER} should be str, not {shown(writer)}")
         del raw[_CHECKSUM]
     return raw, sealed
+
+
+@contextmanager
+def naming_writer(data: bytes) -> Iterator[None]:
+    """Let a :class:`ContractError` about a document say which version of Forerun has written it,
+    where that is another one than this: then the two are most likely why it cannot be read."""
+    try:
+        yield
+    except ContractError as error:
+        writer = _writer(data)
+        if writer in ("", VERSION):
+            raise
+        said = f"{error.message} (Forerun {writer} has written it, and this is {VERSION})"
+        raise ContractError(said, hint=error.hint) from None
+
+
+def _writer(data: bytes) -> str:
+    """Return the version that a document names as its writer, or nothing."""
+    try:
+        writer = json.loads(data[:MOST_BYTES]).get(_WRITER, "")
+    except (ValueError, RecursionError, AttributeError):
+        return ""
+    return writer[:40] if isinstance(writer, str) else ""
 
 
 def shown(raw: object) -> str:

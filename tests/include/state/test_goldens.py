@@ -16,6 +16,7 @@ from forerun.include.reports.spec import decode_report, encode_report
 from forerun.include.runs.stored_plan import StoredPlan
 from forerun.include.state.file_store import FileStore
 from forerun.planner.contract import decode_plan
+from forerun.planner.contract import seal as seal_module
 from forerun.planner.contract.seal import unseal
 from forerun.planner.errors import ContractError
 from forerun.planner.version import VERSION
@@ -49,6 +50,19 @@ def test_what_was_written_with_a_checksum_is_read(kind: str, data: bytes):
     assert read(kind, written(document)) == document
     assert json.loads(data)["forerun"] == "0.1.0", "that of the first version with checksums"
     assert json.loads(written(document))["forerun"] == VERSION
+
+
+@pytest.mark.parametrize(("kind", "data"), SEALED, ids=[kind for kind, _ in SEALED])
+def test_what_a_newer_version_has_written_is_refused_by_its_name(
+    kind: str, data: bytes, monkeypatch: pytest.MonkeyPatch
+):
+    """As it comes from a machine that runs another version of the package."""
+    body, _ = unseal(data, kind)
+    monkeypatch.setattr(seal_module, "VERSION", "99.1.0")
+    newer = seal_module.seal({**body, "of_tomorrow": 1})
+    monkeypatch.undo()
+    with pytest.raises(ContractError, match=rf"of_tomorrow.*99\.1\.0 .*and this is {VERSION}"):
+        read(kind, newer)
 
 
 def _header(kind: str) -> dict[str, object]:
