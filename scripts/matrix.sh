@@ -10,7 +10,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # cell, Python, Airflow, Spark
 cells='
-airflow-3.1 3.11 3.1.8 4.1.4
 airflow-3.2 3.11 3.2.2 4.1.4
 airflow-3.3 3.11 3.3.2 4.1.4
 spark-3.5   3.11 3.3.2 3.5.9

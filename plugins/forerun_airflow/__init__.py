@@ -12,6 +12,7 @@ if __name__ != "forerun.airflow":
     # Airflow puts the plugins folder on the path; a second copy of each module would be loaded.
     raise ImportError(f"{__name__} is imported as forerun.airflow", name=__name__)
 
+from forerun.airflow import versions  # noqa: F401 - first: it refuses an Airflow that is too old
 from forerun.airflow.assets import report_asset, warning_asset
 from forerun.airflow.authoring.dag import ProgressiveTaskGroup, progressive_dag
 from forerun.airflow.authoring.form import report_params

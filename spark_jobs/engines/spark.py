@@ -18,6 +18,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+
 from forerun.include.machine.eventlog import STAGE_PROPERTY, ApplicationUse
 from forerun.include.machine.settings import forbidden_functions
 from forerun.include.reports.session import refuse_differing
@@ -326,9 +328,13 @@ def forbid(session: Session, functions: Iterable[str]) -> None:
     """Take functions out of the registry of a session: no text that it runs can call them. The
     planner refuses them, too, with a message; this holds for any text, whoever wrote it."""
     registry = session._jsparkSession.sessionState().functionRegistry()  # noqa: SLF001 - no other way
-    identifier = session._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier  # noqa: SLF001 - the same
+    jvm = session._jvm  # noqa: SLF001 - the same
+    identifier, some = jvm.org.apache.spark.sql.catalyst.FunctionIdentifier, jvm.scala.Some
     for name in functions:
-        registry.dropFunction(identifier(name))
+        try:
+            registry.dropFunction(identifier(name))
+        except Py4JJavaError:  # Spark 4.3, where functions of its own lie in a schema
+            registry.dropFunction(identifier(name, some("builtin"), some("system")))
 
 
 def _deployment(given: Mapping[str, str]) -> Any:

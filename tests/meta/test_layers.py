@@ -58,7 +58,8 @@ ROOMS = {
         "telemetry", "verify", "engines",
     ),
     "plugins/forerun_airflow": (
-        "day", "retries", "assets", "pages", "watching", "work", "authoring", "links", "plugin",
+        "versions", "day", "retries", "assets", "pages", "watching", "work", "authoring", "links",
+        "plugin",
     ),
     "planner/rules": (
         "join_block", "normalize", "explore", "exploration", "incremental", "methods",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 from forerun.planner.version import VERSION
 from tests.meta.sources import ROOT
 from tests.package.installed import Installed
+from tests.spark.standalone import standalone
+from tests.spark.test_cluster import small
 
 pytestmark = pytest.mark.airflow
 DAY = "2026-03-01"
@@ -32,13 +35,11 @@ _PAGES = (
 )
 
 
-def listed(installed: Installed, what: str) -> list[dict[str, str]]:
+def listed(installed: Installed, what: str, **more: str) -> list[dict[str, str]]:
     """What an ``airflow`` command lists."""
-    found: list[dict[str, str]] = json.loads(
-        installed.said(
-            "-m", "airflow", what, *(["list"] if what == "providers" else []), "-o", "json"
-        )
-    )
+    command = [what, "list"] if what == "providers" else [what]
+    said = installed.said("-m", "airflow", *command, "-o", "json", **more)
+    found: list[dict[str, str]] = json.loads(said)
     return found
 
 
@@ -89,6 +90,40 @@ def test_the_archive_for_a_cluster_is_made_of_the_installed_package(
         "forerun/planner/version.py",
     } <= names
     assert {name.partition("/")[0] for name in names} == {"forerun"}
+
+
+@pytest.mark.parametrize("old", ["plugins/forerun_plugin.py", "tests/package/plugin_of_0_1.txt"])
+def test_a_plugin_file_that_is_still_there_changes_nothing(
+    old: str, installed: Installed, tmp_path: Path
+) -> None:
+    """Pages come once, by the entry point. The file of 0.1 imports what is not there any more,
+    which Airflow logs, naming the file."""
+    shutil.copy(ROOT / old, tmp_path / "forerun_plugin.py")
+    folder = {"AIRFLOW__CORE__PLUGINS_FOLDER": str(tmp_path)}
+    found = [one for one in listed(installed, "plugins", **folder) if one["name"] == "forerun"]
+    (only,) = found
+    assert only["source"]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_day_on_a_standalone_cluster(installed: Installed, tmp_path: Path) -> None:
+    """Executors get the job from the installed package, and have nothing else of it."""
+    (tmp_path / "spark-defaults.conf").write_text(
+        "".join(f"{name} {value}\n" for name, value in small().items())
+    )
+    with standalone(tmp_path / "cluster") as cluster:
+        connection = {"conn_type": "spark", "host": cluster.url.rpartition(":")[0]}
+        connection |= {"port": int(cluster.url.rpartition(":")[2])}
+        installed.said(
+            "-m", "airflow", "dags", "test", "revenue", DAY, "-c", '{"mode": "progressive"}',
+            AIRFLOW_CONN_SPARK_DEFAULT=json.dumps(connection),
+            SPARK_CONF_DIR=str(tmp_path),
+            FORERUN_STORE=(tmp_path / "store").as_uri(),
+            TEAM_DATA=str(tmp_path / "data"),
+        )  # fmt: skip
+        assert len(cluster.state()["completedapps"]) == 3
+    assert result(tmp_path / "store") == EXPECTED
 
 
 @pytest.mark.spark

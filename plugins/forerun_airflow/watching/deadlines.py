@@ -13,9 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.sdk.definitions.callback import AsyncCallback
-from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
+from airflow.sdk.definitions.deadline import DeadlineReference
 
 from forerun.airflow.day import store_uri, utc_now
+from forerun.airflow.versions import deadline_alert
 from forerun.airflow.watching.alerting import check_notify, page_of, tell
 from forerun.include.reports.calendar import DueOn, due_time
 from forerun.include.reports.clock import parse_zone
@@ -25,7 +26,7 @@ from forerun.planner.contract.codec import from_json, to_json
 _AHEAD = timedelta(hours=1)
 
 
-def deadline_alerts(*specs: ReportSpec, notify: str) -> list[DeadlineAlert]:
+def deadline_alerts(*specs: ReportSpec, notify: str) -> list[Any]:
     """The deadlines of reports, for the option ``deadline`` of the DAG that runs them. ``notify``
     is the dotted path of a function, called with an :class:`forerun.include.oncall.alerts.Alert`.
 
@@ -33,7 +34,7 @@ def deadline_alerts(*specs: ReportSpec, notify: str) -> list[DeadlineAlert]:
     """
     check_notify(notify)
     return [
-        DeadlineAlert(
+        deadline_alert(
             reference=DeadlineReference.DAGRUN_LOGICAL_DATE,
             interval=timedelta(seconds=spec.due_after_s[0]) - _AHEAD,
             callback=AsyncCallback(
