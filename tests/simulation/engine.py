@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from forerun.include.machine.eventlog import ApplicationUse
 from forerun.include.state.store import Store, StoreError
 from forerun.planner.contract import ColumnSpec, Family
-from forerun.spark_jobs.engine import Partition
+from forerun.spark_jobs.engine import Judgement, Partition
 from tests.simulation.store import is_data
 
 Rows = tuple[tuple[int, int], ...]
@@ -198,6 +198,12 @@ class TinyEngine:
 
     def used(self) -> ApplicationUse:
         return ApplicationUse(())
+
+    def judge(self) -> str:
+        return ""  # it reads no SQL, so nothing is asked of it
+
+    def compared(self, *_asked: object) -> Judgement:
+        return Judgement("not-asked", "the engine of the simulation reads no SQL")
 
     def stop(self) -> None:
         """There is nothing to end."""
