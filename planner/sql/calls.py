@@ -113,9 +113,25 @@ def call(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) ->
             listed = ", ".join(str(arg.type) for arg in args)
             raise binder.text.error(node, f"the arguments of {name} have no common type: {listed}")
         return Call(name, *pair)
+    if name in _SHIFTS and len(args) == 2:
+        return _shifted(binder, node, name, args)
     types = tuple(arg.type for arg in args)
     constants = tuple(arg.text if isinstance(arg, Literal) else None for arg in args)
     return Call(name, args, result_type(name, types, constants))
+
+
+_SHIFTS = ("shiftleft", "shiftright", "shiftrightunsigned")
+
+
+def _shifted(binder: Binder, node: exp.Expr, name: str, args: tuple[Scalar, ...]) -> Scalar:
+    """``a << n``: a BIGINT stays one, what is smaller or a text becomes an INT."""
+    value, by = args
+    for one in args:
+        if one.type.is_known and not (one.type.is_integer or one.type in (STRING, NULL)):
+            hint = "cast it to INT or BIGINT"
+            raise binder.text.unsupported(node, f"{name} of {one.type}", hint)
+    to = value.type if value.type.name == "BIGINT" or not value.type.is_known else INT
+    return Call(name, (cast(value, to), by), to)
 
 
 def _modulo(args: tuple[Scalar, ...]) -> Scalar | None:

@@ -164,6 +164,8 @@ def arithmetic(op: str, left: Scalar, right: Scalar) -> Scalar | None:
     left, right = _numbers(left, right), _numbers(right, left)
     if not left.type.is_numeric or not right.type.is_numeric:
         return None
+    if op == "div" and (left.type.is_floating or right.type.is_floating):
+        return None
     if "DECIMAL" in (left.type.name, right.type.name):
         return _decimal_arithmetic(op, left, right)
     if op == "/":

@@ -154,6 +154,8 @@ def _bitwise(name: str) -> Callable[[Binder, exp.Expr], Scalar]:
 
 def _bitwise_not(binder: Binder, node: exp.Expr) -> Scalar:
     value = binder.bind(node.this)
+    if value.type.is_known and not value.type.is_integer:
+        raise binder.text.error(node, f"~ takes an integer, not {value.type}")
     return Call("~", (value,), value.type)
 
 

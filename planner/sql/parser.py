@@ -42,6 +42,8 @@ _ONE_WORD: dict[TokenType, tuple[int, type[exp.Binary]]] = {
 }
 """Operators with their level: those of a higher one bind stronger, those of one level go from left
 to right."""
+IS_NOT = "is_not"
+"""The mark of a negation that is written as a part of IS."""
 _SHIFT_LEVEL = 5
 _SHIFTS = (
     ((TokenType.GT, TokenType.GT, TokenType.GT), "shiftrightunsigned"),
@@ -122,6 +124,13 @@ class ForerunSparkParser(SparkParser):
             value = self.expression(exp.Paren(this=value))
         found = self.RANGE_PARSERS[self._prev.token_type](self, value)
         return self._negate_range(found) if negated else found
+
+    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
+        """``IS NOT NULL`` is no NOT of ``IS NULL`` to Spark's optimizer, so it is told apart."""
+        found = super()._parse_is(this)
+        if isinstance(found, exp.Not):
+            found.meta[IS_NOT] = True
+        return found
 
     def _parse_bitwise(self) -> exp.Expr | None:
         return self._parse_operators(0)

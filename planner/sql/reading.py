@@ -24,6 +24,7 @@ from forerun.planner.sql import literals
 from forerun.planner.sql.calls import UNIT_FIRST
 from forerun.planner.sql.lexer import ForerunSpark
 from forerun.planner.sql.names import quote
+from forerun.planner.sql.parser import IS_NOT
 from forerun.planner.sql.scalar_sql import literal_sql, string_literal
 from forerun.planner.sql.text import QueryText
 
@@ -115,8 +116,12 @@ class _Printer(SparkGenerator):
     def escaped(self, node: exp.Expr) -> str:
         return self.matched(node.this, f" ESCAPE {self.sql(node, 'expression')}")
 
-    def tested(self, node: exp.Expr) -> str:
-        word = "IS NOT" if node.args.get("negate") else "IS"
+    def negated(self, node: exp.Expr) -> str:
+        if node.meta.get(IS_NOT) and isinstance(node.this, exp.Is):
+            return self.tested(node.this, "IS NOT")
+        return f"(NOT {self.sql(node, 'this')})"
+
+    def tested(self, node: exp.Expr, word: str = "IS") -> str:
         return f"({self.sql(node, 'this')} {word} {self.sql(node, 'expression')})"
 
     def within(self, node: exp.Expr) -> str:
@@ -152,6 +157,8 @@ class _Printer(SparkGenerator):
 
     def trimmed(self, node: exp.Expr) -> str:
         removed, where = node.args.get("expression"), node.args.get("position") or "BOTH"
+        if removed is None and not node.args.get("position"):
+            return f"trim({self.sql(node, 'this')})"
         what = f" {self.sql(removed)}" if removed is not None else ""
         return f"trim({where}{what} FROM {self.sql(node, 'this')})"
 
@@ -161,7 +168,7 @@ class _Printer(SparkGenerator):
         **dict.fromkeys(_SETS, combined),
         exp.And: connected,
         exp.Or: connected,
-        exp.Not: lambda self, node: f"(NOT {self.sql(node, 'this')})",
+        exp.Not: negated,
         exp.Neg: negative,
         exp.BitwiseNot: lambda self, node: f"(~{self.sql(node, 'this')})",
         exp.Paren: lambda self, node: self.sql(node, "this"),

@@ -49,18 +49,25 @@ def compared(
 ) -> Judgement:
     """Compare what Spark makes of a text and of what was read of it. Raises what a text raises that
     is no error of its own."""
+    apart = session_over(session, tables)
+    before = _cpu_ns(session)
+    outcome, why = outcome_of(apart, text, reading, parameters)
+    return Judgement(outcome, why, (_cpu_ns(session) - before) // 1_000_000)
+
+
+def session_over(session: Any, tables: tuple[NamedTable, ...]) -> Any:
+    """Return a session with the same settings in which these tables are there, without rows."""
     apart = _session_apart(session)
     for table in tables:
         schema = schema_of(apart, table.columns)
         _without_rows(apart, schema).createOrReplaceTempView(quoted(table.name))
-    before = _cpu_ns(session)
-    outcome, why = _outcome(apart, text, reading, parameters)
-    return Judgement(outcome, why, (_cpu_ns(session) - before) // 1_000_000)
+    return apart
 
 
-def _outcome(
+def outcome_of(
     session: Any, text: str, reading: str, parameters: Mapping[str, Any]
 ) -> tuple[Outcome, str]:
+    """Return what the analyzer and optimizer of a session make of two texts, and why."""
     try:
         wanted = _optimized(session, text, parameters)
     except PySparkException as error:

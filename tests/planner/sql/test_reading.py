@@ -74,6 +74,7 @@ def test_names_between_dollars_are_refused():
         ("a >> 1 >>> 2", "shiftrightunsigned(shiftright(`a`, 1), 2)"),
         ("a = b < c", "((`a` = `b`) < `c`)"),
         ("a = b IS NULL", "((`a` = `b`) IS NULL)"),
+        ("a IS NOT NULL AND NOT b IS NULL", "((`a` IS NOT NULL) AND (NOT (`b` IS NULL)))"),
         ("a = b LIKE c", "((`a` = `b`) LIKE `c`)"),
         ("a BETWEEN b AND c = d AND e", "((`a` BETWEEN `b` AND (`c` = `d`)) AND `e`)"),
         ("NOT a = b AND c OR d", "(((NOT (`a` = `b`)) AND `c`) OR `d`)"),
