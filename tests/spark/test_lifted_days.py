@@ -168,7 +168,7 @@ def test_a_folder_with_other_files_is_read_file_by_file(days: Range) -> None:
     days = replace(days, sql=TOTAL)
     days.deliver(0, (1, 5))
     days.deliver(1, (1, 6))
-    (days.folder / "sales" / FIRST.isoformat() / "notes.txt").write_text("no Parquet")
+    (days.folder / "sales" / FIRST.isoformat() / "EMPTY").write_bytes(b"")
     begun = days.begin(2)
     said = days.run(begun)
     assert shared_by(begun) == [2, 2], said
