@@ -20,6 +20,7 @@ from forerun import console
 from forerun.doctors.airflow import examine_airflow
 from forerun.doctors.cluster import examine_cluster
 from forerun.doctors.findings import DoctorFinding, State
+from forerun.doctors.package import examine_package
 from forerun.doctors.spark_connect import SCHEME, examine_endpoint
 from forerun.include.machine import jvm
 from forerun.include.machine.deployment import deployment_defaults
@@ -84,6 +85,7 @@ def examine(store_uri: str) -> tuple[DoctorFinding, ...]:
     """Look at everything; one broken thing never hides the next."""
     on_s3 = jvm.is_s3(store_uri)
     probes: list[tuple[str, Probe]] = [
+        ("forerun", examine_package),
         ("java", java),
         ("pyspark", pyspark),
         ("spark-submit", submit),

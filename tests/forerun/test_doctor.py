@@ -10,6 +10,7 @@ import pytest
 
 from forerun.cli import app as cli
 from forerun.cli import doctor
+from forerun.doctors.package import examine_package
 
 
 def _states(out: str) -> dict[str, str]:
@@ -86,3 +87,19 @@ def test_a_problem_is_exit_code_2(tmp_path, capsys, monkeypatch):
     assert "problem java" in said
     assert "->" in said
     assert os.linesep + "ok" in said, "one broken thing must not hide the others"
+
+
+def test_two_versions_in_one_environment_are_a_problem(monkeypatch, tmp_path):
+    for number in ("9.8.6", "9.8.7"):
+        info = tmp_path / number / f"forerun-{number}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: forerun\nVersion: {number}\n")
+    monkeypatch.setattr("sys.path", [str(tmp_path / "9.8.6"), str(tmp_path / "9.8.7")])
+    found = examine_package()
+    assert found.state == "problem"
+    assert "9.8.6 and 9.8.7" in found.found
+    assert "pip uninstall -y forerun" in found.todo
+    monkeypatch.setattr("sys.path", [str(tmp_path / "9.8.7")])
+    found = examine_package()
+    assert found.state == "note"
+    assert "9.8.7 is installed" in found.found
