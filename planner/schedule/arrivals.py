@@ -68,7 +68,8 @@ class ArrivalCurve:
         done = min(done, self.total - 1)
         first = self.time_of(done)
         pairs = zip(self.rows.xs, self.rows.ys, strict=True)
-        return arrival_curve([(first, 0.0), *((x, y - done) for x, y in pairs if x > first)])
+        rest = ((x, y - done) for x, y in pairs if x > first or y > done)
+        return arrival_curve([(first, 0.0), *rest])
 
     def scaled(self, factor: float) -> ArrivalCurve:
         """The curve of a day with ``factor`` times the rows, at least one."""
