@@ -9,8 +9,7 @@ from forerun.cli.options import CheckedDay
 from forerun.planner.cost.prices import SPARK, Prices
 from forerun.planner.errors import RequestError
 from forerun.planner.request import PDW
-from forerun.planner.schedule.candidate_times import MOST_CANDIDATES
-from forerun.planner.schedule.choose import choose_times
+from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
 
 
 def with_chosen_times(day: CheckedDay, prices: Prices = SPARK) -> CheckedDay:

@@ -23,9 +23,9 @@ from forerun.night.simulated import Surprises
 from forerun.night.stored import stored_night
 from forerun.night.what_if import FORMS, apply_all
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.deciding import at_fixed_times
-from forerun.planner.schedule.night import NightPlan, NightReport
-from forerun.planner.schedule.night_course import place_all, plan_night, run_night
+from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.night_course import run_night
 
 _MANY = 100
 """From so many reports on, planning shows a progress bar."""

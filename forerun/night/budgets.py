@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from forerun.include.reports.cluster import Cluster
-from forerun.planner.schedule.night import NightPlan, NightReport, ReportPlan
+from forerun.planner.schedule.many import NightPlan
+from forerun.planner.schedule.night import NightReport, ReportPlan
 
 
 @dataclass(frozen=True, slots=True)

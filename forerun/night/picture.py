@@ -17,7 +17,8 @@ from forerun.night.file import Night
 from forerun.night.shown import NightClock, margin_text
 from forerun.night.templates import PAGE, PICTURE
 from forerun.planner.schedule.arrivals import ArrivalCurve
-from forerun.planner.schedule.night import NightPlan, NightReport, ReportPlan
+from forerun.planner.schedule.many import NightPlan
+from forerun.planner.schedule.night import NightReport, ReportPlan
 from forerun.planner.schedule.night_course import NightCourse, ReportCourse
 
 _LEFT, _SPAN, _RIGHT = 170.0, 860.0, 130.0

@@ -11,7 +11,8 @@ from rich.table import Table as Grid
 
 from forerun import console
 from forerun.night.file import Night
-from forerun.planner.schedule.night import NightPlan, ReportPlan
+from forerun.planner.schedule.many import NightPlan
+from forerun.planner.schedule.night import ReportPlan
 from forerun.planner.schedule.night_course import Attempt, NightCourse, ReportCourse
 
 _LATE = "late by"
@@ -201,6 +202,8 @@ def plan_record(night: Night, plan: NightPlan, plain: NightPlan) -> dict[str, ob
         "missed": [one.report.name for one in plan.missed],
         "paid": plan.cost,
         "peak_cores": plan.peak,
+        "rounds": plan.rounds,
+        "repairs": plan.repairs,
         "one_batch_each": {
             "missed": [one.report.name for one in plain.missed],
             "paid": plain.cost,

@@ -12,7 +12,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from statistics import median
 
@@ -195,14 +195,14 @@ class _StoredReports:
         cost = _cost(forecast, history, spec.runs, slowest)
         report = NightReport(
             name=spec.name,
-            cost=cost,
-            arrivals=arrivals,
+            cost=replace(cost, before=done.runs),
+            arrivals=arrivals.after(done.rows_of(slowest)) if done.runs else arrivals,
             deadline=due.timestamp(),
             cores=policy.cores,
             reserve=float(parse_time(policy.reserve, "the reserve").seconds),
-            at_most=spec.runs - done.last + done.runs,
+            at_most=spec.runs - done.last,
         )
-        return report.after(done.rows_of(slowest), done.runs, arrivals), forecast.fit
+        return report, forecast.fit
 
     def _arrivals(self, spec: ReportSpec, day: date) -> tuple[str, ArrivalCurve]:
         """The source that is complete last, and when its rows come."""

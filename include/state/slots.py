@@ -92,7 +92,7 @@ class Lease:
 
     @property
     def over(self) -> float:
-        """Return when its run is forecast to be over."""
+        """When its run is forecast to be over."""
         return self.since + self.run_s
 
     def core_hours(self, seconds: float) -> float:

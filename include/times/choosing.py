@@ -39,8 +39,8 @@ from forerun.include.times.wall_forecast import NEWEST, WallForecast, final_runs
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import PlanRequest, TimePoint
 from forerun.planner.schedule.arrivals import ArrivalCurve
-from forerun.planner.schedule.candidate_times import MOST_CANDIDATES, RestOfDay
-from forerun.planner.schedule.choose import ChosenTimes, Timing, choose_times
+from forerun.planner.schedule.candidate_times import RestOfDay
+from forerun.planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
 from forerun.planner.schedule.others import UNSHARED, Others
 from forerun.planner.schedule.step_curve import StepCurve
 from forerun.planner.schedule.today import curve_complete

@@ -127,9 +127,9 @@ class Leases:
         return not lost
 
     def _is_in_time(self, held: SlotRequest, at: float) -> bool:
-        """Return whether a lease that was dated by the instant of a look leaves its holder all
-        its patience now that it is put. A process may stall between the two for any time: then its
-        lease may be over before it is there, and somebody else's in its place."""
+        """Whether a lease that was dated by the instant of a look leaves its holder all its
+        patience now that it is put. A process may stall between the two for as long as it likes:
+        then its lease may be over before it is there, and somebody else's in its place."""
         return self._put(held) - at <= held.lease_s - held.patience_s
 
     # -- the store -------------------------------------------------------------------------------

@@ -68,8 +68,7 @@ class ArrivalCurve:
         done = min(done, self.total - 1)
         first = self.time_of(done)
         pairs = zip(self.rows.xs, self.rows.ys, strict=True)
-        rest = ((x, y - done) for x, y in pairs if x > first or y > done)
-        return arrival_curve([(first, 0.0), *rest])
+        return arrival_curve([(first, 0.0), *((x, y - done) for x, y in pairs if x > first)])
 
     def scaled(self, factor: float) -> ArrivalCurve:
         """The curve of a day with ``factor`` times the rows, at least one."""

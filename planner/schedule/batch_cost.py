@@ -93,10 +93,12 @@ def linear_cost(
 @dataclass(frozen=True, slots=True)
 class PartsOfDay:
     """A cost model over the rows of a day that usually has ``whole`` of them. ``seconds`` forecasts
-    the run that does a part of such a day's work and merges so many batches; it never falls."""
+    the run that does a part of such a day's work and merges so many batches; it never falls. The
+    final run merges as many more as there were ``before`` what is planned."""
 
     seconds: Callable[[float, int], float]
     whole: int
+    before: int = 0
 
     def cost(self, rows: int) -> float:
         return self.seconds(rows / self.whole, 1) if rows > 0 else 0.0
@@ -114,22 +116,5 @@ class PartsOfDay:
         return low
 
     def final_aggregation(self, batches: int) -> float:
-        return self.seconds(0.0, batches) - self.seconds(0.0, 1) if batches > 1 else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class AfterBatches:
-    """A cost model of what is left to do when so many batches are done ``before``: the final
-    aggregation combines these, too."""
-
-    whole: BatchCost
-    before: int
-
-    def cost(self, rows: int) -> float:
-        return self.whole.cost(rows)
-
-    def tuples_in(self, seconds: float) -> int:
-        return self.whole.tuples_in(seconds)
-
-    def final_aggregation(self, batches: int) -> float:
-        return self.whole.final_aggregation(self.before + batches)
+        merged = self.before + batches
+        return self.seconds(0.0, merged) - self.seconds(0.0, 1) if merged > 1 else 0.0

@@ -14,11 +14,9 @@ from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.batch_cost import PartsOfDay
 from forerun.planner.schedule.others import UNSHARED, Cores
 from forerun.planner.schedule.piecewise import TICK
+from forerun.planner.schedule.run_times import thin
 from forerun.planner.schedule.single import Feasible, schedule_single
 from forerun.planner.schedule.step_curve import StepCurve
-
-MOST_CANDIDATES = 11
-"""So many early times are compared at most; with the final run they are a dozen."""
 
 PARTS = (0.25, 0.5, 0.75, 0.9)
 """Of what is still to come, so much has come at a candidate time."""
@@ -128,13 +126,3 @@ class RestOfDay:
         knots = sorted({*(x for x in edges if x < self.ready), self.ready})
         rows = [(x, _WHOLE * self.mean_arrived(x)) for x in knots[:-1]]
         return arrival_curve([*rows, (self.ready, float(_WHOLE))])
-
-
-def thin(times: list[float], most: int) -> list[float]:
-    """Return at most so many of some times in order, the first and the last among them, without
-    those that are closest to another."""
-    kept = list(times)
-    while len(kept) > most:
-        inner = range(1, len(kept) - 1)
-        del kept[min(inner, key=lambda i: kept[i + 1] - kept[i - 1])]
-    return kept

@@ -24,6 +24,9 @@ from forerun.planner.materialize.candidate import Candidate
 from forerun.planner.request import PlanRequest
 from forerun.planner.schedule.others import UNSHARED, Cores
 
+MOST_CANDIDATES = 11
+"""So many early times are compared at most; with the final run they are a dozen."""
+
 
 class RunSecondsForecast(Protocol):
     """Forecasts the wall seconds of a run."""

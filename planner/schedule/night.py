@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve
-from forerun.planner.schedule.batch_cost import AfterBatches, BatchCost
-from forerun.planner.schedule.cluster import Cluster, peak
+from forerun.planner.schedule.batch_cost import BatchCost
+from forerun.planner.schedule.cluster import Cluster
 from forerun.planner.schedule.piecewise import TICK
 
 
@@ -16,8 +16,7 @@ class NightReport:
     """A report of a night. ``arrivals`` is the forecast of its slowest source; each of its runs has
     ``cores`` for itself. ``reserve``: seconds that should be left before the deadline, for a run
     that is slower than forecast, or is tried again; where that is not possible, as many as are.
-    ``at_most``: runs a night, the final one included. ``times``: those at which it runs whatever
-    would be better, the last one of its final run; without them they are decided."""
+    ``at_most``: runs a night, the final one included."""
 
     name: str
     cost: BatchCost
@@ -26,7 +25,6 @@ class NightReport:
     cores: float
     reserve: float = 0.0
     at_most: int = 4
-    times: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.cores <= 0 or self.at_most < 1 or self.reserve < 0:
@@ -39,21 +37,6 @@ class NightReport:
     def batch_seconds(self) -> float:
         """Return the seconds of one run over all rows."""
         return self.cost.cost(self.arrivals.total)
-
-    @property
-    def latest_start(self) -> float:
-        """Return when its final run has to begin, as one batch, to leave the reserve."""
-        return self.deadline - self.reserve - self.batch_seconds
-
-    def after(self, done: int, runs: int, arrivals: ArrivalCurve) -> NightReport:
-        """Return what is left of it when so many ``runs`` have done so many rows of those that
-        come by ``arrivals``."""
-        return replace(
-            self,
-            arrivals=arrivals.after(done) if done else arrivals,
-            cost=AfterBatches(self.cost, runs) if runs else self.cost,
-            at_most=max(1, self.at_most - runs),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,36 +82,6 @@ class ReportPlan:
         """Return the sort key of plans: infeasible before dear, and a kept reserve before cheap."""
         return self.missing, round(self.short, 3), self.cost
 
-    @property
-    def final(self) -> PlannedRun:
-        """The final run."""
-        return self.runs[-1]
-
     def safe_start(self, cluster: Cluster) -> float:
         """The latest start of the final run that meets the deadline."""
         return cluster.latest(self.report.deadline, self.runs[-1].seconds)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightPlan:
-    """A plan for every report, in the order in which they were given, as it goes under the ceiling
-    of their cluster."""
-
-    plans: tuple[ReportPlan, ...]
-
-    @property
-    def cost(self) -> float:
-        """Return what all runs pay by the prices of the cluster, in core seconds."""
-        return sum(plan.cost for plan in self.plans)
-
-    @property
-    def peak(self) -> float:
-        """The most cores that are busy at once."""
-        return peak(
-            (run.start, run.end, plan.report.cores) for plan in self.plans for run in plan.runs
-        )
-
-    @property
-    def missed(self) -> tuple[ReportPlan, ...]:
-        """The plans that do not meet their deadline."""
-        return tuple(plan for plan in self.plans if plan.missing)

@@ -1,45 +1,40 @@
-"""A night as it turns out: arrivals, times and failures that are not those of a forecast.
+"""A night as it turns out: a plan, and arrivals, times and failures that are not those of the plan.
 
-An event loop over a virtual clock. The times of all reports are decided when the night begins, and
-those of one again whenever its data come otherwise than was forecast, by the same rules
-(:mod:`forerun.planner.schedule.deciding`): before an early run, when its source is complete, and
-when its final run should begin and cannot yet. A night that turns out as it was forecast is the
-plan of the night.
+An event loop over a virtual clock. Whenever something ends, arrives or opens, the runs that may
+start are looked at, the least lax first, and last those that are late whatever happens: each starts
+where its cores are free now, and else keeps the first place where they will be, so that nothing
+that is less urgent can delay it (conservative backfilling). A run is never stopped.
 
-Whenever something ends, arrives or opens, the runs whose time has come are looked at, the least lax
-first, and last those that are late whatever happens: each starts where its cores are free now, and
-else keeps the first place where they will be, so that nothing that is less urgent can delay it
-(conservative backfilling). A run is never stopped. An early run does what is there then, and is
-skipped if the time of the next one has come meanwhile.
+What a report's next run is follows the day, not only the plan: an early run starts at its time, or
+when its cores are free, with the rows that are there, and is skipped if the time of the next one
+has come meanwhile; once the source is complete the final run is next, whatever was planned
+before it; and it starts at its planned time, or earlier if what arrived makes it longer than
+planned, so that its reserve is kept. If a source is so late that the final run could no longer
+leave the reserve, what is there is done in one more early run.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
+from forerun.planner.schedule.arrivals import ArrivalCurve
 from forerun.planner.schedule.cluster import Cluster, FreeCores, peak
-from forerun.planner.schedule.deciding import decide, decide_all, place, priced
-from forerun.planner.schedule.night import NightPlan, NightReport, PlannedRun, ReportPlan
-from forerun.planner.schedule.others import Others, TakenCores
+from forerun.planner.schedule.night import ReportPlan
 from forerun.planner.schedule.piecewise import TICK
 
 _OVERDUE_S = 60.0
 """A run that takes longer than it should is expected to end this much later, again and again."""
 
-_AS_FORECAST = 0.1
-"""Of a source of which no more than this part of the day is missing or too much, nothing is decided
-again."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turnout:
-    """The turnout of a report's day: its ``arrivals``, by what factor its runs are ``slower``,
-    which of its tries fail, counted from 1, and at which its machine is ``lost``: of these nobody
-    hears, and their cores stay taken until the lease ends, ``lease`` seconds after the start."""
+    """The course that a report's day turns out to take: its ``arrivals``, by what factor its runs
+    are ``slower``, which of its tries fail, counted from 1, and at which its machine is ``lost``:
+    nobody hears of these, and their cores stay taken until the lease ends, ``lease`` seconds after
+    the start."""
 
     arrivals: ArrivalCurve
     slower: float = 1.0
@@ -63,32 +58,18 @@ class Attempt:
 @dataclass(slots=True)
 class ReportCourse:
     """The course of a report: its tries in order, the rows that it has ``done`` in so many
-    ``committed`` runs, and the instant of its result. Its cores are ``busy_until`` an instant, and
-    expected to be until ``expected_end``.
-
-    ``plan`` is what was decided first. ``ahead`` are the runs to come as it was decided last, by
-    what is ``forecast`` of its rows since; at the instants ``looks`` a source that should be
-    complete is looked at: it may be late. ``asked``: when an early run was due last.
-    """
+    ``committed`` runs, the last of them begun at ``last_commit``, and the instant of its result.
+    Its cores are ``busy_until`` an instant, and expected to be until ``expected_end``."""
 
     plan: ReportPlan
     turnout: Turnout
     tries: list[Attempt] = field(default_factory=list)
     done: int = 0
     committed: int = 0
+    last_commit: float = -math.inf
     busy_until: float = -math.inf
     expected_end: float = -math.inf
     finished: float = math.inf
-    ahead: list[PlannedRun] = field(init=False)
-    forecast: ArrivalCurve = field(init=False)
-    looks: list[float] = field(init=False)
-    asked: float = -math.inf
-
-    def __post_init__(self) -> None:
-        report = self.plan.report
-        self.ahead, self.forecast = list(self.plan.runs), report.arrivals
-        latest = report.latest_start
-        self.looks = [] if report.times else sorted({self.plan.final.start, latest})
 
     @property
     def name(self) -> str:
@@ -101,14 +82,14 @@ class ReportCourse:
         return late if late > TICK else 0.0
 
     def cost(self, cluster: Cluster) -> float:
-        """Return what all tries paid, in core seconds."""
+        """Return the core seconds of all tries, times prices."""
         integral = cluster.prices.integral
         return self.plan.report.cores * sum(integral(one.start, one.end) for one in self.tries)
 
 
 @dataclass(frozen=True, slots=True)
 class NightCourse:
-    """The course of a night: its reports, and the cluster that they shared."""
+    """The course of a night, report by report."""
 
     reports: tuple[ReportCourse, ...]
     cluster: Cluster
@@ -119,7 +100,7 @@ class NightCourse:
 
     @property
     def cost(self) -> float:
-        """What all tries paid, in core seconds."""
+        """Return the core seconds of all tries of all reports, times prices."""
         return sum(one.cost(self.cluster) for one in self.reports)
 
     @property
@@ -131,140 +112,33 @@ class NightCourse:
 
 
 def run_night(
-    plans: Sequence[ReportPlan],
-    cluster: Cluster,
-    turnouts: Mapping[str, Turnout],
-    held: Sequence[TakenCores] = (),
+    plans: Sequence[ReportPlan], cluster: Cluster, turnouts: Mapping[str, Turnout]
 ) -> NightCourse:
-    """Run a night to its end, for which that was decided, beside cores that are ``held`` when it
-    begins. A report without a turnout is as it was forecast."""
+    """Run a night to its end. A report without a turnout is as it was forecast."""
     courses = tuple(
         ReportCourse(plan, turnouts.get(plan.report.name, Turnout(arrivals=plan.report.arrivals)))
         for plan in plans
     )
-    events = _first_events(courses, cluster, held)
+    events = _first_events(courses, cluster)
     while events and any(course.finished == math.inf for course in courses):
         now = heapq.heappop(events)
         while events and events[0] <= now + TICK:
             heapq.heappop(events)
-        still = [one for one in held if one.end > now + TICK]
-        again = _decided_again(courses, cluster, now, still)
-        for at in (*again, *_dispatch(courses, cluster, now, still)):
+        for at in _dispatch(courses, cluster, now):
             heapq.heappush(events, at)
     return NightCourse(courses, cluster)
 
 
-def plan_night(
-    reports: Sequence[NightReport],
-    cluster: Cluster,
-    *,
-    held: Sequence[TakenCores] = (),
-    on_report: Callable[[], None] = lambda: None,
-) -> NightPlan:
-    """Plan a night: decide for all reports, and let it turn out as forecast. Raises what
-    :func:`forerun.planner.schedule.deciding.decide_all` raises."""
-    return place_all(decide_all(reports, cluster, held, on_report=on_report), cluster, held)
-
-
-def place_all(
-    plans: Sequence[ReportPlan], cluster: Cluster, held: Sequence[TakenCores] = ()
-) -> NightPlan:
-    """Plans as they go under the ceiling, where nothing turns out otherwise than forecast."""
-    course = run_night(plans, cluster, {}, held)
-    return NightPlan(plans=tuple(_as_it_went(one, cluster) for one in course.reports))
-
-
-def _as_it_went(course: ReportCourse, cluster: Cluster) -> ReportPlan:
-    runs = tuple(
-        PlannedRun(start=one.start, rows=one.rows, seconds=one.end - one.start)
-        for one in course.tries
-    )
-    return priced(course.plan.report, runs, cluster)
-
-
-def _first_events(
-    courses: Sequence[ReportCourse], cluster: Cluster, held: Sequence[TakenCores]
-) -> list[float]:
+def _first_events(courses: Sequence[ReportCourse], cluster: Cluster) -> list[float]:
     """Return the instants known beforehand: planned starts, complete sources, hours that open."""
     events = [*cluster.ceiling.starts, *(one.end for one in cluster.blackouts)]
-    events += [one.end for one in held]
     for course in courses:
-        times = [*(run.start for run in course.ahead), *course.looks]
-        events += [max(at, cluster.start) for at in (*times, course.turnout.arrivals.complete_at)]
+        events += [max(run.start, cluster.start) for run in course.plan.runs]
+        complete = course.turnout.arrivals.complete_at
+        events += [max(complete, cluster.start), max(_final_from(course), complete)]
+        events.append(max(_tight_from(course), cluster.start))
     heapq.heapify(events)
     return events
-
-
-# -- what is decided again -----------------------------------------------------------------------
-
-
-def _decided_again(
-    courses: Sequence[ReportCourse], cluster: Cluster, now: float, held: Sequence[TakenCores]
-) -> Iterator[float]:
-    """Decide again for the reports whose data are not as forecast; the instants at which there is
-    something to look at then."""
-    for course in courses:
-        if course.finished < math.inf or course.busy_until > now + TICK:
-            continue
-        if course.plan.report.times or not _is_otherwise(course, now):
-            continue
-        course.forecast = _forecast(course, now)
-        report = course.plan.report.after(course.done, course.committed, course.forecast)
-        cores = _beside(courses, course, cluster, now, held)
-        found = decide(report, cluster, cores, now)
-        course.ahead = list(found.runs)
-        yield from (run.start for run in found.runs)
-
-
-def _is_otherwise(course: ReportCourse, now: float) -> bool:
-    """Return whether it is time to look at what has come, and that is not what should have."""
-    if course.turnout.arrivals.rows_at(now) == course.turnout.arrivals.total:
-        was_known = course.forecast.complete_at <= now + TICK
-        return not was_known or course.forecast.total != course.turnout.arrivals.total
-    is_due = len(course.ahead) > 1 and course.asked < course.ahead[0].start <= now + TICK
-    if is_due:
-        course.asked = now
-    is_late = bool(course.looks) and course.looks[0] <= now + TICK
-    if is_late:
-        course.looks = [at for at in course.looks if at > now + TICK]
-    off = abs(course.turnout.arrivals.rows_at(now) - course.forecast.rows_at(now))
-    return (is_late and off > 0) or (is_due and off > _AS_FORECAST * course.forecast.total)
-
-
-def _forecast(course: ReportCourse, now: float) -> ArrivalCurve:
-    """Return the forecast of a source that has come otherwise: one with less than it should have is
-    late, one with more is larger; and what is complete is known."""
-    arrivals, before = course.turnout.arrivals, course.forecast
-    there, expected = arrivals.rows_at(now), before.rows_at(now)
-    if there == arrivals.total:
-        return arrival_curve([(now, float(there))])
-    if there > expected > 0:
-        return before.scaled(there / expected)
-    return before.shifted(max(0.0, now - before.time_of(max(1, there))))
-
-
-def _beside(
-    courses: Sequence[ReportCourse],
-    own: ReportCourse,
-    cluster: Cluster,
-    now: float,
-    held: Sequence[TakenCores],
-) -> Others:
-    """Return what those who hold cores leave, and those before by what they have decided."""
-    taken, planned, mine = list(held), [], place(own.plan.report)
-    for one in courses:
-        cores = one.plan.report.cores
-        if one is own or (one.finished < math.inf and one.busy_until <= now):
-            continue
-        free_from = now
-        if one.busy_until > now + TICK:
-            free_from = max(one.expected_end, now + _OVERDUE_S)
-            taken.append(TakenCores(start=now, seconds=free_from - now, cores=cores))
-        if place(one.plan.report) < mine:
-            for run in one.ahead:
-                start = max(run.start, free_from)
-                planned.append(TakenCores(start=start, seconds=run.seconds, cores=cores))
-    return Others(cluster, own.plan.report.cores, taken, planned)
 
 
 # -- what may start ------------------------------------------------------------------------------
@@ -282,36 +156,70 @@ class _Next:
 
 
 def _next(course: ReportCourse, now: float) -> _Next | None:
-    """Return the run that a report would start now, None if there is none."""
+    """The run that a report would start now, None if there is none."""
     if course.finished < math.inf or course.busy_until > now + TICK:
         return None
     report, arrivals = course.plan.report, course.turnout.arrivals
-    there, merge = arrivals.rows_at(now) - course.done, report.cost.final_aggregation
-    is_complete = arrivals.rows_at(now) == arrivals.total
-    left = arrivals.total if is_complete else max(course.forecast.total, arrivals.rows_at(now))
-    rest = report.cost.cost(max(left - course.done, 1)) + merge(course.committed + 1)
-    laxity = report.deadline - now - rest
-    # Whose time has come when the next one's has, too, is skipped: that one does its work.
-    due = [run for run in course.ahead[:-1] if run.start <= now + TICK]
-    is_early = bool(due) and not (is_complete and course.ahead[-1].start <= now + TICK)
-    if is_early and there > 0:
-        return _Next(course, there, report.cost.cost(there), False, laxity)
-    if not is_complete or course.ahead[-1].start > now + TICK:
+    there = arrivals.rows_at(now) - course.done
+    complete = arrivals.rows_at(now) == arrivals.total
+    left = arrivals.total if complete else max(report.arrivals.total, arrivals.rows_at(now))
+    rest = report.cost.cost(max(left - course.done, 1))
+    laxity = report.deadline - now - rest - report.cost.final_aggregation(course.committed + 1)
+    if complete:
+        if now < _final_from(course) - TICK:
+            return None
+        return _Next(course, there, _final_seconds(course), True, laxity)
+    if there == 0 or not (_is_due(course, now) or _is_tight(course, now, laxity)):
         return None
-    return _Next(course, there, rest, True, laxity)
+    return _Next(course, there, report.cost.cost(there), False, laxity)
 
 
-def _dispatch(
-    courses: Sequence[ReportCourse], cluster: Cluster, now: float, held: Sequence[TakenCores]
-) -> list[float]:
-    """Start every run that fits now. Returns the instants at which they end: what has to wait does
-    so for these, or for an hour that opens, which is an event anyway."""
+def _is_due(course: ReportCourse, now: float) -> bool:
+    """Return whether the time of a planned early run has come, and nothing was done since."""
+    begun = [run.start for run in course.plan.runs[:-1] if run.start <= now + TICK]
+    return bool(begun) and course.last_commit < begun[-1] - TICK
+
+
+def _is_tight(course: ReportCourse, now: float, laxity: float) -> bool:
+    """Return whether the source is late, and a final run over all that is left would not leave the
+    reserve even if it started now: then what is there is done first (section 4.4)."""
+    report = course.plan.report
+    is_late = now >= course.plan.runs[-1].start - TICK
+    return is_late and laxity <= report.reserve + TICK and course.committed + 1 < report.at_most
+
+
+def _tight_from(course: ReportCourse) -> float:
+    """The instant from which on a source that is still not complete makes its report tight."""
+    report = course.plan.report
+    left = max(report.arrivals.total - course.done, 1)
+    rest = report.cost.cost(left) + report.cost.final_aggregation(course.committed + 1)
+    return max(course.plan.runs[-1].start, report.deadline - report.reserve - rest)
+
+
+def _final_seconds(course: ReportCourse) -> float:
+    cost = course.plan.report.cost
+    rows = course.turnout.arrivals.total - course.done
+    return cost.cost(rows) + cost.final_aggregation(course.committed + 1)
+
+
+def _final_from(course: ReportCourse) -> float:
+    """Return the instant from which the final run may start: as planned, or as early as its reserve
+    asks for. A run that is planned to be late has given its place to others, and keeps to its
+    time."""
+    report = course.plan.report
+    if course.plan.missing:
+        return course.plan.runs[-1].start
+    reserved = report.deadline - report.reserve - _final_seconds(course)
+    return min(course.plan.runs[-1].start, reserved)
+
+
+def _dispatch(courses: Sequence[ReportCourse], cluster: Cluster, now: float) -> list[float]:
+    """Start every run that fits now. Return the extra instants at which to call this again; ends of
+    runs and hour changes are events already."""
     ready = [one for course in courses if (one := _next(course, now)) is not None]
     if not ready:
         return []
     free = FreeCores(cluster)
-    for taken in held:
-        free.take(now, taken.end - now, taken.cores)
     for course in courses:
         if course.busy_until > now + TICK:
             expected = max(course.expected_end, now + _OVERDUE_S)
@@ -324,7 +232,8 @@ def _dispatch(
         free.take(start, one.seconds, cores)
         if start <= now + TICK:
             _start(one, now)
-            events.append(one.course.busy_until)
+            later = (_final_from(one.course), _tight_from(one.course))
+            events += [one.course.busy_until, *(max(now, at) for at in later)]
     return events
 
 
@@ -343,7 +252,6 @@ def _start(one: _Next, now: float) -> None:
     if outcome == "done":
         course.done += one.rows
         course.committed += 1
-        later = [run for run in course.ahead[:-1] if run.start > now + TICK]
-        course.ahead = [*later, course.ahead[-1]]
+        course.last_commit = now
         if one.final:
             course.finished = end

@@ -13,7 +13,7 @@ finds its place taken is brought forward, and a final run is planned where its t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -33,11 +33,6 @@ class Cores(Protocol):
         what is certain to be in its way."""
         ...
 
-    def has_turn(self, at: float, seconds: float) -> float:
-        """Return when a run has its turn that is wanted at an instant, behind those that are
-        planned, and outside of blackouts."""
-        ...
-
     def early_by(self, end: float, seconds: float) -> float:
         """Return the instant for which to plan an early run that should be done by ``end``."""
         ...
@@ -52,7 +47,7 @@ class _Unshared:
     def opens(self, at: float, seconds: float) -> float:  # noqa: ARG002
         return at
 
-    final_begins = has_turn = opens
+    final_begins = opens
 
     def early_by(self, end: float, seconds: float) -> float:
         return end - seconds
@@ -75,29 +70,6 @@ class TakenCores:
         return self.start + self.seconds
 
 
-class _Left:
-    """The cores that are left, as runs take them: of what is ``certain``, and with what is planned
-    for ``early`` runs and for ``final`` ones, which no blackout holds."""
-
-    def __init__(self, cluster: Cluster, held: Sequence[TakenCores]) -> None:
-        self.planned = 0
-        self._cluster = cluster
-        self.certain, self.early = FreeCores(cluster), FreeCores(cluster)
-        self.final = FreeCores(replace(cluster, blackouts=()))
-        for one in held:
-            self._take(one, self.certain, self.early, self.final)
-
-    def plan(self, one: TakenCores) -> None:
-        self.planned += 1
-        self._take(one, self.early, self.final)
-
-    def _take(self, one: TakenCores, *of: FreeCores) -> None:
-        start = max(one.start, self._cluster.start)
-        if start < min(one.end, self._cluster.end):
-            for free in of:
-                free.take(start, one.end - start, one.cores)
-
-
 class Others:
     """The cores of a cluster for a report that needs so many, beside those that are ``held`` and
     those that reports before it have ``planned`` to take. Instants are those of the cluster."""
@@ -108,43 +80,35 @@ class Others:
         cores: float,
         held: Sequence[TakenCores] = (),
         planned: Sequence[TakenCores] = (),
-        *,
-        left: _Left | None = None,
     ) -> None:
-        self._cluster, self._cores = cluster, cores
-        self._left = left or _Left(cluster, held)
-        for one in planned:
-            self.plan(one)
-
-    @property
-    def planned(self) -> int:
-        """Return how many runs of reports before it there are."""
-        return self._left.planned
-
-    def to(self, cores: float) -> Others:
-        """The same cores for a report that needs so many. What is planned later holds for it,
-        too."""
-        return Others(self._cluster, cores, left=self._left)
-
-    def plan(self, one: TakenCores) -> None:
-        """A report before those that are asked for from now on takes cores."""
-        self._left.plan(one)
+        self._end, self._cores = cluster.end, cores
+        self.planned = len(planned)
+        taken = (*held, *planned)
+        self._certain = _free(cluster, held)
+        self._early = _free(cluster, taken)
+        self._final = _free(replace(cluster, blackouts=()), taken)
 
     def opens(self, at: float, seconds: float) -> float:
-        return self._begins(self._left.certain, at, seconds)
-
-    def has_turn(self, at: float, seconds: float) -> float:
-        return self._begins(self._left.early, at, seconds)
+        return self._begins(self._certain, at, seconds)
 
     def early_by(self, end: float, seconds: float) -> float:
-        alone, found = end - seconds, self._left.early.latest(end, seconds, self._cores)
+        alone, found = end - seconds, self._early.latest(end, seconds, self._cores)
         return alone if found is None or found < alone - _FORWARD_S else found
 
     def final_begins(self, at: float, seconds: float) -> float:
-        return self._begins(self._left.final, at, seconds)
+        return self._begins(self._final, at, seconds)
 
     def _begins(self, free: FreeCores, at: float, seconds: float) -> float:
         try:
             return free.earliest(at, seconds, self._cores)
         except ScheduleError:  # not before the end of what is known
-            return max(at, self._cluster.end)
+            return max(at, self._end)
+
+
+def _free(cluster: Cluster, taken: Iterable[TakenCores]) -> FreeCores:
+    free = FreeCores(cluster)
+    for one in taken:
+        start = max(one.start, cluster.start)
+        if start < min(one.end, cluster.end):
+            free.take(start, one.end - start, one.cores)
+    return free

@@ -21,8 +21,7 @@ from itertools import combinations
 
 from forerun.planner import api
 from forerun.planner.request import PlanRequest, Source, TimePoint
-from forerun.planner.schedule.candidate_times import MOST_CANDIDATES
-from forerun.planner.schedule.choose import choose_times
+from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
 from forerun.simulation.planning import with_statistics
 from forerun.simulation.tables import find_tables
 from tests.benchmarks.days import generate_tpch, tpch_texts

@@ -1,9 +1,10 @@
 """Reports that decide their times one at a time, as in Airflow: a part of ``make bench-schedule``.
 
-Nights are generated (``nights``), and each report decides its times for itself (``deciding``), with
-a cost model in place of planned runs. Once each as if it were alone, once beside the others of its
-cluster: in a random order when the day opens, and again, in order of time, before their first early
-run; and once all together. Then the nights are run with surprises; cores are given by laxity.
+Nights are generated (``nights``), and each report chooses its times for itself: by the candidates
+and the rules of Airflow's choosing (``candidate_times``, ``others``), with a cost model in place of
+planned runs. Once each as if it were alone, once beside the others of its cluster. The reports
+decide in a random order when the day opens, and again, in order of time, before their first early
+run. Then the night is run with surprises; cores are given by laxity both times.
 
     python -m tests.benchmarks deciding
 """
@@ -15,14 +16,20 @@ import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, pairwise
 
-from forerun.planner.schedule.deciding import decide, decide_all, place, wanted
-from forerun.planner.schedule.night import ReportPlan
+from forerun.planner.schedule.candidate_times import RestOfDay
+from forerun.planner.schedule.choose import MOST_CANDIDATES
+from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.many import plan_night
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.night_course import run_night
-from forerun.planner.schedule.others import UNSHARED, Others, TakenCores
+from forerun.planner.schedule.others import UNSHARED, Cores, Others, TakenCores
 from tests.benchmarks.night_sweep import part_of, turnouts
-from tests.benchmarks.nights import GeneratedNight, generate_night
+from tests.benchmarks.nights import MIDNIGHT, GeneratedNight, generate_night
 from tests.benchmarks.page import SCHEDULE_PAGE, write_section
+
+_MOST_EARLY = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +49,11 @@ def run_decided(seed: int, reports: int, part: float = 1.0) -> Decided:
     generated = generate_night(seed, reports)
     night = GeneratedNight(generated.reports, part_of(generated, part))
     day = turnouts(random.Random(f"decided/{seed}"), night)
-    alone = decide_at_random(night, seed, beside=False)
+    alone = decide(night, seed, beside=False)
     started = time.process_time()
-    beside = decide_at_random(night, seed, beside=True)
+    beside = decide(night, seed, beside=True)
     seconds = time.process_time() - started
-    planned = decide_all(night.reports, night.cluster)
+    planned = plan_night(night.reports, night.cluster).plans
     courses = [run_night(plans, night.cluster, day) for plans in (alone, beside, planned)]
     late = [{course.name for course in one.missed} for one in courses]
     return Decided(
@@ -57,7 +64,7 @@ def run_decided(seed: int, reports: int, part: float = 1.0) -> Decided:
     )
 
 
-def decide_at_random(night: GeneratedNight, seed: int, *, beside: bool) -> list[ReportPlan]:
+def decide(night: GeneratedNight, seed: int, *, beside: bool) -> list[ReportPlan]:
     """The times that all reports have decided, in the order of the night."""
     order = list(range(len(night.reports)))
     random.Random(f"order/{seed}").shuffle(order)
@@ -66,8 +73,8 @@ def decide_at_random(night: GeneratedNight, seed: int, *, beside: bool) -> list[
 
     def decided(i: int, now: float) -> None:
         cores = _beside(night, said, i, now) if beside else UNSHARED
-        found[i] = decide(night.reports[i], night.cluster, cores, now)
-        said[i] = list(wanted(found[i], cores))
+        found[i] = _decided(night.reports[i], night.cluster, cores, now)
+        said[i] = list(_wanted(found[i], cores))
 
     for i in order:
         decided(i, night.cluster.start)
@@ -78,6 +85,20 @@ def decide_at_random(night: GeneratedNight, seed: int, *, beside: bool) -> list[
     return [found[i] for i in range(len(order))]
 
 
+def _wanted(plan: ReportPlan, cores: Cores) -> Iterator[TakenCores]:
+    """What a report says that it wants, for others to plan around."""
+    for run in plan.runs:
+        start = run.start
+        if run is plan.runs[-1]:
+            start = cores.final_begins(run.start, run.seconds)
+        yield TakenCores(start=start, seconds=run.seconds, cores=plan.report.cores)
+
+
+def _place(report: NightReport) -> tuple[float, str]:
+    """Where a report stands in the order: the latest start of its final run, as one batch."""
+    return report.deadline - max(report.reserve, report.batch_seconds), report.name
+
+
 def _beside(
     night: GeneratedNight, said: dict[int, list[TakenCores]], own: int, now: float
 ) -> Others:
@@ -85,15 +106,69 @@ def _beside(
     is."""
     report = night.reports[own]
     held, planned = [], []
-    for number, others in said.items():
-        for one in others if number != own else ():
+    for number, wanted in said.items():
+        for one in wanted if number != own else ():
             start = max(one.start, now)
             taken = TakenCores(start=start, seconds=one.end - start, cores=one.cores)
             if one.start < now < one.end:
                 held.append(taken)
-            elif one.start >= now and place(night.reports[number]) < place(report):
+            elif one.start >= now and _place(night.reports[number]) < _place(report):
                 planned.append(taken)
     return Others(night.cluster, report.cores, held, planned)
+
+
+# -- one report ----------------------------------------------------------------------------------
+
+
+def _decided(report: NightReport, cluster: Cluster, cores: Cores, now: float) -> ReportPlan:
+    """The best of all sets of at most three early times: infeasible before dear."""
+    total, cost = report.arrivals.total, report.cost
+    latest, _ = _place(report)
+
+    def seconds(part: float, batches: int) -> float:
+        return cost.cost(round(part * total)) + cost.final_aggregation(batches)
+
+    rest = RestOfDay(
+        now=now,
+        ready=MIDNIGHT,
+        latest=latest,
+        due=report.deadline,
+        curves={"rows": report.arrivals},
+        prices=cluster.prices,
+        seconds=seconds,
+        cores=cores,
+    )
+    early, final = rest.early(MOST_CANDIDATES), rest.expected
+    sets = (one for size in range(_MOST_EARLY + 1) for one in combinations(early, size))
+    plans = (plan for one in sets if (plan := _plan(report, one, final, cores)) is not None)
+
+    def rank(plan: ReportPlan) -> tuple[float, float]:
+        last = plan.runs[-1]
+        paid = sum(cluster.prices.integral(run.start, run.end) for run in plan.runs)
+        ends = cores.final_begins(last.start, last.seconds) + last.seconds
+        return max(0.0, ends - report.deadline), paid
+
+    return min(plans, key=rank)
+
+
+def _plan(
+    report: NightReport, early: Sequence[float], final: float, cores: Cores
+) -> ReportPlan | None:
+    """The runs at some times, None where an early run would not end before the next one."""
+    runs: list[PlannedRun] = []
+    done = 0
+    for at, following in pairwise((*early, final)):
+        rows = report.arrivals.rows_at(at) - done
+        seconds = report.cost.cost(rows)
+        start = cores.opens(at, seconds)
+        if rows <= 0 or start + seconds > following:
+            return None
+        runs.append(PlannedRun(start=start, rows=rows, seconds=seconds))
+        done += rows
+    rows = report.arrivals.total - done
+    seconds = report.cost.cost(rows) + report.cost.final_aggregation(len(runs) + 1)
+    last = PlannedRun(start=final, rows=rows, seconds=seconds)
+    return ReportPlan(report=report, runs=(*runs, last), cost=0.0)
 
 
 # -- the page ------------------------------------------------------------------------------------

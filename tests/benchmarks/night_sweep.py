@@ -16,15 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from forerun.planner.schedule.cluster import Cluster, peak
-from forerun.planner.schedule.deciding import at_fixed_times
-from forerun.planner.schedule.night import NightPlan, NightReport, ReportPlan
-from forerun.planner.schedule.night_course import (
-    NightCourse,
-    Turnout,
-    place_all,
-    plan_night,
-    run_night,
-)
+from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from forerun.planner.schedule.night import NightReport, ReportPlan
+from forerun.planner.schedule.night_course import NightCourse, Turnout, run_night
 from forerun.planner.schedule.step_curve import Piece, StepCurve
 from tests.benchmarks.nights import HOUR, MIDNIGHT, GeneratedNight, as_it_was, generate_night
 

@@ -31,7 +31,8 @@ from forerun.include.oncall.day_records import DayRecords, PlanFile
 from forerun.include.reports.run_policy import Retries
 from forerun.include.times.safe_start import AROUND_S, SafeStart, needed_for
 from forerun.planner.schedule.arrivals import ArrivalCurve
-from forerun.planner.schedule.night_course import ReportCourse, Turnout, plan_night, run_night
+from forerun.planner.schedule.many import plan_night
+from forerun.planner.schedule.night_course import ReportCourse, Turnout, run_night
 from tests.benchmarks.nights import HOUR, generate_night
 from tests.include.oncall.dag_days import at, dag_day
 

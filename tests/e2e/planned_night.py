@@ -17,14 +17,9 @@ from forerun.night.file import Night
 from forerun.planner.schedule.arrivals import arrival_curve
 from forerun.planner.schedule.batch_cost import linear_cost
 from forerun.planner.schedule.cluster import Cluster
-from forerun.planner.schedule.night import NightPlan, NightReport
-from forerun.planner.schedule.night_course import (
-    Attempt,
-    NightCourse,
-    ReportCourse,
-    Turnout,
-    plan_night,
-)
+from forerun.planner.schedule.many import NightPlan, plan_night
+from forerun.planner.schedule.night import NightReport
+from forerun.planner.schedule.night_course import Attempt, NightCourse, ReportCourse, Turnout
 from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 NAMES = (

@@ -23,7 +23,7 @@ from forerun.include.times.cluster_reports import no_wanted, put_wanted
 from forerun.include.times.leases import declare, say_stop
 from forerun.night.stored import stored_night
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.night_course import plan_night
+from forerun.planner.schedule.many import plan_night
 from tests.include.days.past_days import (
     MONDAY,
     NIGHT_IS_DEAR,

@@ -8,9 +8,10 @@ import pytest
 
 from forerun.planner.schedule.arrivals import arrival_curve, steady
 from forerun.planner.schedule.cluster import Cluster
-from forerun.planner.schedule.deciding import at_fixed_times, decide_all
+from forerun.planner.schedule.many import at_fixed_times, plan_night
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.night_course import NightCourse, Turnout, run_night
+from forerun.planner.schedule.run_times import RunTimes
 from tests.benchmarks.nights import MIDNIGHT, as_it_was, generate_night
 from tests.planner.schedule.nights import H, cluster, report
 
@@ -18,7 +19,7 @@ ON = cluster(cores=8.0, prices=((0, 20, 0.2), (20, 48, 1.0)))
 
 
 def _run(on: Cluster, *reports: NightReport, **turnouts: Turnout) -> NightCourse:
-    plans = decide_all(reports, on)
+    plans = plan_night(reports, on).plans
     found = run_night(plans, on, turnouts)
     _assert_holds(found, on)
     return found
@@ -46,7 +47,7 @@ def _assert_holds(found: NightCourse, on: Cluster) -> None:
 
 def test_a_night_as_forecast_is_the_plan():
     asked = report()
-    (plan,) = decide_all([asked], ON)
+    plan = RunTimes(asked, ON).best(ON.prices)
     found = run_night([plan], ON, {})
     (course,) = found.reports
     assert [(t.start, t.rows) for t in course.tries] == [(r.start, r.rows) for r in plan.runs]
@@ -90,7 +91,7 @@ def test_a_slow_run_delays_what_waits_for_its_cores_and_nothing_starts_over_the_
 
 
 def test_a_failed_run_is_tried_again_with_what_is_there_then():
-    (plan,) = decide_all([report()], ON)
+    plan = RunTimes(report(), ON).best(ON.prices)
     turnout = Turnout(arrivals=plan.report.arrivals, failed=frozenset({1}))
     (course,) = run_night([plan], ON, {"r": turnout}).reports
     assert [t.outcome for t in course.tries][:2] == ["failed", "done"]
@@ -128,7 +129,7 @@ def test_surprises_cost_no_deadline_that_all_at_midnight_would_have_met(seed):
         arrivals, slower = as_it_was(draw, one)
         failed = frozenset({1}) if draw.random() < 0.02 else frozenset()
         turnouts[one.name] = Turnout(arrivals=arrivals, slower=slower, failed=failed)
-    found = run_night(decide_all(night.reports, night.cluster), night.cluster, turnouts)
+    found = run_night(plan_night(night.reports, night.cluster).plans, night.cluster, turnouts)
     _assert_holds(found, night.cluster)
     batch = run_night(
         at_fixed_times(night.reports, night.cluster, [MIDNIGHT]), night.cluster, turnouts
@@ -162,7 +163,7 @@ def test_a_source_that_is_very_late_gets_one_more_early_run(at_most, missed):
     would then end an hour later, and the report is due at 03:00."""
     asked = report(reserve=0.5 * H, at_most=at_most)
     on = cluster()
-    (plan,) = decide_all([asked], on)
+    plan = RunTimes(asked, on).best(on.prices)
     assert len(plan.runs) == 1
     arrivals = arrival_curve([(0, 0), (23 * H, 2300), (26.3 * H, 2300), (26.34 * H, 2400)])
     (course,) = run_night([plan], on, {"r": Turnout(arrivals=arrivals)}).reports

@@ -8,10 +8,12 @@ from dataclasses import replace
 import pytest
 
 from forerun.planner.errors import ScheduleError
+from forerun.planner.schedule import many
 from forerun.planner.schedule.cluster import Cluster
-from forerun.planner.schedule.deciding import at_fixed_times
-from forerun.planner.schedule.night import NightPlan, NightReport
-from forerun.planner.schedule.night_course import place_all, plan_night
+from forerun.planner.schedule.congestion import CELL_S, Congestion
+from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.run_times import RunTimes
 from forerun.planner.schedule.step_curve import constant
 from tests.benchmarks.nights import MIDNIGHT, generate_night
 from tests.planner.schedule.nights import H, cluster, report
@@ -97,6 +99,25 @@ def test_fixed_times_are_as_they_say():
     assert [run.rows for run in plan.runs] == [1400, 500, 500]
 
 
+def test_congestion_is_dearer_where_more_is_planned_than_the_ceiling():
+    on = cluster(cores=4.0)
+    congestion = Congestion(on)
+    plan = RunTimes(report(), on).best(on.prices)
+    congestion.add(plan)
+    assert not congestion.is_over(plan)
+    congestion.add(plan)
+    assert congestion.is_over(plan)
+    assert congestion.over() == pytest.approx(4 * plan.runs[0].seconds)
+    run = plan.runs[0]
+    seen, plain = congestion.tariff(4.0), on.prices
+    assert seen.integral(run.start, run.end) > plain.integral(run.start, run.end)
+    elsewhere = run.end + CELL_S
+    assert seen.integral(elsewhere, elsewhere + 600) == pytest.approx(600)
+    congestion.add(plan, -1.0)
+    congestion.add(plan, -1.0)
+    assert congestion.over() == 0
+
+
 def _overloaded(seed: int, reports: int) -> tuple[tuple[NightReport, ...], Cluster]:
     """A generated night with the least ceiling there can be, 16 cores, and earlier deadlines: for
     most seeds not all of them can be met."""
@@ -120,11 +141,44 @@ def test_no_night_has_more_missed_deadlines_than_all_at_midnight(seed):
     assert len(found.missed) <= len(batch.missed)
 
 
+def test_one_batch_each_is_handed_out_where_it_misses_less(monkeypatch):
+    """As if early runs were all that is placed badly."""
+    reports, on = _overloaded(9, 40)
+    monkeypatch.setattr(
+        many,
+        "_negotiated",
+        lambda times, cluster, _: (
+            [_at_the_end(one.report, cluster) for one in times],
+            0,
+            0.0,
+        ),
+    )
+    monkeypatch.setattr(many, "_place", lambda wanted, *_: wanted)
+    found = plan_night(reports, on)
+    assert not any(plan.runs[0].start == on.end - plan.runs[0].seconds for plan in found.plans)
+
+
+def _at_the_end(asked: NightReport, on: Cluster) -> ReportPlan:
+    seconds = asked.batch_seconds
+    run = PlannedRun(start=on.end - seconds, rows=asked.arrivals.total, seconds=seconds)
+    return ReportPlan(report=asked, runs=(run,), cost=0.0)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_what_was_late_goes_first_until_all_is_met(seed, monkeypatch):
+    reports, on = _overloaded(seed, 60)
+    found = plan_night(reports, on)
+    assert found.repairs > 0
+    assert not found.missed
+    monkeypatch.setattr(many, "REPAIRS", 0)
+    assert plan_night(reports, on).missed
+
+
 def test_where_not_all_can_be_met_few_are_given_up():
     """Without giving any up, each late report makes the next one late."""
     reports, on = _overloaded(9, 120)
     found = plan_night(reports, on)
     batch = place_all(at_fixed_times(reports, on, [MIDNIGHT]), on)
     assert len(batch.missed) > 50
-    assert 0 < len(found.missed) < len(batch.missed) / 2
+    assert 0 < len(found.missed) < len(batch.missed) / 5
     _assert_holds(found, on)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -10,22 +12,18 @@ from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.arrivals import steady
 from forerun.planner.schedule.batch_cost import linear_cost
 from forerun.planner.schedule.cluster import Cluster
-from forerun.planner.schedule.deciding import at_times, decide
-from forerun.planner.schedule.night import NightReport, ReportPlan
-from forerun.planner.schedule.others import Others
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.run_times import RunTimes
 from forerun.planner.schedule.single import Feasible, schedule_single
+from tests.benchmarks.nights import generate_night
 from tests.planner.schedule.nights import H, cluster, report
 
 DAY_IS_CHEAP = ((0, 20, 0.2), (20, 48, 1.0))
 NIGHT_FALLS = ((0, 25, 1.0), (25, 48, 0.3))
 
 
-def _decided(asked: NightReport, on: Cluster) -> ReportPlan:
-    return decide(asked, on, Others(on, asked.cores), on.start)
-
-
 def _best(asked: NightReport, on: Cluster) -> ReportPlan:
-    found = _decided(asked, on)
+    found = RunTimes(asked, on).best(on.prices)
     assert sum(run.rows for run in found.runs) == asked.arrivals.total
     done, free = 0, 0.0
     for run in found.runs:
@@ -87,12 +85,48 @@ def test_nothing_runs_in_a_blackout():
 
 def test_what_can_never_run_is_refused():
     with pytest.raises(ScheduleError, match=r"report r needs 9 cores, and the ceiling is 8"):
-        _decided(report(cores=9.0), cluster())
+        RunTimes(report(cores=9.0), cluster())
     with pytest.raises(ScheduleError, match="ends after what is known"):
-        _decided(report(deadline=49 * H), cluster())
+        RunTimes(report(deadline=49 * H), cluster())
     for wrong in ({"cores": 0.0}, {"at_most": 0}, {"reserve": -1.0}):
         with pytest.raises(ScheduleError, match="report r needs cores"):
             report(**wrong)
+
+
+def _subsets(times: RunTimes, on: Cluster) -> Iterator[ReportPlan]:
+    """Every plan over the candidates, by a reading of its own."""
+    asked = times.report
+    for size in range(asked.at_most):
+        for early in combinations(times._early, size):
+            for final in times._finals:
+                runs, done = [], 0
+                for at in early:
+                    rows = asked.arrivals.rows_at(at) - done
+                    runs.append(PlannedRun(start=at, rows=rows, seconds=asked.cost.cost(rows)))
+                    done += rows
+                rest = asked.arrivals.total - done
+                last = asked.cost.cost(rest) + asked.cost.final_aggregation(size + 1)
+                runs.append(PlannedRun(start=final, rows=rest, seconds=last))
+                apart = all(a.end <= b.start + 1e-6 for a, b in pairwise(runs))
+                if not apart or any(r.rows <= 0 or not on.is_open(r.start, r.end) for r in runs):
+                    continue
+                cost = sum(asked.cores * on.prices.integral(r.start, r.end) for r in runs)
+                yield ReportPlan(report=asked, runs=tuple(runs), cost=cost)
+
+
+def test_the_chosen_subset_is_as_good_as_the_best_of_all():
+    night = generate_night(3, 40)
+    gaps = []
+    for asked in night.reports:
+        times = RunTimes(asked, night.cluster)
+        best = min(_subsets(times, night.cluster), key=lambda plan: plan.rank)
+        found = times.best(night.cluster.prices)
+        assert found.missing <= best.missing + 1e-6
+        if found.missing == best.missing and found.short == pytest.approx(best.short, abs=0.01):
+            gaps.append(found.cost / best.cost - 1)
+    assert len(gaps) > 30
+    assert sum(gaps) / len(gaps) < 0.005
+    assert max(gaps) < 0.03
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -111,7 +145,7 @@ def test_whatever_the_prices_a_plan_holds_and_is_no_dearer_than_batch(seed):
         deadline=draw.uniform(26, 34) * H,
     )
     found = _best(asked, on)
-    batch = at_times(asked, on, [on.start])
+    batch = RunTimes(asked, on).earliest_batch(on.prices)
     assert found.rank <= batch.rank
 
 
