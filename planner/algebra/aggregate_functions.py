@@ -93,6 +93,7 @@ def _first_or_last(name: str, *synonyms: str) -> AggregateFunction:
         nulls=Nulls.OF_ARGUMENT,
         duplicates=False,
         same_rows="min",
+        by_order=True,
     )
 
 
@@ -152,6 +153,7 @@ def _by(name: str, extreme: str) -> AggregateFunction:
         duplicates=False,
         state=states.best_states(extreme),
         work=2,
+        by_order=True,
     )
 
 
@@ -229,7 +231,7 @@ TABLE: tuple[AggregateFunction, ...] = (
     _first_or_last("any_value"),
     _first_or_last("first", "first_value"),
     _first_or_last("last", "last_value"),
-    *_without_states("mode", result=types.first_argument),
+    *_without_states("mode", result=types.first_argument, by_order=True),
     *_without_states("skewness", "kurtosis", result=types.double, answer=Answer.BAG,
                      rounding=Rounding.ALWAYS),
     *_without_states("regr_slope", "regr_intercept", "regr_r2", answer=Answer.BAG,
@@ -247,13 +249,16 @@ TABLE: tuple[AggregateFunction, ...] = (
         "grouping_id",
     ),
     AggregateFunction(name="percentile_approx", synonyms=("approx_percentile",),
-                      arguments=(0, None)),
-    AggregateFunction(name="listagg", synonyms=("string_agg",), arguments=(0, None)),
+                      arguments=(0, None), by_order=True),
+    AggregateFunction(name="listagg", synonyms=("string_agg",), arguments=(0, None),
+                      by_order=True),
     AggregateFunction(name="collect_list", synonyms=("array_agg",), arguments=(0, None),
-                      empty=Empty.OTHER),
+                      empty=Empty.OTHER, by_order=True),
+    *_without_states("collect_set", "histogram_numeric", "approx_top_k", empty=Empty.OTHER,
+                     by_order=True),
     *_without_states(
-        "collect_set", "histogram_numeric", "count_min_sketch", "bitmap_construct_agg",
-        "bitmap_or_agg", "bitmap_and_agg", "hll_sketch_agg", "hll_union_agg", "approx_top_k",
+        "count_min_sketch", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
+        "hll_sketch_agg", "hll_union_agg",
         "approx_top_k_accumulate", "approx_top_k_combine", "theta_sketch_agg", "theta_union_agg",
         "theta_intersection_agg", "kll_sketch_agg_bigint", "kll_sketch_agg_float",
         "kll_sketch_agg_double", "kll_merge_agg_bigint", "kll_merge_agg_float",
@@ -272,6 +277,11 @@ NAMES = frozenset(_CANONICAL)
 def is_aggregate(name: str) -> bool:
     """Return whether Spark has an aggregate function of this name."""
     return name in _CANONICAL
+
+
+def is_by_order(name: str) -> bool:
+    """Return whether the value of an aggregate function depends on the order of the rows."""
+    return is_aggregate(name) and function(name).by_order
 
 
 def canonical(name: str) -> str:

@@ -108,7 +108,8 @@ class AggregateFunction:
     ``computed_of`` are functions that an engine computes it of, and shares with other calls;
     ``work`` is how many expressions an engine evaluates for a row, where it is computed itself.
     ``bounded``: its value lies between the least and the greatest argument. ``mean``: what is known
-    of its mean over groups, for estimates.
+    of its mean over groups, for estimates. ``by_order``: it was looked at, and its value depends
+    on the order in which the rows of a group come, so that SQL has several right answers.
     """
 
     name: str
@@ -135,6 +136,7 @@ class AggregateFunction:
     work: int = 1
     bounded: bool = False
     mean: Mean = Mean.UNKNOWN
+    by_order: bool = False
 
     def is_rounded(self, given: Types) -> bool:
         """Return whether the last digits of a value over such arguments depend on the order of

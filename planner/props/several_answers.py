@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from forerun.planner.algebra.aggregate_functions import answer_of, is_aggregate
+from forerun.planner.algebra.aggregate_functions import answer_of, is_aggregate, is_by_order
 from forerun.planner.algebra.aggregate_record import Answer
 from forerun.planner.algebra.relational import (
     Aggregate,
@@ -23,14 +23,6 @@ from forerun.planner.algebra.relational import (
 )
 from forerun.planner.props.keys import NamedKeys, is_key, keys
 from forerun.planner.props.repeatable import RANKS
-
-_OPEN = frozenset({
-    "first", "last", "first_value", "last_value", "any_value", "min_by", "max_by", "mode",
-    "collect_list", "array_agg", "collect_set", "listagg", "string_agg", "percentile_approx",
-    "approx_percentile", "histogram_numeric", "approx_top_k",
-})  # fmt: skip
-"""Aggregate functions whose value depends on the order in which the rows of a group come. (Of
-others that the table of functions says so of, nobody has looked whether it does.)"""
 
 
 def several_answers(relation: Relation, source_keys: NamedKeys) -> tuple[str, ...]:
@@ -60,14 +52,14 @@ def _all(relation: Relation, source_keys: NamedKeys) -> Iterator[str]:
 
 def _of_calls(calls: Iterable[AggregateCall]) -> Iterator[str]:
     for call in calls:
-        if call.name in _OPEN and answer_of(call) is not Answer.BAG:
+        if is_by_order(call.name) and answer_of(call) is not Answer.BAG:
             yield f"{call.name}, which depends on the order in which rows come"
 
 
 def _is_open(call: WindowCall, node: Window, source_keys: NamedKeys) -> bool:
     if call.name in RANKS:
         return False
-    whole = is_aggregate(call.name) and call.name not in _OPEN and not call.frame
+    whole = is_aggregate(call.name) and not is_by_order(call.name) and not call.frame
     if whole:
         return False  # all rows of the partition, or of those up to the last that ties
     ids = {key.column.id for key in call.order} | {column.id for column in call.partition}

@@ -81,37 +81,6 @@ class StoredDay:
         check_rows(case, expected, rows_of(store, commit.result))
         return Outcome(kept, prepared.result.plan.method != "incremental", rows, states)
 
-    def check_sharing(self) -> set[str]:
-        """Run the day for one report, and its runs (or every other one) for another report with the
-        same query, over the same files, right after it or before it, so that there is something of
-        this run or of the one before; every result is that of the plain query. Returns the kinds
-        of family that the second one has read of the first, and of which moment."""
-        case, store_uri = self.case, str(self.folder / "store")
-        reader = replace(self, report="reader", case=replace(case, early=False))
-        self._open(store_uri)
-        reader._open(store_uri)
-        read: set[str] = set()
-        for run in range(1, case.runs + 1):
-            self._deliver(run)
-            expected = self._expected(run)
-            late = (run + len(case.query.sql)) % 3 == 0
-            if run != self.lost and not late:
-                self._do(store_uri, run, case.runs)
-            if run < case.runs:
-                reader._check_as_the_last(run, expected)
-            if run == case.runs or (run + len(case.query.sql)) % 2 == 0:
-                # Not every run: the next one has another base then, or none.
-                prepared, commit = reader._do(store_uri, run, case.runs)
-                plan = prepared.result.plan
-                for origin in plan.shared:
-                    family = plan.family(origin.family)
-                    when = "before" if origin.run < run else "now"
-                    read.add(f"{'signed ' if family.signed else ''}{family.kind} {when}")
-            if run != self.lost and late:
-                self._do(store_uri, run, case.runs)
-        check_rows(case, expected, rows_of(open_store(store_uri), commit.result))
-        return read
-
     def _open(self, store_uri: str) -> None:
         opened = days.open_generation(
             store_uri, self._spec(self.case.runs), DAY, trigger="first", now=NOW

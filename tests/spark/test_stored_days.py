@@ -80,36 +80,3 @@ def test_every_run_of_a_day_that_takes_rows_back_equals_batch_on_sail(
         for case in cases
     ]
     check_days(known, tmp_path, sail, PlainSailEngine(sail_session()))
-
-
-def check_sharing(cases: list[Case], folder: Path, engine: Engine) -> set[str]:
-    """Days of two reports; returns what kinds of family one has read of the other."""
-    plain, read = PlainSailEngine(sail_session()), []
-    for case in cases:
-        known = {name: without_nan(table) for name, table in case.tables.items()}
-        one = StoredDay(replace(case, tables=known), folder / case.name, engine, plain)
-        try:
-            read.append(one.check_sharing())
-        except RefusedError:
-            continue
-        except Exception as error:
-            raise AssertionError(f"{case.name}: {case.query.sql}\n{error}") from error
-    assert sum(bool(kinds) for kinds in read) >= len(cases) // 2
-    return set().union(*read)
-
-
-def test_what_a_report_keeps_is_what_another_one_would_compute(sail: SailEngine, tmp_path: Path):
-    cases = [random_case(seed) for seed in range(62_000, 62_000 + CHUNK)]
-    assert check_sharing(cases, tmp_path, sail) >= {"state now", "shuffle now"}
-
-
-def test_what_a_report_keeps_of_changelogs_is_what_another_one_would_compute(
-    sail: SailEngine, tmp_path: Path
-):
-    seeds = (70_027, 70_028, *range(81_000, 81_000 + CHUNK - 2))
-    cases = [
-        random_case(seed) if seed < 80_000 else changelog_case(seed, for_sail=True)
-        for seed in seeds
-    ]
-    kinds = check_sharing(cases, tmp_path, sail)
-    assert kinds >= {"signed state now", "signed shuffle now"}

@@ -51,9 +51,9 @@ def test_rows_count_from_the_last_run_that_was_planned(days, monkeypatch):
     read = []
     describe = ParquetFormat.describe
 
-    def spied(self, location, files):
+    def spied(self, location, files, declared=()):
         read.extend(file.key for file in files)
-        return describe(self, location, files)
+        return describe(self, location, files, declared)
 
     monkeypatch.setattr(ParquetFormat, "describe", spied)
     first = EarlyStart(day, 1)

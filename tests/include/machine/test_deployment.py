@@ -68,7 +68,7 @@ def test_default_java_options_of_the_deployment_take_the_place_of_ours(tmp_path:
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.defaultJavaOptions -Da=hidden\n")
     files = DriverFiles(archive=Path("/a.jsa"))
     environ = {"SPARK_CONF_DIR": str(tmp_path)}
-    assert submit_options("/data", files=files, environ=environ) == ()
+    assert submit_options("/data", files=files, environ=environ) == (("spark.log.level", "WARN"),)
 
 
 @pytest.mark.parametrize("jar", ["https://hidden@host/x.jar", "https://host/x.jar?sig=hidden"])
