@@ -36,9 +36,12 @@ def verdict_on(
 ) -> ReadingVerdict | None:
     """Return what this engine says of a plan's text: from the store, or asked now. None for a plan
     of an older version."""
-    question, judge = stored.plan.question, engine.judge()
+    question = stored.plan.question
     if question is None:
         return None
+    with explained("setting the report's session"):
+        engine.configure(stored.plan.session)  # constants are folded by it, or fail
+    judge = engine.judge()
     if judge and (known := read_verdict(stored.store, question.id, judge)) is not None:
         return known
     verdict = asked(engine, question, stored.plan.sql, clock)

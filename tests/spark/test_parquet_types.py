@@ -14,6 +14,7 @@ import pytest
 
 from forerun.include.sources.files import locate
 from forerun.include.sources.footers import SourceFileError, read_footers
+from forerun.include.sources.unread import UNREAD
 from forerun.planner.contract import ColumnSpec
 
 LEAVES: dict[str, pa.DataType] = {
@@ -75,7 +76,8 @@ def ours(path: Path) -> str:
         (file,) = read_footers(location, location.files(".parquet"))
     except SourceFileError as error:
         return "refused" if "which Spark does not read" in error.message else error.message
-    return "".join(file.columns[0].type.lower().split())
+    kind = file.columns[0].type
+    return "refused" if kind.startswith(UNREAD) else "".join(kind.lower().split())
 
 
 def sparks(session: Any, path: Path) -> str:
