@@ -30,8 +30,8 @@ TAKEN: Mapping[str, str] = {
     **dict.fromkeys(_TAKE_TIMESTAMPS.split(), "TIMESTAMP"),
 }
 """What a function casts a text among its arguments to, by its name, from the signatures that Spark
-documents. Nothing compares it with the casts of Spark's analyzer yet: a function that is missing here
-is taken for a constant of its text."""
+documents. Nothing compares it with the casts of Spark's analyzer yet: a function that is missing
+here is taken for a constant of its text."""
 
 
 def taken_as(name: str) -> str:
