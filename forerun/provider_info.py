@@ -36,7 +36,7 @@ def get_provider_info() -> dict[str, Any]:
             {
                 "integration-name": _NAME,
                 "python-modules": [
-                    "forerun.airflow.work.triggers",
+                    "forerun.airflow.tasks.triggers",
                     "forerun.airflow.watching.watch",
                 ],
             }

@@ -25,7 +25,7 @@ from forerun.doctors.spark_connect import SCHEME, examine_endpoint
 from forerun.include.machine import jvm
 from forerun.include.machine.deployment import deployment_defaults
 from forerun.include.machine.pyspark_files import find_trouble, pyspark_version
-from forerun.include.reports.session import FIXED, TODO, differing
+from forerun.include.reports.session import FIXED, SETTING_HINT, differing
 from forerun.include.state.opening import default_store, open_store
 from forerun.planner.errors import ForerunError
 
@@ -168,7 +168,7 @@ def session() -> DoctorFinding:
     if found := list(differing(given.get)):
         said = ", ".join(f"{one.name}={one.found}" for one in found)
         found_there = f"spark-defaults.conf sets {said}: runs will fail"
-        return DoctorFinding(name="session", state="problem", found=found_there, todo=TODO)
+        return DoctorFinding(name="session", state="problem", found=found_there, todo=SETTING_HINT)
     found_there = f"none of the {len(FIXED)} settings that SQL depends on is set otherwise"
     return DoctorFinding(name="session", state="ok", found=found_there)
 

@@ -151,11 +151,11 @@ def refuse_differing(value_of: Callable[[str], str | None]) -> None:
             "the deployment sets "
             + ", ".join(f"{one.name}={one.found} (it has to be {one.fixed})" for one in found)
             + ": the meaning of SQL depends on it",
-            hint=TODO,
+            hint=SETTING_HINT,
         )
 
 
-TODO = (
+SETTING_HINT = (
     "Take it out of the spark-defaults.conf, the connection or the server that runs reports "
     "(docs/operations.md, Settings that SQL depends on). Time zone and ANSI mode are fields of the "
     "report: session=Session(time_zone=..., ansi=...)."

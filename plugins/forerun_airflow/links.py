@@ -24,12 +24,12 @@ class DayLink(BaseOperatorLink):
     @property
     def operators(self) -> list[type]:
         """The operators of reports; imported by the API server alone, which asks for them."""
+        from forerun.airflow.tasks.open import OpenDay
+        from forerun.airflow.tasks.plan import PlanUnits
+        from forerun.airflow.tasks.publish import CheckResult, PublishReport
+        from forerun.airflow.tasks.submit import SubmitUnits
+        from forerun.airflow.tasks.wait import WaitForUnits
         from forerun.airflow.watching.watch import WatchDay
-        from forerun.airflow.work.open import OpenDay
-        from forerun.airflow.work.plan import PlanUnits
-        from forerun.airflow.work.publish import CheckResult, PublishReport
-        from forerun.airflow.work.submit import SubmitUnits
-        from forerun.airflow.work.wait import WaitForUnits
 
         return [
             OpenDay, WaitForUnits, PlanUnits, SubmitUnits, CheckResult, PublishReport, WatchDay

@@ -18,8 +18,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 from forerun.airflow import ProgressiveTaskGroup
 from forerun.airflow.assets import days_published
 from forerun.airflow.day import OpenedDay
-from forerun.airflow.work.submit import SubmitUnits
-from forerun.airflow.work.units import units_of
+from forerun.airflow.tasks.submit import SubmitUnits
+from forerun.airflow.tasks.units import units_of
 from forerun.include.days.results import read_pointer
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.reports.cluster import Cluster

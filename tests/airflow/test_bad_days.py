@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowException
 
-from forerun.airflow.work.application import SubmitApplication
+from forerun.airflow.tasks.application import SubmitApplication
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.opening import open_store
 from forerun.include.state.store import StoreDownError

@@ -87,7 +87,7 @@ def run_day(airflow_home, tmp_path, monkeypatch, request):
             if module_name.startswith("forerun.airflow") and hasattr(module, "utc_now"):
                 monkeypatch.setattr(module, "utc_now", lambda: shift.now)
         waiting = SimpleNamespace(sleep=shift.sleep, to_thread=asyncio.to_thread)
-        monkeypatch.setattr("forerun.airflow.work.triggers.asyncio", waiting)
+        monkeypatch.setattr("forerun.airflow.tasks.triggers.asyncio", waiting)
         at_ = Generation(name, MONDAY.isoformat(), "1")
         day = Day(days.store, replace(days.spec, name=name), at_)
         dag = bag.get_dag(name)

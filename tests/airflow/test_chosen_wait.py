@@ -9,8 +9,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from forerun.airflow import progressive_dag
-from forerun.airflow.work import choosing, triggers, wait
-from forerun.airflow.work.triggers import SlotTrigger
+from forerun.airflow.tasks import choosing, triggers, wait
+from forerun.airflow.tasks.triggers import SlotTrigger
 from forerun.include.days.run_times import read_times, store_times
 from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Choose, Retries, RunPolicy
@@ -228,7 +228,7 @@ class TestTrigger:
         clock(1)
         trigger = waiting(bare, 1)
         path, given = trigger.serialize()
-        assert path == "forerun.airflow.work.triggers.SlotTrigger"
+        assert path == "forerun.airflow.tasks.triggers.SlotTrigger"
         assert SlotTrigger(**given).serialize() == (path, given)
 
     def test_it_wakes_up_for_a_newer_schedule(self, bare, clock):

@@ -11,9 +11,9 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskDeferred
 
 from forerun.airflow import group_dag, progressive_dag
-from forerun.airflow.work import choosing, cores, submit, triggers
-from forerun.airflow.work.submit import SubmitUnits
-from forerun.airflow.work.triggers import CoresTrigger
+from forerun.airflow.tasks import choosing, cores, submit, triggers
+from forerun.airflow.tasks.submit import SubmitUnits
+from forerun.airflow.tasks.triggers import CoresTrigger
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.fields import SpecError
 from forerun.include.reports.group import ReportGroup
@@ -115,7 +115,7 @@ def test_it_waits_deferred_and_says_why_until_its_turn_has_come(spec, leases, cl
     assert isinstance(trigger, CoresTrigger)
     assert trigger.until == (NOON + timedelta(hours=4)).isoformat()  # the next run
     path, stored = trigger.serialize()
-    assert path == "forerun.airflow.work.triggers.CoresTrigger"
+    assert path == "forerun.airflow.tasks.triggers.CoresTrigger"
     again = CoresTrigger(**stored)
     assert again._look() == (False, {"why": leases.look(others(leases, "x"))[1]})
     leases.release(others(leases))

@@ -10,8 +10,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from forerun.airflow import progressive_dag
-from forerun.airflow.work import choosing, starting, triggers, wait
-from forerun.airflow.work.triggers import EarlyStartTrigger, TimeTrigger
+from forerun.airflow.tasks import choosing, starting, triggers, wait
+from forerun.airflow.tasks.triggers import EarlyStartTrigger, TimeTrigger
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import AfterRows, AssetEvent, Every, PriceAtMost
@@ -151,7 +151,7 @@ class TestTrigger:
     def test_it_is_what_it_was_after_a_restart(self, days, clock):
         trigger = waiting(days(ROWS))
         path, given = trigger.serialize()
-        assert path == "forerun.airflow.work.triggers.EarlyStartTrigger"
+        assert path == "forerun.airflow.tasks.triggers.EarlyStartTrigger"
         assert EarlyStartTrigger(**given).serialize() == (path, given)
 
     def test_it_fires_when_the_rows_have_come(self, days, clock):

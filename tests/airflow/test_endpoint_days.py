@@ -13,10 +13,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from forerun.airflow import ReportGroup, group_dag
-from forerun.airflow.work import endpoint
-from forerun.airflow.work.endpoint import EndpointClient
-from forerun.airflow.work.plan import PlanUnits
-from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.tasks import endpoint
+from forerun.airflow.tasks.endpoint import EndpointClient
+from forerun.airflow.tasks.plan import PlanUnits
+from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.include.engines import ENGINES
 from forerun.include.oncall.day_records import read_day_records
 from forerun.include.oncall.night import cost_of

@@ -17,7 +17,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException, TaskDeferred
 
 from forerun.airflow import ReportGroup, group_dag
-from forerun.airflow.work.application import SubmitApplication
+from forerun.airflow.tasks.application import SubmitApplication
 from forerun.include.days.results import read_pointer
 from forerun.include.reports.clock import parse_day
 from forerun.include.reports.spec import MarkerFile, ReportSpec, RunPolicy, RunTime

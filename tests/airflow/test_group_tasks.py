@@ -15,9 +15,9 @@ from airflow.sdk.exceptions import (
 )
 
 from forerun.airflow import ReportGroup, group_dag
-from forerun.airflow.work import submit, triggers, wait
-from forerun.airflow.work.submit import SubmitUnits
-from forerun.airflow.work.triggers import Waiting
+from forerun.airflow.tasks import submit, triggers, wait
+from forerun.airflow.tasks.submit import SubmitUnits
+from forerun.airflow.tasks.triggers import Waiting
 from forerun.include.reports.spec import MarkerFile, SpecError
 from forerun.include.state.store import StoreDownError
 from tests.airflow.reports import sales_report, sales_source

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from forerun.airflow.work.last_words import LastWords
+from forerun.airflow.tasks.last_words import LastWords
 from forerun.include.machine.wall_clock import utc_now
 from forerun.include.state.failure import failure_of
 

@@ -16,8 +16,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 
+from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.airflow.watching import telling
-from forerun.airflow.work.submit import SubmitUnits
 from forerun.include.telemetry.metrics import METRICS
 from forerun.simulation.running import open_runner
 from tests.airflow.test_repairing import STEPS, Dag

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from forerun.airflow.tasks.publish import PublishReport
+from forerun.airflow.tasks.submit import SubmitUnits
+from forerun.airflow.tasks.units import alone
 from forerun.airflow.watching import openlineage
 from forerun.airflow.watching.telling import tell_planned, telling_how_runs_end
-from forerun.airflow.work.publish import PublishReport
-from forerun.airflow.work.submit import SubmitUnits
-from forerun.airflow.work.units import alone
 from forerun.include.state.given_up import GivenUp, record_given_up
 from forerun.include.state.records import RunCommit
 from tests.airflow.lineage_schema import EVENT

@@ -13,9 +13,9 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from forerun.airflow import ProgressiveTaskGroup, progressive_dag
 from forerun.airflow.retries import RETRIES, RETRY_DELAY, retries_of
+from forerun.airflow.tasks import submit
+from forerun.airflow.tasks.units import units_of
 from forerun.airflow.watching.alerting import EarlyRunTicket
-from forerun.airflow.work import submit
-from forerun.airflow.work.units import units_of
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import DueOn, SpecError
 from tests.airflow.reports import sales_report

@@ -18,10 +18,10 @@ from airflow.sdk.exceptions import (
 
 from forerun.airflow import progressive_dag
 from forerun.airflow.day import explained
-from forerun.airflow.work.plan import PlanUnits
-from forerun.airflow.work.publish import CheckResult, PublishReport
-from forerun.airflow.work.submit import SubmitUnits
-from forerun.airflow.work.units import alone
+from forerun.airflow.tasks.plan import PlanUnits
+from forerun.airflow.tasks.publish import CheckResult, PublishReport
+from forerun.airflow.tasks.submit import SubmitUnits
+from forerun.airflow.tasks.units import alone
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import SpecError, decode_report
 from forerun.include.state.given_up import GivenUp, record_given_up

@@ -13,8 +13,8 @@ from airflow.sdk.observability import stats
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from forerun.airflow.work.submit import SubmitUnits
-from forerun.airflow.work.units import alone
+from forerun.airflow.tasks.submit import SubmitUnits
+from forerun.airflow.tasks.units import alone
 from forerun.include.days.handle import Day
 from forerun.include.state.store import StoreDownError
 from forerun.include.telemetry.metrics import METRICS

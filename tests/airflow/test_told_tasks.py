@@ -10,8 +10,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from forerun.airflow import progressive_dag
-from forerun.airflow.work import submit, triggers, wait
-from forerun.airflow.work.triggers import SourcesTrigger, TimeTrigger
+from forerun.airflow.tasks import submit, triggers, wait
+from forerun.airflow.tasks.triggers import SourcesTrigger, TimeTrigger
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
@@ -94,7 +94,7 @@ def test_what_waits_wakes_up_when_it_is_told_something(clock, store, tmp_path, h
     with pytest.raises(TaskDeferred) as deferred:
         task(f"run_{run}.wait", marked(tmp_path)).execute(context())
     path, arguments = deferred.value.trigger.serialize()
-    assert path == f"forerun.airflow.work.triggers.{kind.__name__}"
+    assert path == f"forerun.airflow.tasks.triggers.{kind.__name__}"
 
     async def tell_while_it_waits():
         waiting = asyncio.ensure_future(anext(kind(**arguments | {"poll": 0.05}).run()))

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from forerun.airflow.work import choosing, plan, publish, starting, submit, triggers, wait
-from forerun.airflow.work import open as open_
-from forerun.airflow.work.units import units_of
+from forerun.airflow.tasks import choosing, plan, publish, starting, submit, triggers, wait
+from forerun.airflow.tasks import open as open_
+from forerun.airflow.tasks.units import units_of
 from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.days.run_times import store_times

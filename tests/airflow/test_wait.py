@@ -19,8 +19,8 @@ from forerun.airflow import day as day_module
 from forerun.airflow import progressive_dag
 from forerun.airflow.day import choose_mode, report_date, trigger_of
 from forerun.airflow.retries import retries_of
-from forerun.airflow.work import triggers, wait
-from forerun.airflow.work.triggers import SourcesTrigger, TimeTrigger
+from forerun.airflow.tasks import triggers, wait
+from forerun.airflow.tasks.triggers import SourcesTrigger, TimeTrigger
 from forerun.include.days.handle import Day
 from forerun.include.reports.clock import parse_day
 from forerun.include.reports.run_policy import Retries
@@ -367,7 +367,7 @@ def test_the_trigger_fires_when_the_sources_are_complete(clock, tmp_path):
     spec = encode_report(marked(tmp_path)).decode()
     trigger = SourcesTrigger(report=spec, day=DAY, until=at(5, day=2).isoformat(), poll=0.05)
     path, arguments = trigger.serialize()
-    assert path == "forerun.airflow.work.triggers.SourcesTrigger"
+    assert path == "forerun.airflow.tasks.triggers.SourcesTrigger"
 
     async def arrive_while_waiting():
         waiting_for = asyncio.ensure_future(anext(SourcesTrigger(**arguments).run()))

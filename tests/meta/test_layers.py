@@ -58,7 +58,7 @@ ROOMS = {
         "telemetry", "verify", "engines",
     ),
     "plugins/forerun_airflow": (
-        "versions", "day", "retries", "assets", "pages", "watching", "work", "authoring", "links",
+        "versions", "day", "retries", "assets", "pages", "watching", "tasks", "authoring", "links",
         "plugin",
     ),
     "planner/rules": (

@@ -29,16 +29,16 @@ from forerun.airflow.authoring.options import (
     sort_options,
 )
 from forerun.airflow.day import OPEN_DAY
+from forerun.airflow.tasks.comparing import CompareShadow
+from forerun.airflow.tasks.open import OpenDay
+from forerun.airflow.tasks.plan import PlanUnits
+from forerun.airflow.tasks.publish import CheckResult, PublishReport
+from forerun.airflow.tasks.submit import SubmitUnits
+from forerun.airflow.tasks.units import Step, alone
+from forerun.airflow.tasks.wait import WaitForUnits
 from forerun.airflow.watching.alerting import EarlyRunTicket, check_notify
 from forerun.airflow.watching.failing import keep_failures
 from forerun.airflow.watching.watch import WatchDay
-from forerun.airflow.work.comparing import CompareShadow
-from forerun.airflow.work.open import OpenDay
-from forerun.airflow.work.plan import PlanUnits
-from forerun.airflow.work.publish import CheckResult, PublishReport
-from forerun.airflow.work.submit import SubmitUnits
-from forerun.airflow.work.units import Step, alone
-from forerun.airflow.work.wait import WaitForUnits
 from forerun.include.reports.cluster import Cluster, under_cluster
 from forerun.include.reports.spec import ReportSpec, RunTime, SpecError
 from forerun.include.reports.start_when import start_text

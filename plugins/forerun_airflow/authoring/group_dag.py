@@ -30,8 +30,8 @@ from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import sort_options
 from forerun.airflow.day import OPEN_DAY
+from forerun.airflow.tasks.units import Seat, Step, alone
 from forerun.airflow.watching.failing import keep_failures
-from forerun.airflow.work.units import Seat, Step, alone
 from forerun.include.reports.cluster import Cluster, under_cluster
 from forerun.include.reports.group import GroupMember, ReportGroup
 

@@ -12,7 +12,7 @@ from typing import Any
 from airflow.sdk import DAG
 
 from forerun.airflow import Cluster, Hours, MarkerFile, RunPolicy, RunTime, progressive_dag
-from forerun.airflow.work.submit import SubmitUnits
+from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.spark_jobs.run import main
 from tests.airflow.reports import sales_report, sales_source
 

@@ -152,7 +152,7 @@ def _units(seat: Seat, opened: OpenedDay) -> Iterator[Unit]:
 def next_due(step: Step, context: Any, units: list[Unit]) -> datetime | None:
     """Return when the next run of the reports of a step starts: from then on early runs here are
     left out, as that one reads the same data. None where no unit keeps to its time."""
-    from forerun.airflow.work.choosing import times_of
+    from forerun.airflow.tasks.choosing import times_of
 
     keeping = [one for one in units if one.duty.moves and not one.is_final]
     due = [times_of(one.day, one.opened).after(one.run) for one in keeping]

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from forerun.airflow.day import OpenedDay, utc_now
-from forerun.airflow.work.triggers import SlotTrigger
+from forerun.airflow.tasks.triggers import SlotTrigger
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import encode_report

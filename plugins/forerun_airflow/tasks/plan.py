@@ -11,9 +11,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from forerun.airflow.day import explained, utc_now
 from forerun.airflow.retries import RepeatableOperator, retries_of
+from forerun.airflow.tasks.repairing import planned_repair
+from forerun.airflow.tasks.units import Step, Unit, units_of
 from forerun.airflow.watching.telling import tell_planned, tell_skipped
-from forerun.airflow.work.repairing import planned_repair
-from forerun.airflow.work.units import Step, Unit, units_of
 from forerun.include.engines import engine_spec
 from forerun.include.state.store import StoreDownError
 from forerun.planner.cost.constants import MICRO

@@ -18,7 +18,7 @@ from forerun.include.reports.spec import ReportSpec
 from forerun.planner.errors import RequestError
 
 if TYPE_CHECKING:
-    from forerun.airflow.work.units import Unit
+    from forerun.airflow.tasks.units import Unit
     from forerun.include.days.handle import Day
     from forerun.include.state.records import OpenedBy
 

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from forerun.airflow.assets import ASSET_POLL, awaited_assets, days_published
 from forerun.airflow.retries import retries_of
-from forerun.airflow.work.choosing import (
+from forerun.airflow.tasks.choosing import (
     SOON,
     choose_again,
     is_choosing,
@@ -20,14 +20,14 @@ from forerun.airflow.work.choosing import (
     times_of,
     until,
 )
-from forerun.airflow.work.starting import has_trigger, start_now, starts_early, until_start
-from forerun.airflow.work.triggers import SourcesTrigger, TimeTrigger, Waiting
-from forerun.airflow.work.units import Unit
+from forerun.airflow.tasks.starting import has_trigger, start_now, starts_early, until_start
+from forerun.airflow.tasks.triggers import SourcesTrigger, TimeTrigger, Waiting
+from forerun.airflow.tasks.units import Unit
 from forerun.include.days.instructions import Instruction, Told, next_instruction, read_told
 from forerun.include.reports.spec import encode_report
 
 if TYPE_CHECKING:
-    from forerun.airflow.work.wait import WaitForUnits
+    from forerun.airflow.tasks.wait import WaitForUnits
     from forerun.include.days.run_times import RunTimes
     from forerun.include.sources.completeness import Missing
 

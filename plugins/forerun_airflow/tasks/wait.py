@@ -11,10 +11,10 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun.airflow.day import explained, utc_now
 from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.tasks.looking import Answer, Incomplete, LeaveOut, NotYet, Start, UnitLook
+from forerun.airflow.tasks.triggers import FirstOf, Waiting
+from forerun.airflow.tasks.units import Step, Unit, next_due, units_of
 from forerun.airflow.watching.telling import tell_skipped
-from forerun.airflow.work.looking import Answer, Incomplete, LeaveOut, NotYet, Start, UnitLook
-from forerun.airflow.work.triggers import FirstOf, Waiting
-from forerun.airflow.work.units import Step, Unit, next_due, units_of
 from forerun.include.reports.cluster import Cluster
 from forerun.include.state.store import StoreDownError
 

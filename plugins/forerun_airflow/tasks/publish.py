@@ -8,10 +8,10 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from forerun.airflow.day import explained, utc_now
 from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.tasks.backfilling import publish_each
+from forerun.airflow.tasks.repairing import compare_repair, refuse_unread
+from forerun.airflow.tasks.units import Unit, alone, units_of
 from forerun.airflow.watching.telling import tell_published, telling_of_publication
-from forerun.airflow.work.backfilling import publish_each
-from forerun.airflow.work.repairing import compare_repair, refuse_unread
-from forerun.airflow.work.units import Unit, alone, units_of
 from forerun.include.reports.spec import ReportSpec
 
 

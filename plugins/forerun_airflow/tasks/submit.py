@@ -15,11 +15,11 @@ from airflow.sdk.exceptions import (
 
 from forerun.airflow.day import explained, store_uri, utc_now
 from forerun.airflow.retries import retries_of
+from forerun.airflow.tasks.application import SubmitApplication
+from forerun.airflow.tasks.cores import WantedCores, joined, wanted_for
+from forerun.airflow.tasks.plan import prepare, wanted
+from forerun.airflow.tasks.units import Step, Unit, next_due, units_of
 from forerun.airflow.watching.telling import telling_how_runs_end
-from forerun.airflow.work.application import SubmitApplication
-from forerun.airflow.work.cores import WantedCores, joined, wanted_for
-from forerun.airflow.work.plan import prepare, wanted
-from forerun.airflow.work.units import Step, Unit, next_due, units_of
 from forerun.include.reports.cluster import Cluster
 from forerun.include.state.layout import generation_of
 from forerun.include.state.opening import split_uri

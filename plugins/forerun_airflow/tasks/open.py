@@ -24,11 +24,11 @@ from forerun.airflow.day import (
     utc_now,
 )
 from forerun.airflow.retries import RepeatableOperator, retries_of
-from forerun.airflow.work.backfilling import open_backfill
-from forerun.airflow.work.choosing import choose_again, is_choosing
-from forerun.airflow.work.plan import settings_on
-from forerun.airflow.work.repairing import open_repair
-from forerun.airflow.work.sharing import say_wanted
+from forerun.airflow.tasks.backfilling import open_backfill
+from forerun.airflow.tasks.choosing import choose_again, is_choosing
+from forerun.airflow.tasks.plan import settings_on
+from forerun.airflow.tasks.repairing import open_repair
+from forerun.airflow.tasks.sharing import say_wanted
 from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.spec import ReportSpec
 

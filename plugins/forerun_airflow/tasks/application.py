@@ -19,9 +19,9 @@ from airflow.sdk.exceptions import (
 
 from forerun.airflow.day import explained
 from forerun.airflow.retries import RepeatableOperator
-from forerun.airflow.work.cores import HeldCores, WantedCores, take_cores
-from forerun.airflow.work.endpoint import SERVER, EndpointClient
-from forerun.airflow.work.last_words import LastWords
+from forerun.airflow.tasks.cores import HeldCores, WantedCores, take_cores
+from forerun.airflow.tasks.endpoint import SERVER, EndpointClient
+from forerun.airflow.tasks.last_words import LastWords
 from forerun.include.engines import engine_spec
 from forerun.include.machine.job_archive import JOB
 from forerun.include.machine.jvm import spark_submit

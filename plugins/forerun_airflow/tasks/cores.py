@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from forerun.airflow.day import utc_now
-from forerun.airflow.work.triggers import CoresTrigger
+from forerun.airflow.tasks.triggers import CoresTrigger
 from forerun.include.reports.cluster import Cluster
 from forerun.include.state.records import encode
 from forerun.include.state.slots import SlotRequest
@@ -19,8 +19,8 @@ from forerun.include.state.store import StoreDownError
 from forerun.planner.errors import ContractError, ForerunError
 
 if TYPE_CHECKING:
-    from forerun.airflow.work.application import SubmitApplication
-    from forerun.airflow.work.units import Unit
+    from forerun.airflow.tasks.application import SubmitApplication
+    from forerun.airflow.tasks.units import Unit
     from forerun.include.days.handle import Day
     from forerun.include.reports.run_policy import Retries
     from forerun.include.times.leases import Leases

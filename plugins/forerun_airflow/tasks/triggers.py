@@ -35,7 +35,7 @@ class Waiting(BaseTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         return (
-            f"forerun.airflow.work.triggers.{type(self).__name__}",
+            f"forerun.airflow.tasks.triggers.{type(self).__name__}",
             {"until": self.until, "poll": self.poll, "unless": self.unless},
         )
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
-from forerun.airflow.work.last_words import LastWords
+from forerun.airflow.tasks.last_words import LastWords
 from forerun.include.machine.job_archive import JOB
 from forerun.include.machine.options import environment
 

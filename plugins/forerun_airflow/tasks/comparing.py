@@ -8,9 +8,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from forerun.airflow.day import explained, utc_now
 from forerun.airflow.retries import RepeatableOperator
+from forerun.airflow.tasks.units import alone, units_of
 from forerun.airflow.watching.alerting import raise_ticket
 from forerun.airflow.watching.telling import tell_compared
-from forerun.airflow.work.units import alone, units_of
 from forerun.include.reports.spec import ReportSpec
 
 if TYPE_CHECKING:
