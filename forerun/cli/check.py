@@ -104,7 +104,7 @@ def _checked(request: PlanRequest | CheckedText, engine: Engine | None) -> Check
     try:
         question = question_of(request)
         if engine is None:
-            says = "the planner reads it; Spark was not asked, for there is none here"
+            says = "the planner reads it; Spark was not asked (--no-spark, or there is none here)"
             return CheckedText(report=request.report, outcome="not-asked", says=says)
         verdict = asked(engine, question, request.sql, utc_now)
     except ForerunError as error:
