@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -10,12 +12,15 @@ from rich.text import Text
 
 from forerun import console
 from forerun.cli.stored import JsonOption, StoreOption, refuse_unknown, store_at
-from forerun.include.oncall.night import NightRow, grouped
+from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.airflow_condition import AirflowCondition
+from forerun.include.oncall.night import NightRow, grouped, notices
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.reports.clock import parse_day
 from forerun.include.state.store import Store
 from forerun.planner.errors import RequestError
 
+_DATABASE = ("AIRFLOW_HOME", "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN")
 _COLOURS = {"bad": "bold red", "warn": "yellow", "calm": "default", "good": "green"}
 
 
@@ -27,24 +32,47 @@ def status_command(
         str, typer.Argument(metavar="[DAY]", help="One of its days; without it, the newest.")
     ] = "",
     store: StoreOption = "",
+    with_airflow: Annotated[
+        bool | None,
+        typer.Option(
+            "--airflow/--no-airflow",
+            help="Also ask Airflow's database, as its scheduler does, for what holds days up: dead "
+            "processes, paused DAGs, broken files. By default where AIRFLOW_HOME or the database "
+            "is set.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Show where every report stands: what has failed and what to do, what waits, what is out.
 
-    The exit code is 1 when something asks to act: failed, missed, blocked, or at risk.
+    The exit code is 1 when something asks to act: failed, missed, blocked, halted, or at risk.
     """
     opened = store_at(store)
-    rows = _rows(opened, report, day)
+    condition = _condition(with_airflow)
+    rows = [row.under(condition) for row in _rows(opened, report, day)]
+    said = notices(condition, rows)
     if as_json:
-        console.say_json({"store": opened.root, "days": [_record(row) for row in rows]})
+        known = {"store": opened.root, "airflow": [asdict(one) for one in said]}
+        console.say_json({**known, "days": [_record(row) for row in rows]})
     elif not rows:
         console.say(f"{opened.root} has no day of a report yet")
     else:
+        for notice in said:
+            console.say(f"{notice.what}\n  to do: {notice.to_do}")
         console.output().print(_table(rows))
         for row in rows:
             if row.severity == "bad":
                 console.say(_advice(row))
     return 1 if any(row.severity == "bad" for row in rows) else 0
+
+
+def _condition(wanted: bool | None) -> AirflowCondition:
+    """Return how Airflow is; as if it were well where nobody wants to ask it."""
+    if not (any(os.environ.get(one) for one in _DATABASE) if wanted is None else wanted):
+        return AirflowCondition(now=utc_now())
+    from forerun.doctors.airflow_condition import read_condition
+
+    return read_condition()
 
 
 def _rows(store: Store, report: str, day: str) -> list[NightRow]:
@@ -104,6 +132,8 @@ def _advice(row: NightRow) -> str:
         return f"\n{row.report.name} of {row.day}: {row.broken}"
     lines = [f"\n{row.report.name} of {row.day}: {row.standing.what}"]
     failure = row.records.fatal if row.records else None
+    if row.standing.halt is not None:
+        lines.append(f"  to do: {row.standing.halt.to_do}")
     if failure is not None and failure.hint:
         lines.append(f"  to do: {failure.hint}")
     lines += [f"  missing: {text}" for text in row.missing]

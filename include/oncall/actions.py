@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forerun.include.days.instructions import Kind, Told
+from forerun.include.oncall.airflow_condition import Halt
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.times.safe_start import AROUND_S, remaining_cost
 from forerun.planner.cost.constants import MICRO
@@ -34,12 +35,13 @@ OF_A_DAY: tuple[Kind, ...] = ("batch", "skip-early", "replan")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DagRunState:
-    """The state of the DAG run that has opened a day, as Airflow has it: its state, whether its DAG
-    is paused, and the state of each of its tasks by id ("" for a task that nothing has begun)."""
+    """The state of the DAG run that has opened a day, as Airflow has it: its state, the state of
+    each of its tasks by id ("" for a task that nothing has begun), and why Airflow begins none of
+    them (``halt``), None if it does."""
 
     state: str
-    paused: bool
     tasks: Mapping[str, str]
+    halt: Halt | None = None
 
     def any_in(self, task_ids: Iterable[str], states: frozenset[str]) -> str:
         """The first of some tasks that is in one of some states, empty if none is."""
@@ -164,7 +166,7 @@ def _batch(situation: Situation) -> Action:
     if run is None or not final:
         return Action(kind="batch", refused="The DAG run has no task of the final run.")
     if busy := run.any_in(final, BUSY):
-        return _busy("batch", busy)
+        return _busy("batch", busy, run)
     if situation.grouped and not over and not begun and situation.now < records.points[-1]:
         return Action(
             kind="batch",
@@ -173,7 +175,7 @@ def _batch(situation: Situation) -> Action:
         )
     if told and not begun and not over:
         return _already("batch", told.text)
-    does = [*paused(situation.dag_run), *_left_out(situation)]
+    does = [*held_up(situation.dag_run), *_left_out(situation)]
     at_work = run.any_in((one for k in situation.early_left for one in situation.tasks_of(k)), BUSY)
     when = f"as soon as {at_work} has ended" if at_work else "at once"
     does.append(f"The final run starts {when}, with the report's own text{_batch_cost(situation)}.")
@@ -201,7 +203,7 @@ def _skip_early(situation: Situation) -> Action:
         return Action(kind=kind, refused="No early run is left.")
     if run is not None and run.state in OVER:
         return Action(kind=kind, refused=f"The DAG run has ended: {run.state}.")
-    does = [*paused(situation.dag_run), *_left_out(situation)]
+    does = [*held_up(situation.dag_run), *_left_out(situation)]
     start = max(situation.now, records.points[-1])
     does.append(
         f"The final run starts at {_clock(records, records.points[-1])} as planned, and does all "
@@ -228,7 +230,7 @@ def _replan(situation: Situation) -> Action:
     if not tasks:
         return Action(kind=kind, refused="The DAG run has no task that plans this run.")
     if run is not None and (busy := run.any_in(tasks, BUSY)):
-        return _busy(kind, busy)
+        return _busy(kind, busy, run)
     if not final and planned not in situation.early_left:
         refused = f"The time of {_name(records, planned + 1, small=True)} has come, which does it."
         return Action(kind=kind, refused=refused)
@@ -240,7 +242,7 @@ def _replan(situation: Situation) -> Action:
     )
     others = "The reports of its group are planned with it; what they have committed stays."
     does = (
-        *paused(situation.dag_run),
+        *held_up(situation.dag_run),
         again,
         *([others] if situation.grouped and not final else []),
         f"The plan of {_clock(records, records.plans[-1].stored_at)} is kept, and not followed.",
@@ -248,8 +250,11 @@ def _replan(situation: Situation) -> Action:
     return Action(kind=kind, does=does, clears=tasks)
 
 
-def _busy(kind: Kind, task: str) -> Action:
-    why = f"{task} is at work. Let it end, or mark it as failed in Airflow first."
+def _busy(kind: Kind, task: str, run: DagRunState) -> Action:
+    if run.halt is not None and run.tasks[task] != "running":
+        why = f"{task} cannot begin: {run.halt.what}. {run.halt.to_do} It goes on by itself then."
+    else:
+        why = f"{task} is at work. Let it end, or mark it as failed in Airflow first."
     return Action(kind=kind, refused=why)
 
 
@@ -257,11 +262,13 @@ def _already(kind: Kind, text: str) -> Action:
     return Action(kind=kind, refused=f"That is under way: {text}.")
 
 
-def paused(run: DagRunState | None) -> list[str]:
-    """Return the sentence to show where the DAG is paused; an empty list where it is not."""
-    if run is None or not run.paused:
+def held_up(run: DagRunState | None) -> list[str]:
+    """Return the sentence to show where Airflow begins no task of the DAG run; an empty list where
+    it does."""
+    if run is None or run.halt is None:
         return []
-    return ["The DAG is paused: nothing of this happens before somebody unpauses it in Airflow."]
+    what, to_do = run.halt.what, run.halt.to_do
+    return [f"{what[0].upper()}{what[1:]}. Nothing of this happens before that is over. {to_do}"]
 
 
 def _left_out(situation: Situation) -> list[str]:

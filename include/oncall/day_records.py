@@ -85,6 +85,13 @@ class DayRecords:
         return tuple(one for one in self.plans if one.run == self.spec.runs)
 
     @property
+    def is_published(self) -> bool:
+        """Return whether readers have the whole day, of this generation or a later one."""
+        published = self.published
+        whole = published is not None and not published.early
+        return published is not None and whole and published.generation >= self.at.number
+
+    @property
     def fatal(self) -> Failure | None:
         """The newest failure that keeps the day from being published, None if there is none. What
         an early run was to do is done by a later one, and a plan that was made for the final run

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from forerun.include.days.shadow_days import ShadowStanding
+from forerun.include.oncall.airflow_condition import AirflowCondition, Halt, Notice
 from forerun.include.oncall.catalogue import KnownReport
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.oncall.standing import SEVERITIES, Severity, Standing, plan_sentence, standing
@@ -37,6 +38,7 @@ class NightRow:
     """A report on a day, as a line of the night. ``missing`` says what its sources lack,
     ``looked_at`` when they were looked at; None where that was not needed. ``broken`` says why the
     day cannot be read; then nothing else is known of it. ``shadow`` is there of a report in shadow.
+    ``halt`` is why Airflow begins no task of its DAG, None if it does or was not asked.
     """
 
     report: KnownReport
@@ -48,6 +50,20 @@ class NightRow:
     looked_at: datetime | None = None
     broken: str = ""
     shadow: ShadowStanding | None = None
+    halt: Halt | None = None
+
+    def under(self, condition: AirflowCondition) -> NightRow:
+        """Return the row as it is with Airflow in some condition."""
+        halt = condition.halt_of(self.report.dag_id)
+        if halt is None or self.records is None:
+            return replace(self, halt=halt)
+        found = standing(self.records, condition.now, self.missing, halt)
+        return replace(self, halt=halt, standing=found)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing is to be done about the day any more: it is published whole."""
+        return self.records is not None and self.records.is_published
 
     @property
     def severity(self) -> Severity:
@@ -87,6 +103,13 @@ class NightGroup:
     name: str
     day: str
     rows: tuple[NightRow, ...]
+
+
+def notices(condition: AirflowCondition, rows: Iterable[NightRow]) -> tuple[Notice, ...]:
+    """Return what a page with these rows says of Airflow at its head."""
+    shown = list(rows)
+    left = [row.report.dag_id for row in shown if not row.is_over]
+    return tuple(condition.notices(left, {row.report.dag_id for row in shown}))
 
 
 def make_row(

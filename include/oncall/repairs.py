@@ -17,7 +17,7 @@ from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Told, read_told
 from forerun.include.days.manifests import pins_of
 from forerun.include.days.publishing import FailedCheck, read_findings
-from forerun.include.oncall.actions import BUSY, OVER, Action, DagRunState, paused
+from forerun.include.oncall.actions import BUSY, OVER, Action, DagRunState, held_up
 from forerun.include.oncall.catalogue import spec_of_day
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.past.repair import Repair, find_repair
@@ -140,7 +140,7 @@ def prepare_action(view: RepairView, run: DagRunState | None) -> Action:
         "Nothing that readers see is changed. Which rows differ is shown here, before anybody "
         "publishes them."
     )
-    return Action(kind="repair", does=(triggered, unseen, *paused(run)))
+    return Action(kind="repair", does=(triggered, unseen, *held_up(run)))
 
 
 def _not_by_tasks(view: RepairView) -> str:
@@ -177,7 +177,7 @@ def publish_action(view: RepairView, run: DagRunState | None) -> Action | None:
             "Its sources have changed again since it was prepared: what came after that needs "
             "another repair."
         )
-    return Action(kind="publish", does=(*does, *paused(run)), clears=(computed.publish_task,))
+    return Action(kind="publish", does=(*does, *held_up(run)), clears=(computed.publish_task,))
 
 
 def _unpublishable(computed: ComputedRepair, run: DagRunState | None) -> str:

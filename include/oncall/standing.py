@@ -2,7 +2,7 @@
 
 Pure: what was read and the time are arguments. A task that has failed for good leaves its error in
 the store. One that never began, since its DAG is paused or nothing schedules it, leaves nothing:
-then the clock alone says that a deadline has passed.
+whoever can ask Airflow says so (``halt``), else the clock alone says that a deadline has passed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from forerun.include.oncall.airflow_condition import Halt
 from forerun.include.oncall.day_records import DayRecords
+from forerun.include.oncall.spans import span_text
 from forerun.include.times.safe_start import AROUND_S
 from forerun.planner.contract import Plan
 
@@ -20,6 +22,7 @@ State = Literal[
     "failed",
     "missed",
     "blocked",
+    "halted",
     "at risk",
     "late",
     "incomplete",
@@ -36,6 +39,7 @@ SEVERITIES: dict[State, Severity] = {
     "failed": "bad",
     "missed": "bad",
     "blocked": "bad",
+    "halted": "bad",
     "at risk": "bad",
     "late": "warn",
     "incomplete": "warn",
@@ -68,35 +72,46 @@ class Finish:
 class Standing:
     """A day at an instant. ``what`` says the state in a sentence. ``finish`` is None where nothing
     forecasts it, or somebody has to act first. ``deadline_counts`` is false for a day that was
-    opened after its deadline: a replay or a backfill is not late."""
+    opened after its deadline: a replay or a backfill is not late. ``halt`` is what holds the day up
+    in Airflow, None if nothing is known to."""
 
     state: State
     what: str
     finish: Finish | None
     deadline_counts: bool
+    halt: Halt | None = None
 
     @property
     def severity(self) -> Severity:
         return SEVERITIES[self.state]
 
 
-def standing(day: DayRecords, now: datetime, missing: Sequence[str] = ()) -> Standing:
+def standing(
+    day: DayRecords, now: datetime, missing: Sequence[str] = (), halt: Halt | None = None
+) -> Standing:
     """Return where a day stands at ``now``; ``missing`` says what its sources lack, a sentence
-    each."""
+    each, and ``halt`` why Airflow begins none of its tasks, None if it does or nobody has asked."""
     counts = day.started_at < day.deadline
-    finish = _finish(day, now, missing)
-    state, what = _state(day, now, finish if counts else None, missing, counts)
-    return Standing(state=state, what=what, finish=finish, deadline_counts=counts)
+    if day.is_published or (halt is not None and halt.waiting_only and day.plans_of_final):
+        halt = None
+    finish = None if halt else _finish(day, now, missing)
+    in_time = finish if counts else None
+    state, what = _state(day, now, in_time, missing, counts, halt)
+    return Standing(state=state, what=what, finish=finish, deadline_counts=counts, halt=halt)
 
 
 def _state(
-    day: DayRecords, now: datetime, finish: Finish | None, missing: Sequence[str], counts: bool
+    day: DayRecords,
+    now: datetime,
+    finish: Finish | None,
+    missing: Sequence[str],
+    counts: bool,
+    halt: Halt | None,
 ) -> tuple[State, str]:
     """The state and what to say of it. ``finish`` is None where the deadline does not count
     (``counts``), or nothing forecasts when the day is published."""
     published, final = day.published, day.final
-    whole = published is not None and not published.early
-    if published is not None and whole and published.generation >= day.at.number:
+    if published is not None and day.is_published:
         return _published(finish, len(published.incomplete))
     if critical := _critical(day):
         plural = "" if critical == 1 else "s"
@@ -104,9 +119,12 @@ def _state(
     if failure := day.fatal:
         return "failed", failure.what
     if counts and now > day.deadline:
-        return "missed", f"the deadline has passed; {_doing(day, now, missing)}"
+        doing = halt.what if halt else _doing(day, now, missing)
+        return "missed", f"the deadline has passed; {doing}"
+    if halt is not None:
+        return "halted", halt.what
     if finish is not None and finish.margin_s < 0:
-        return "at risk", f"forecast {_hours(-finish.margin_s)} after the deadline"
+        return "at risk", f"forecast {span_text(-finish.margin_s)} after the deadline"
     if counts and finish is None and now > day.safe.at and not day.plans_of_final:
         return "at risk", f"the latest safe start has passed; {_doing(day, now, missing)}"
     if final is None and missing and now >= day.points[-1]:
@@ -114,7 +132,7 @@ def _state(
     if _working(day) or final is not None:
         return "working", _doing(day, now, missing)
     if now >= day.points[-1] + _SOON:
-        since = _hours((now - day.points[-1]).total_seconds())
+        since = span_text((now - day.points[-1]).total_seconds())
         return "overdue", f"the final run is due for {since}, and nothing has planned it"
     if published is not None and published.early:
         return "early result", f"early result of run {published.run}; {_doing(day, now, missing)}"
@@ -125,7 +143,7 @@ def _published(finish: Finish | None, incomplete: int) -> tuple[State, str]:
     if incomplete:
         return "incomplete", f"published with {_sources(incomplete)} not complete"
     if finish is not None and finish.margin_s < 0:
-        return "late", f"published {_hours(-finish.margin_s)} after the deadline"
+        return "late", f"published {span_text(-finish.margin_s)} after the deadline"
     return "published", "published"
 
 
@@ -158,7 +176,7 @@ def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | 
     """Return when the day is published. By forecast: when its final run can start, plus its wall
     time."""
     deadline, published = day.deadline, day.published
-    if published and not published.early and published.generation >= day.at.number:
+    if published and day.is_published:
         at = datetime.fromisoformat(published.published_at)
         margin = (deadline - at).total_seconds()
         return Finish(at=at, done=True, margin_s=margin, why="published")
@@ -197,11 +215,3 @@ def plan_sentence(plan: Plan | None) -> str:
 
 def _sources(count: int) -> str:
     return f"{count} source{'' if count == 1 else 's'}"
-
-
-def _hours(seconds: float) -> str:
-    """A length of time as a person says it."""
-    minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    return f"{minutes / 60:.0f} h" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"

@@ -358,6 +358,24 @@ def test_a_day_says_why_its_run_waits_and_names_only_reports_that_may_be_seen(pl
     assert f"{waits} another report." in less
 
 
+def test_a_dag_that_is_paused_is_said_wherever_its_day_is_shown(place):
+    day = "2026-03-09"
+    place.begin("hidden", day)
+    pause = partial(place.admin.client.patch, "/api/v2/dags/hidden", headers=place.admin.headers)
+    pause(json={"is_paused": True})
+    try:
+        for path in ("/forerun/", f"/forerun/days/hidden/{day}", f"/forerun/days/hidden/{day}/act"):
+            page = place.admin.get(path).text
+            assert "DAG hidden is paused: " in page, path
+            assert "airflow dags unpause hidden" in page, path
+        assert "DAG hidden is paused" not in place.guest.get("/forerun/").text
+    finally:
+        pause(json={"is_paused": False})
+    page = place.admin.get("/forerun/").text
+    assert "DAG hidden is paused" not in page
+    assert "scheduler has never given a sign of life: no task of any DAG begins" in page
+
+
 def told(place, day):
     store = open_store((place.root / "store").as_uri())
     return read_told(store, Generation("shown", day, "1")).given

@@ -178,7 +178,7 @@ def test_sources_that_change_again_are_said(spec, place):
     view = look(spec)
     assert prepare_action(view, None).refused == ""
     tasks = SimpleNamespace(
-        state="success", tasks={"publish": "skipped"}, paused=False, any_in=lambda *_: ""
+        state="success", tasks={"publish": "skipped"}, halt=None, any_in=lambda *_: ""
     )
     said = publish_action(view, tasks)
     assert said.refused == ""

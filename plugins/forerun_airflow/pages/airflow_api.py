@@ -6,6 +6,8 @@ and the audit log are Airflow's own.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -13,12 +15,18 @@ import httpx
 from fastapi import Request
 
 from forerun.airflow.pages import AIRFLOW
+from forerun.include.machine.wall_clock import utc_now
 from forerun.include.oncall.actions import DagRunState
+from forerun.include.oncall.airflow_condition import (
+    AirflowCondition,
+    KnownDag,
+    condition_of,
+)
 from forerun.planner.errors import ForerunError
 
 _CREDENTIALS = ("authorization", "cookie")
 _PAGE = 100
-"""So many tasks are asked for at once."""
+"""So many entries of a list are asked for at once."""
 
 
 class AirflowRefusedError(ForerunError):
@@ -39,18 +47,34 @@ class AirflowApi:
         known = request.headers
         self._headers = {name: known[name] for name in _CREDENTIALS if name in known}
 
+    async def condition(self) -> AirflowCondition:
+        """Return how Airflow is, as far as whoever asks may know it. Where it does not say, that
+        is said: a page is not lost for it."""
+        now = utc_now()
+        try:
+            health, dags, errors = await asyncio.gather(
+                self._ask("GET", "monitor/health"),
+                self._listed("dags?exclude_stale=false", "dags"),
+                self._import_errors(),
+            )
+        except AirflowRefusedError as error:
+            return AirflowCondition(now=now, unknown=error.message)
+        traces = {(one["bundle_name"], one["filename"]): one["stack_trace"] for one in errors}
+        return condition_of(now, health, [_known(one) for one in dags], traces)
+
     async def dag_run(self, dag_id: str, run_id: str) -> DagRunState | None:
         """The state of a DAG run and its tasks; None if Airflow does not know it or its DAG."""
         at = _place(dag_id, run_id)
         try:
-            dag = await self._ask("GET", f"dags/{quote(dag_id, safe='')}")
             run = await self._ask("GET", at)
-            tasks = await self._tasks(f"{at}/taskInstances")
+            listed = await self._listed(f"{at}/taskInstances?", "task_instances")
         except AirflowRefusedError as error:
             if error.status == 404:
                 return None
             raise
-        return DagRunState(state=str(run["state"]), paused=bool(dag["is_paused"]), tasks=tasks)
+        tasks = {one["task_id"]: one["state"] or "" for one in listed}
+        halt = (await self.condition()).halt_of(dag_id)
+        return DagRunState(state=str(run["state"]), tasks=tasks, halt=halt)
 
     async def clear(self, dag_id: str, run_id: str, task_ids: tuple[str, ...], note: str) -> None:
         """Let tasks of a DAG run begin again, with a note that says who wanted it."""
@@ -73,12 +97,23 @@ class AirflowApi:
             if error.status != 409:
                 raise
 
-    async def _tasks(self, path: str) -> dict[str, str]:
-        found: dict[str, str] = {}
+    async def _import_errors(self) -> list[dict[str, Any]]:
+        """Return the errors of files that cannot be imported; none where whoever asks may not see
+        any: that such a file is broken is known of its DAGs, too."""
+        try:
+            return await self._listed("importErrors?", "import_errors")
+        except AirflowRefusedError as error:
+            if error.status == 403:
+                return []
+            raise
+
+    async def _listed(self, path: str, name: str) -> list[dict[str, Any]]:
+        """Return all of a list, page by page."""
+        found: list[dict[str, Any]] = []
         while True:
-            page = await self._ask("GET", f"{path}?limit={_PAGE}&offset={len(found)}")
-            found |= {one["task_id"]: one["state"] or "" for one in page["task_instances"]}
-            if not page["task_instances"] or len(found) >= page["total_entries"]:
+            page = await self._ask("GET", f"{path}&limit={_PAGE}&offset={len(found)}")
+            found += page[name]
+            if not page[name] or len(found) >= page["total_entries"]:
                 return found
 
     async def _ask(
@@ -95,6 +130,21 @@ class AirflowApi:
         raise AirflowRefusedError(
             answer.status_code, f"Airflow answers {answer.status_code}: {said.get('detail', '')}"
         )
+
+
+def _known(dag: Mapping[str, Any]) -> KnownDag:
+    return KnownDag(
+        dag_id=dag["dag_id"],
+        file=(dag["bundle_name"], dag["relative_fileloc"]),
+        is_paused=dag["is_paused"],
+        is_stale=dag["is_stale"],
+        is_broken=dag["has_import_errors"],
+    )
+
+
+async def airflow_condition(request: Request) -> AirflowCondition:
+    """Return how Airflow is, for a page whose handler runs in a thread."""
+    return await AirflowApi(request).condition()
 
 
 def _place(dag_id: str, run_id: str) -> str:

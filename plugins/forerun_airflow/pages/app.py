@@ -15,16 +15,17 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 
 from forerun.airflow.pages.access import UnknownError, changeable_dags, readable_dags, to_login
 from forerun.airflow.pages.acting import ActionPages
-from forerun.airflow.pages.airflow_api import AirflowRefusedError
+from forerun.airflow.pages.airflow_api import AirflowRefusedError, airflow_condition
 from forerun.airflow.pages.backfill_pages import BackfillPages
 from forerun.airflow.pages.overview_pages import OverviewPages
 from forerun.airflow.pages.plan_drawing import ZOOMS
 from forerun.airflow.pages.render import render, where_of
 from forerun.airflow.pages.repair_pages import RepairPages
 from forerun.include.machine.wall_clock import utc_now
+from forerun.include.oncall.airflow_condition import AirflowCondition
 from forerun.include.oncall.catalogue import KnownReport, days_opened_by, find_report, known_reports
 from forerun.include.oncall.day_view import read_day_view
-from forerun.include.oncall.night import NightRow, grouped
+from forerun.include.oncall.night import NightRow, grouped, notices
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.oncall.plan_graph import read_plan_graph
 from forerun.include.oncall.savings import read_savings
@@ -50,6 +51,7 @@ _HEADERS = {
 }
 DAGS = Depends(readable_dags)
 CHANGEABLE = Depends(changeable_dags)
+CONDITION = Depends(airflow_condition)
 
 
 def make_app(reader: NightReader | None = None, clock: Callable[[], datetime] = utc_now) -> FastAPI:
@@ -110,12 +112,14 @@ class _Pages:
         show: str = "",
         dags: frozenset[str] = DAGS,
         changeable: frozenset[str] = CHANGEABLE,
+        condition: AirflowCondition = CONDITION,
     ) -> str:
         """A line per report and day, of all that whoever asks may see."""
         night = self.reader.night()
-        rows = night.of(dags)
+        rows = tuple(row.under(condition) for row in night.of(dags))
         shown = [row for row in rows if show in ("", row.severity)]
         known = {"night": night, "rows": rows, "groups": grouped(shown), "show": show}
+        known["notices"] = notices(condition, rows)
         return render("night.html", where_of(request), **known, changeable=changeable)
 
     def report(
@@ -138,11 +142,13 @@ class _Pages:
         day: str,
         dags: frozenset[str] = DAGS,
         changeable: frozenset[str] = CHANGEABLE,
+        condition: AirflowCondition = CONDITION,
     ) -> str:
         """A day in full."""
-        row = self.row(report, day, dags)
+        row = self.row(report, day, dags).under(condition)
+        said = notices(condition, [row])
         if row.records is None:
-            return render("broken.html", where_of(request), row=row)
+            return render("broken.html", where_of(request), row=row, notices=said)
         records = row.records
         reader, now = self.reader, self._clock()
 
@@ -153,7 +159,7 @@ class _Pages:
         view = reader.ask(lambda: read_day_view(reader.store, records))
         waits = reader.ask(lambda: waiting_runs(reader.store, records, now, may_name))
         known = {"view": view, "waits": waits, "now": now, "changeable": changeable}
-        return render("day.html", where_of(request), row=row, **known)
+        return render("day.html", where_of(request), row=row, notices=said, **known)
 
     def plan(
         self,

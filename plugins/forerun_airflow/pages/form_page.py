@@ -23,7 +23,7 @@ from forerun.airflow.pages.forms import Form, read_fields, read_form
 from forerun.airflow.pages.render import render, where_of
 from forerun.include.days.instructions import Instruction, Kind, instruct
 from forerun.include.oncall.actions import Action
-from forerun.include.oncall.night import NightRow
+from forerun.include.oncall.night import NightRow, notices
 from forerun.include.oncall.night_reader import NightReader
 from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
@@ -172,12 +172,14 @@ class FormPage(Generic[_View]):
         actor: Actor,
         refusal: Refusal | None = None,
     ) -> Response:
-        where = where_of(request)
+        where, condition = where_of(request), await AirflowApi(request).condition()
+        row = row.under(condition)
+        said = notices(condition, [row])
         if view is None:
-            return HTMLResponse(render("broken.html", where, row=row))
+            return HTMLResponse(render("broken.html", where, row=row, notices=said))
         new_form = partial(Form, user=actor.id, report=row.report.name, day=row.day)
         known = await self.shown(request, view, new_form)
-        known |= {"row": row, "refusal": refusal.why if refusal else ""}
+        known |= {"row": row, "notices": said, "refusal": refusal.why if refusal else ""}
         status = refusal.status if refusal else 200
         return HTMLResponse(render(self.template, where, **known), status_code=status)
 

@@ -6,10 +6,12 @@ import pytest
 
 from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.oncall.actions import DagRunState, Situation, actions_of
+from forerun.include.oncall.airflow_condition import AirflowCondition
 from forerun.include.state.records import CheckRecord
 from tests.include.oncall.dag_days import at, dag_day
 
 FINAL = ("run_2.wait", "run_2.plan", "run_2.run", "check", "publish")
+PAUSED = AirflowCondition(now=at(11), paused=frozenset({"sums"})).halt_of("sums")
 LATE = ("orders: no _SUCCESS",)
 
 
@@ -20,11 +22,11 @@ def case(tmp_path):
     return found
 
 
-def airflow(state="running", paused=False, **tasks):
+def airflow(state="running", halt=None, **tasks):
     """A DAG run of which nothing has begun but what is named, ``run_1_plan`` for ``run_1.plan``."""
     known = dict.fromkeys((*(f"run_1.{t}" for t in ("wait", "plan", "run")), *FINAL), "")
     said = {name.replace("_", ".", 2).replace(".", "_", 1): s for name, s in tasks.items()}
-    return DagRunState(state=state, paused=paused, tasks=known | said)
+    return DagRunState(state=state, tasks=known | said, halt=halt)
 
 
 def told(case, now, dag_run=None, missing=(), lost=False):
@@ -138,9 +140,20 @@ def test_a_dag_run_that_airflow_does_not_know_carries_nothing_out(case):
 
 
 def test_a_paused_dag_is_said_first(case):
-    found = told(case, at(11), airflow(paused=True))
-    assert "The DAG is paused" in found["batch"].does[0]
-    assert "The DAG is paused" in found["skip-early"].does[0]
+    found = told(case, at(11), airflow(halt=PAUSED))
+    assert found["batch"].does[0] == (
+        "DAG sums is paused: none of its tasks begins. Nothing of this happens before that is "
+        "over. Unpause it in Airflow, or run: airflow dags unpause sums"
+    )
+    assert found["skip-early"].does[0] == found["batch"].does[0]
+
+
+@pytest.mark.parametrize(("state", "said"), [("scheduled", "cannot begin"), ("running", "at work")])
+def test_a_paused_dag_lets_only_those_tasks_end_that_run(case, state, said):
+    refused = told(case, at(17), airflow(halt=PAUSED, run_2_plan=state))["batch"].refused
+    assert said in refused
+    assert ("Let it end" in refused) == (state == "running")
+    assert ("airflow dags unpause sums" in refused) == (state == "scheduled")
 
 
 def test_what_is_at_work_ends_first(case):
@@ -162,9 +175,9 @@ def test_an_early_run_of_a_group_is_planned_again_with_its_time_point(tmp_path):
     case.begin(group="night")
     case.plan(1, at(12))
     tasks = dict.fromkeys(("at_1.wait", "at_1.plan", "at_1.run"), "success")
-    failed = DagRunState(state="running", paused=False, tasks={**tasks, "at_1.run": "failed"})
+    failed = DagRunState(state="running", tasks={**tasks, "at_1.run": "failed"})
     found = told(case, at(13), failed)["replan"]
     assert found.clears == ("at_1.plan", "at_1.run")
     assert "what they have committed stays" in " ".join(found.does)
-    busy = DagRunState(state="running", paused=False, tasks={**tasks, "at_1.run": "running"})
+    busy = DagRunState(state="running", tasks={**tasks, "at_1.run": "running"})
     assert "at_1.run is at work" in told(case, at(13), busy)["replan"].refused
