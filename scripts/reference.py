@@ -30,6 +30,13 @@ RECORDS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         ),
     ),
     (
+        "What it is about, if not a day",
+        tuple(
+            (name, f"{REPORTS}/period.py")
+            for name in ("Weekly", "Monthly", "PeriodsFrom", "Trailing")
+        ),
+    ),
+    (
         "Its sources",
         (
             ("SourceSpec", f"{REPORTS}/source.py"),

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.oncall.night import NightRow
-from forerun.include.reports.clock import parse_time
 from forerun.include.reports.source import SourceSpec
 from forerun.include.sources.delivery import read_pin
 from forerun.include.state.layout import numbers, pin_key, pins_folder, source_id
@@ -61,7 +60,7 @@ def sources_of(rows: Iterable[NightRow]) -> tuple[SourceOfNight, ...]:
     found: dict[tuple[str, str], list[tuple[NightRow, SourceSpec]]] = {}
     for row in rows:
         for source in row.records.spec.sources if row.records else ():
-            name = source_id(source.name, source.path, source.format)
+            name = source_id(source.name, source.pinned_as, source.format)
             found.setdefault((name, row.day), []).append((row, source))
     return tuple(_source(found[key]) for key in sorted(found))
 
@@ -101,8 +100,8 @@ def read_source_arrivals(
 
 
 def day_start(records: DayRecords) -> datetime:
-    """Return when the day begins on the report's clock."""
-    return parse_time("00:00", "the start of the day").on(records.date, records.spec.zone)
+    """Return when the day, or its period, begins on the report's clock."""
+    return records.spec.begins(records.date)
 
 
 def _points(curve: ArrivalCurve) -> Points:
@@ -111,7 +110,7 @@ def _points(curve: ArrivalCurve) -> Points:
 
 
 def _seen(store: StoreReader, source: SourceSpec, day: str) -> Iterator[tuple[datetime, int]]:
-    name = source_id(source.name, source.path, source.format)
+    name = source_id(source.name, source.pinned_as, source.format)
     keys = tuple(file.key for file in store.list(pins_folder(name, day)))
     for number in numbers(keys):
         pin = read_pin(store, pin_key(name, day, number))

@@ -64,12 +64,6 @@ def read_backfill(
 ) -> BackfillView:
     """Look at a range of days of a report that a DAG has run. Raises :class:`RequestError` for a
     range that is none, or too long."""
-    if last - first >= timedelta(days=MOST_DAYS):
-        raise RequestError(
-            f"from {first} to {last} are more than {MOST_DAYS} days",
-            hint=f"Look at fewer, or from the command line: forerun backfill {report} {first} "
-            f"{last} --preview",
-        )
     record = newest_opening(store, report)
     if record is None or record.opened_by is None:
         raise RequestError(
@@ -77,6 +71,12 @@ def read_backfill(
             hint="Let the report run once, so that the store knows what it is.",
         )
     spec, by = read_spec(store, report, record.spec), record.opened_by
+    if last - first >= timedelta(days=MOST_DAYS * (spec.period.days[1] if spec.period else 1)):
+        raise RequestError(
+            f"from {first} to {last} are more than {MOST_DAYS} days",
+            hint=f"Look at fewer, or from the command line: forerun backfill {report} {first} "
+            f"{last} --preview",
+        )
     found = find_backfill(store.root, spec, first, last, now=now, together=TOGETHER)
     missing = (day.date for day in found.days if day.standing == "missing")
     return BackfillView(

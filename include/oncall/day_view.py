@@ -11,7 +11,6 @@ from forerun.include.days.manifests import read_manifest
 from forerun.include.days.publishing import failed_checks
 from forerun.include.oncall.day_records import DayRecords, PlanFile
 from forerun.include.oncall.plan_changes import PlanVersion, versions
-from forerun.include.reports.clock import parse_time
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.statistics import forecast
 from forerun.include.state.layout import numbers
@@ -185,8 +184,8 @@ def _expected(
         return ()
     if not growing:
         return tuple((point, whole) for point in records.points)
-    midnight = parse_time("00:00", "the start of the day").on(records.date, records.spec.zone)
-    fractions = forecast(records.points, midnight, [source], history)
+    begins = records.spec.begins(records.date)
+    fractions = forecast(records.points, begins, [source], history)
     return tuple(
         (point, round(whole * by_source[source]))
         for point, by_source in zip(records.points, fractions, strict=True)

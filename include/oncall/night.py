@@ -72,6 +72,11 @@ class NightRow:
         return self.standing.severity if self.standing else "bad"
 
     @property
+    def date_text(self) -> str:
+        """Return the report date for people: with the first day of the period, if it has one."""
+        return self.records.spec.date_text(self.records.date) if self.records else self.day
+
+    @property
     def plan_sentence(self) -> str:
         return plan_sentence(self.records.plan) if self.records else ""
 

@@ -137,9 +137,9 @@ def find_backfill(
             hint=f"Give the first and the last day, at most {_MOST_DAYS} days apart.",
         )
     settings = settings or Settings()
-    dates = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    dates = spec.report_dates(first, last)
     looked = [_looked_at(store_uri, spec, day, now, settings) for day in dates]
-    any_day = imagine_generation(store_uri, spec, first, now=now)
+    any_day = imagine_generation(store_uri, spec, dates[0], now=now)
     start = round(settings_of(any_day, settings).prices.run_start)
     wanted = [one for one in looked if isinstance(one, AskedRun) or one.is_to_do]
     parts = [wanted[at : at + together] for at in range(0, len(wanted), together)]

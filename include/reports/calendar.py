@@ -18,7 +18,7 @@ from forerun.include.reports.fields import SpecError, take_fields
 from forerun.include.reports.keywords import names_its_fields
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-_WEEKDAYS: tuple[str, ...] = get_args(Weekday)
+WEEKDAYS: tuple[str, ...] = get_args(Weekday)
 _LONGEST_MONTH = 31
 
 
@@ -63,7 +63,7 @@ class DueOn:
         """Return whether ``day`` is one of these days."""
         from_the_end = day.day - calendar.monthrange(day.year, day.month)[1] - 1
         return (
-            (not self.weekdays or _WEEKDAYS[day.weekday()] in self.weekdays)
+            (not self.weekdays or WEEKDAYS[day.weekday()] in self.weekdays)
             and (not self.dates or day.isoformat() in self.dates)
             and (not self.month_days or not {day.day, from_the_end}.isdisjoint(self.month_days))
         )

@@ -6,6 +6,9 @@ A day is named by its date and starts at local midnight in the report's time zon
   midnight that ends the day and ``30:00`` is six in the morning after it; or
 * an offset ``+HH:MM`` or ``+HH:MM:SS`` of elapsed time since the day's start.
 
+A report with a period (:mod:`forerun.include.reports.period`) is known by its last day, and has
+times before it: ``-3d 12:00`` is noon of the third day before the last.
+
 The two differ on days when clocks change. A clock time that does not exist means the instant at
 which the clock skips it, and one that exists twice means the first. So clock times keep their order
 on every day: of two, the later one is never at an earlier instant.
@@ -20,8 +23,15 @@ from zoneinfo import ZoneInfo
 
 from forerun.planner.errors import ForerunError
 
-_TIME = re.compile(r"^(\+?)(\d{1,3}):([0-5]\d)(?::([0-5]\d))?\Z", re.ASCII)
-_HINT = "Write a local clock time such as 14:30 or 25:00 (01:00 on the next day), or +26:00."
+_TIME = re.compile(r"^(?:(\+)|-(\d{1,3})d )?(\d{1,3}):([0-5]\d)(?::([0-5]\d))?\Z", re.ASCII)
+_HINT = (
+    "Write a local clock time such as 14:30 or 25:00 (01:00 on the next day), or +26:00; in a "
+    "report with a period -3d 14:30 is on the third day before the last."
+)
+
+
+DAY_S = 24 * 3600
+"""Seconds of a day on which clocks do not change."""
 
 
 class TimeError(ForerunError):
@@ -36,7 +46,8 @@ _FIRST_YEAR, _LAST_YEAR = 2, 9998
 
 @dataclass(frozen=True, slots=True)
 class DayTime:
-    """A time of the day, parsed. ``elapsed``: counted in real hours, not on the clock."""
+    """A time of the day, parsed. ``elapsed``: counted in real hours, not on the clock. Seconds
+    below zero are on days before it."""
 
     seconds: int
     elapsed: bool
@@ -80,8 +91,9 @@ def parse_time(text: str, what: str) -> DayTime:
     match = _TIME.fullmatch(text)
     if match is None:
         raise TimeError(f"{what} {text!r} is not a time", hint=_HINT)
-    hours, minutes, seconds = int(match[2]), int(match[3]), int(match[4] or 0)
-    return DayTime(hours * 3600 + minutes * 60 + seconds, elapsed=match[1] == "+")
+    days, hours, minutes, seconds = (int(match[part] or 0) for part in (2, 3, 4, 5))
+    at = hours * 3600 + minutes * 60 + seconds - days * DAY_S
+    return DayTime(at, elapsed=match[1] == "+")
 
 
 def parse_zone(name: str) -> ZoneInfo:

@@ -65,6 +65,7 @@ class ReportGroup:
         for what, values in (
             ("time zone", {one.timezone for one in self.reports}),
             ("store", {one.store for one in self.reports}),
+            ("period", {str(one.period or "a day") for one in self.reports}),
         ):
             if len(values) > 1:
                 raise SpecError(

@@ -13,19 +13,29 @@ from forerun.planner.contract.parameters import value_of
 from forerun.planner.contract.plan_v1 import Parameter as Parameter  # noqa: PLC0414 - a report is made of it
 from forerun.planner.errors import ParameterError
 
-OF_THE_DAY = ("report_date", "report_start", "report_end")
+OF_THE_DAY = ("report_date", "report_start", "report_end", "period_start", "period_end")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 
 
-def day_parameters(day: date, zone: ZoneInfo) -> tuple[Parameter, ...]:
+def day_parameters(day: date, zone: ZoneInfo, first: date | None = None) -> tuple[Parameter, ...]:
     """``report_date`` (DATE), and the instants (TIMESTAMP) at which the day begins in the report's
     time zone (``report_start``) and at which the next one does (``report_end``): a day is 23 or 25
-    hours long when clocks change."""
-    start, end = (parse_time(text, "the day").on(day, zone) for text in ("00:00", "24:00"))
+    hours long when clocks change.
+
+    Of a period that begins on the day ``first``, the report date is the last day of it, and the
+    instants are those at which it begins and ends. ``period_start`` and ``period_end`` (DATE) are
+    its first and its last day, both of them in it; of a day by itself they are that day.
+    """
+    first = first or day
+    start, end = (
+        parse_time(at, "the day").on(on, zone) for at, on in (("00:00", first), ("24:00", day))
+    )
     return (
         Parameter(name="report_date", type="DATE", value=day.isoformat()),
         Parameter(name="report_start", type="TIMESTAMP", value=_text(start)),
         Parameter(name="report_end", type="TIMESTAMP", value=_text(end)),
+        Parameter(name="period_start", type="DATE", value=first.isoformat()),
+        Parameter(name="period_end", type="DATE", value=day.isoformat()),
     )
 
 

@@ -14,6 +14,7 @@ from forerun.include.reports.expectations import Expectation
 from forerun.include.reports.fields import SpecError, label, take_fields
 from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
+from forerun.include.reports.period import Over, days_from
 from forerun.include.reports.places import check_place
 from forerun.planner.algebra.types import DataType, parse_type
 from forerun.planner.contract.plan_v1 import ColumnSpec, ForeignKey
@@ -46,6 +47,10 @@ class SourceSpec:
     foreign_keys: tuple[ForeignKey, ...] = ()
     """Columns that name a row of another source, which arrives with the row or before it; a run
     verifies those that its plan relies on."""
+    over: Over | None = None
+    """The days whose folders are read: from the first day of this period that has the report date
+    up to that date. By default the period of the report, and the report date alone in a report
+    without one. ``Trailing(days_back=7)`` is the last week, ``Monthly()`` the month to date."""
     change: Change = "append_only"
     """Whether rows are only added (``append_only``) or taken back, too: a ``changelog``'s files
     have one column more, ``__w BIGINT``, which says how often the row comes (positive) or is taken
@@ -78,8 +83,29 @@ class SourceSpec:
         """The columns of the source's files."""
         return in_files(self.columns, self.change)
 
+    @property
+    def has_day_folders(self) -> bool:
+        """Return whether each day has a folder of its own."""
+        return _PLACEHOLDER.search(self.path) is not None
+
+    def folders_on(self, day: date) -> dict[str, date]:
+        """The folders that a report of ``day`` reads, in order of time, each with the last of the
+        days that it is for."""
+        first = self.over.bounds(day)[0] if self.over is not None and self.has_day_folders else day
+        return {self.path_on(each): each for each in days_from(first, day)}
+
+    def days_on(self, day: date) -> tuple[date, ...]:
+        """The days of which a report of ``day`` reads rows, as far as folders tell them apart."""
+        return tuple(self.folders_on(day).values())
+
+    @property
+    def pinned_as(self) -> str:
+        """Return what tells the files of a source apart from those that another report reads under
+        its name: where they lie, and of which days."""
+        return f"{self.path} over {self.over}" if self.over and self.has_day_folders else self.path
+
     def path_on(self, day: date) -> str:
-        """The folder of ``day``."""
+        """The folder of ``day`` alone."""
         values = {
             "ds": day.isoformat(),
             "ds_nodash": day.strftime("%Y%m%d"),
@@ -161,6 +187,12 @@ _SPARK_TYPES = {
 
 def _check_arrival(source: SourceSpec, what: str) -> None:
     rule = source.complete_when
+    if source.arrival == "static" and source.over is not None and source.has_day_folders:
+        raise SpecError(
+            f"{what} is static, and has a folder for each day of {source.over}",
+            hint="Rows of later days are not there before the first run: let it grow, and say when "
+            "it is complete; over=Trailing(days_back=1) reads the last day's folder alone.",
+        )
     if source.arrival == "growing" and rule is None:
         raise SpecError(
             f"{what} grows, but nothing says when its day is complete",

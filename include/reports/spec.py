@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 
 from forerun.include.reports.asset_keys import report_key
 from forerun.include.reports.calendar import DueOn, due_time
-from forerun.include.reports.clock import parse_time, parse_zone
+from forerun.include.reports.clock import DAY_S, parse_day, parse_time, parse_zone
 from forerun.include.reports.complete_when import (
     AssetEvent,
     ClockTime,
@@ -30,6 +30,7 @@ from forerun.include.reports.fields import SpecError, label, take_fields
 from forerun.include.reports.keywords import names_its_fields
 from forerun.include.reports.names import check_name, check_unique
 from forerun.include.reports.parameters import Parameter, check_parameters, day_parameters
+from forerun.include.reports.period import Monthly, Period, PeriodsFrom, Trailing, Weekly, days_from
 from forerun.include.reports.places import check_place
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.session import Session
@@ -59,8 +60,10 @@ __all__ = [
     "ExpectedCount",
     "HourlyMarkers",
     "MarkerFile",
+    "Monthly",
     "Parameter",
     "PartitionFolder",
+    "PeriodsFrom",
     "PriceAtMost",
     "ReportSpec",
     "RunPolicy",
@@ -70,13 +73,16 @@ __all__ = [
     "SourceSpec",
     "SpecError",
     "StartWhen",
+    "Trailing",
     "VersionedFolder",
+    "Weekly",
     "WhenComplete",
     "decode_report",
     "encode_report",
 ]
 
 SPEC_VERSION = 1
+_ANY_DAY = date(2000, 1, 1)
 
 
 @names_its_fields
@@ -116,11 +122,14 @@ class ReportSpec:
     """The query, in Spark SQL: one SELECT."""
     sql_file: str = ""
     """The path of a file with the query, in place of ``sql``."""
+    period: Period | None = None
+    """What the report is about, if that is not a day: ``Weekly()``, ``Monthly()``, or the periods
+    of any calendar (``PeriodsFrom``). Its report date is the last day of the period."""
     timezone: str = "UTC"
     """The time zone of the deadline, of the run times, and of the day itself."""
     deadline: str = "30:00"
-    """The time by which the report must be published, after the start of its day: ``26:00`` is two
-    o'clock in the night after it."""
+    """The time by which the report must be published, after the start of its day, or of the last
+    day of its period: ``26:00`` is two o'clock in the night after it."""
     calendar: tuple[DueOn, ...] = ()
     """Days whose deadline is another one; the first entry that has a day counts."""
     on_incomplete: Literal["wait", "publish_with_warning", "fail"] = "wait"
@@ -136,7 +145,7 @@ class ReportSpec:
     """The most bytes that a day may keep between its runs, such as ``500MB``; empty for any."""
     parameters: tuple[Parameter, ...] = ()
     """Named parameters of the SQL beside those of the day (``:report_date``, ``:report_start``,
-    ``:report_end``)."""
+    ``:report_end``, ``:period_start``, ``:period_end``)."""
     shadow: Shadow | None = None
     """Publish only into the store, and compare each day with what another job writes; without it,
     readers get the report."""
@@ -149,6 +158,9 @@ class ReportSpec:
 
     def __post_init__(self) -> None:
         take_fields(self, label("report", self.name))
+        if self.period is not None:
+            sources = (replace(s, over=s.over or self.period) for s in self.sources)
+            object.__setattr__(self, "sources", tuple(sources))
         _check_report(self)
         check_parameters(self.parameters, f"report {self.name}")
 
@@ -191,13 +203,37 @@ class ReportSpec:
             rules = [self.source(when.source).complete_when]
         return tuple(rule for rule in rules if isinstance(rule, AssetEvent))
 
+    @property
+    def any_day(self) -> date:
+        """Return a day that the report can be about, for what is checked of all of them at once."""
+        return parse_day(self.period.dates[0]) if isinstance(self.period, PeriodsFrom) else _ANY_DAY
+
+    def bounds(self, day: date) -> tuple[date, date]:
+        """Return the first and the last day of the period that has ``day``; twice ``day`` of a
+        report without a period. The last one is the report date."""
+        return self.period.bounds(day) if self.period else (day, day)
+
+    def begins(self, day: date) -> datetime:
+        """Return when the day, or the period that ``day`` ends, begins, in UTC."""
+        return parse_time("00:00", "the start of the day").on(self.bounds(day)[0], self.zone)
+
+    def report_dates(self, first: date, last: date) -> tuple[date, ...]:
+        """Return the report dates of the days from ``first`` to ``last``: of a report with a period
+        the last day of each that has one of them."""
+        return tuple(dict.fromkeys(self.bounds(each)[1] for each in days_from(first, last)))
+
+    def date_text(self, day: date) -> str:
+        """Return the report date in words for people: with the first day of its period, if any."""
+        first, last = self.bounds(day)
+        return f"{first} to {last}" if first != last else str(last)
+
     def points(self, day: date) -> tuple[datetime, ...]:
         """The instants of the runs of ``day``, in UTC."""
         return tuple(parse_time(r.at, "a run").on(day, self.zone) for r in self.policy.runs)
 
     def parameters_on(self, day: date) -> tuple[Parameter, ...]:
         """The named parameters of the SQL with their values on ``day``."""
-        return (*day_parameters(day, self.zone), *self.parameters)
+        return (*day_parameters(day, self.zone, self.bounds(day)[0]), *self.parameters)
 
     def deadline_on(self, day: date) -> datetime:
         """Return when the report of ``day`` is due, in UTC."""
@@ -205,11 +241,12 @@ class ReportSpec:
 
     @property
     def due_after_s(self) -> tuple[int, int]:
-        """Seconds from the start of a day on which clocks do not change to the deadline: the least
-        and the most of any day of the calendar."""
+        """Seconds from the start of a day, or of a period, in which clocks do not change to the
+        deadline: the least and the most of any day of the calendar."""
         deadlines = (self.deadline, *(due.at for due in self.calendar))
         times = [parse_time(text, "the deadline").seconds for text in deadlines]
-        return min(times), max(times)
+        shortest, longest = self.period.days if self.period else (1, 1)
+        return min(times) + (shortest - 1) * DAY_S, max(times) + (longest - 1) * DAY_S
 
     @property
     def due_text(self) -> str:
@@ -289,6 +326,7 @@ def _check_report(spec: ReportSpec) -> None:
     check_unique([source.name.lower() for source in spec.sources], f"report {spec.name}: source")
     check_foreign_keys(spec.sources)
     parse_zone(spec.timezone)
+    _check_period(spec)
     last = spec.policy.runs[-1]
     start = parse_time(last.at, "the final run")
     for deadline in (spec.deadline, *(due.at for due in spec.calendar)):
@@ -321,4 +359,24 @@ def _check_report(spec: ReportSpec) -> None:
             f"report {spec.name} has early results, and a partition folder for its sink",
             hint="Who reads a table cannot tell a part of a day from the whole. Use "
             "VersionedFolder: its pointer says which of the two a version is.",
+        )
+
+
+def _check_period(spec: ReportSpec) -> None:
+    """Refuse runs before the period begins, and what is decided for days by themselves."""
+    shortest = spec.period.days[0] if spec.period else 1
+    first = spec.policy.runs[0]
+    if parse_time(first.at, "a run").seconds < -(shortest - 1) * DAY_S:
+        what = f"its shortest period, of {shortest} days," if spec.period else "its day"
+        raise SpecError(
+            f"report {spec.name}: the run at {first.at} is before {what} begins",
+            hint="-3d 12:00 is noon of the third day before the last one of a period."
+            if spec.period
+            else "Give it a period, such as Weekly(), or write 00:00 or later.",
+        )
+    if spec.period and spec.policy.choose is not None:
+        raise SpecError(
+            f"report {spec.name} has a period, and chooses the times of its runs",
+            hint="Times are chosen for a day: leave out choose, and name the times, such as "
+            "-3d 24:00.",
         )

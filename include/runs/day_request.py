@@ -10,7 +10,6 @@ from pathlib import Path
 from forerun.include.days.handle import Day
 from forerun.include.days.manifests import pins_of
 from forerun.include.machine.settings import allowed_functions
-from forerun.include.reports.clock import parse_time
 from forerun.include.reports.run_policy import RunPolicy
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs.fitted_prices import prices_in
@@ -63,9 +62,8 @@ def first_sources(
 
 def forecast_points(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint, ...]:
     spec = day.spec
-    midnight = parse_time("00:00", "the start of the day").on(day.date, spec.zone)
     growing = [source.name for source in spec.sources if source.arrival == "growing"]
-    fractions = forecast(day.points, midnight, growing, history)
+    fractions = forecast(day.points, spec.begins(day.date), growing, history)
     return time_points(spec.weights, fractions)
 
 

@@ -21,9 +21,12 @@ from forerun.include.reports.spec import (
     SourceSpec,
 )
 from forerun.include.sources.files import locate
-from forerun.include.sources.listing import data_files
+from forerun.include.sources.listing import data_files, said
 
 _MOST_NAMED = 3
+Events = Mapping[str, Mapping[str, Sequence[str]]]
+"""By the URI of an asset the days (``YYYY-MM-DD``) for which it had an event, each with what its
+producer said was missing by the newest one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,11 @@ class Missing:
 
 
 def find_missing(
-    spec: ReportSpec, day: date, now: datetime, *, events: Mapping[str, Sequence[str]] | None = None
+    spec: ReportSpec, day: date, now: datetime, *, events: Events | None = None
 ) -> tuple[Missing, ...]:
     """Return what is missing at ``now`` of the sources whose day is not complete.
 
-    ``events`` has the URIs of the assets that had their event for this day, each with what its
-    producer said was missing; None leaves sources that wait for an asset aside. Raises
+    ``events`` are those of assets; None leaves sources that wait for one aside. Raises
     :class:`forerun.include.state.store.StoreError` when a source's folder cannot be listed.
     """
     found = (missing_of(source, spec, day, now, events=events) for source in spec.sources)
@@ -59,29 +61,31 @@ def missing_of(
     day: date,
     now: datetime,
     *,
-    events: Mapping[str, Sequence[str]] | None,
+    events: Events | None,
 ) -> Missing | None:
     """Return what is missing of one source, as :func:`find_missing` says it, or None if it is
     complete."""
     rule = source.complete_when
     if isinstance(rule, AssetEvent):
-        return missing_of_asset(source.name, rule, day, events)
+        return missing_of_asset(source.name, rule, source.days_on(day), events)
     what = _of_files(source, rule, spec, day, now)
     return Missing(source.name, what) if what else None
 
 
 def missing_of_asset(
-    source: str, rule: AssetEvent, day: date, events: Mapping[str, Sequence[str]] | None
+    source: str, rule: AssetEvent, days: Sequence[date], events: Events | None
 ) -> Missing | None:
-    """Return what is missing of an asset that stands for ``source``, or None if its event has
-    come."""
+    """Return what is missing of an asset that stands for ``source`` on these days, or None if the
+    event of each has come."""
     if events is None:
         return None
-    if rule.uri not in events:
-        return Missing(source, f"no event of asset {rule.uri} for {day}")
-    if not (said := events[rule.uri]):
+    told = events.get(rule.uri, {})
+    if missing := [str(each) for each in days if str(each) not in told]:
+        return Missing(source, f"no event of asset {rule.uri} for {_shortened(missing)}")
+    partly = [f"on {each}: {'; '.join(told[str(each)])}" for each in days if told[str(each)]]
+    if not partly:
         return None
-    what = f"asset {rule.uri} was not complete on {day}: {'; '.join(said)}"
+    what = f"asset {rule.uri} was not complete {_shortened(partly)}"
     return Missing(source, what, accepted=rule.incomplete == "accept")
 
 
@@ -97,14 +101,13 @@ def _of_files(
         case None:
             if source.allow_empty or data_files(source, day)[1]:
                 return ""
-            return f"no files in {source.path_on(day)}"
+            return f"no files in {said(list(source.folders_on(day)))}"
         case ClockTime():
             at = parse_time(rule.at, "complete_when").on(day, spec.zone)
             return "" if now >= at else f"complete at {at:%Y-%m-%d %H:%M}Z"
         case MarkerFile():
-            if rule.name in _names(source, day):
-                return ""
-            return f"no {rule.name} in {source.path_on(day)}"
+            without = [path for path in source.folders_on(day) if rule.name not in _names(path)]
+            return f"no {rule.name} in {said(without)}" if without else ""
         case HourlyMarkers():
             return _unmarked(source, rule, spec, day)
         case ExpectedCount():
@@ -129,20 +132,25 @@ def _uncounted(source: SourceSpec, rule: ExpectedCount, day: date) -> str:
 
 
 def _unmarked(source: SourceSpec, rule: HourlyMarkers, spec: ReportSpec, day: date) -> str:
-    expected, there = rule.expected(day, spec.zone), _names(source, day)
-    missing = [path for path in expected if path not in there]
-    if not missing:
-        return ""
-    named = ", ".join(missing[:_MOST_NAMED]) + (", ..." if len(missing) > _MOST_NAMED else "")
-    return (
-        f"{len(expected) - len(missing)} of {len(expected)} hours have their "
-        f"marker in {source.path_on(day)}; not {named}"
-    )
+    texts = []
+    for path, each in source.folders_on(day).items():
+        expected, there = rule.expected(each, spec.zone), _names(path)
+        if missing := [hour for hour in expected if hour not in there]:
+            texts.append(
+                f"{len(expected) - len(missing)} of {len(expected)} hours have their "
+                f"marker in {path}; not {_shortened(missing)}"
+            )
+    return _shortened(texts)
 
 
-def _names(source: SourceSpec, day: date) -> set[str]:
-    """All that lies in the folder of the day, hidden files too, by its path below that folder. A
+def _shortened(texts: Sequence[str]) -> str:
+    """Return the first of some texts, and whether there are more."""
+    return ", ".join(texts[:_MOST_NAMED]) + (", ..." if len(texts) > _MOST_NAMED else "")
+
+
+def _names(path: str) -> set[str]:
+    """All that lies in the folder of a day, hidden files too, by its path below that folder. A
     missing folder is empty."""
-    place = locate(source.path_on(day))
+    place = locate(path)
     start = len(place.key) + 1
     return {file.key[start:] for file in place.store.list(place.key)}

@@ -81,8 +81,10 @@ def verify_pin(pin: Pin) -> None:
     """
     if not pin.files:
         return
-    location, form = locate(pin.path), format_of(pin.format)
-    listed = {location.store.uri(file.key): file for file in location.files(form.suffix)}
+    form = format_of(pin.format)
+    locations = [locate(path) for path in (*pin.more_paths, pin.path)]
+    listed = {at.store.uri(file.key): file for at in locations for file in at.files(form.suffix)}
+    location = locations[-1]
     there: list[tuple[PinnedFile, str]] = []
     for file in pin.files:
         found = listed.get(file.uri)

@@ -19,7 +19,7 @@ from forerun.include.sources.contents import changed_contents, with_digests
 from forerun.include.sources.delivery import put_together, read_pin
 from forerun.include.sources.files import SourcePathError, locate
 from forerun.include.sources.formats import format_of
-from forerun.include.sources.listing import data_files
+from forerun.include.sources.listing import data_files, said
 from forerun.include.sources.table_formats import refuse_tables_above
 from forerun.include.sources.unread import refuse_unread
 from forerun.include.sources.widening import same_type, widens
@@ -51,9 +51,10 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
     :class:`forerun.include.sources.changelog.ChangelogError` for one of a changelog that may have
     NULL in ``__w``.
     """
-    path = source.path_on(day)
-    refuse_tables_above(locate(path))
-    name = source_id(source.name, source.path, source.format)
+    paths = list(source.folders_on(day))
+    for path in paths:
+        refuse_tables_above(locate(path))
+    name = source_id(source.name, source.pinned_as, source.format)
     at = day.isoformat()
     backoff = Backoff(pins_folder(name, at))
     while True:
@@ -63,7 +64,7 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
         files = _pin_files(source, day, last)
         if not files and not source.allow_empty:
             raise SourcePathError(
-                f"source {source.name} has no files in {path}",
+                f"source {source.name} has no files in {said(paths)}",
                 hint="Correct its path, deliver a file (one without rows will do), or declare "
                 "allow_empty.",
             )
@@ -78,7 +79,8 @@ def pin_source(store: Store, source: SourceSpec, day: date, now: datetime) -> tu
             name=source.name,
             day=at,
             number=number,
-            path=path,
+            path=paths[-1],
+            more_paths=tuple(paths[:-1]),
             format=source.format,
             pinned_at=now.astimezone(UTC).isoformat(),
             files=files,

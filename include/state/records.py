@@ -69,6 +69,8 @@ class Pin:
     In the store a large pin may say only what has changed: ``base`` is then the number of an
     earlier pin of the same day that is whole, ``files`` those that it has not, and ``dropped`` the
     URIs of those that are gone. :func:`forerun.include.sources.delivery.read_pin` gives whole pins.
+    ``more_paths``: the other folders of a source that a period of several days reads; ``path`` is
+    that of its last day.
     """
 
     source: str
@@ -81,6 +83,7 @@ class Pin:
     files: tuple[PinnedFile, ...]
     base: int = later(0)
     dropped: tuple[str, ...] = later(())
+    more_paths: tuple[str, ...] = later(())
 
     @property
     def rows(self) -> int:

@@ -7,7 +7,7 @@ price of the hour and what has arrived, so that it is planned for what it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -26,7 +26,7 @@ from forerun.include.reports.spec import (
     WhenComplete,
 )
 from forerun.include.reports.start_when import WithGroup
-from forerun.include.sources.completeness import missing_of, missing_of_asset
+from forerun.include.sources.completeness import Events, missing_of, missing_of_asset
 from forerun.include.sources.delivery import read_pin
 from forerun.include.sources.formats import format_of
 from forerun.include.sources.listing import data_files
@@ -35,9 +35,6 @@ from forerun.include.state.layout import numbers
 from forerun.include.state.records import Manifest
 from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
 from forerun.include.times.outlook import curves_today, prices_until, rows_now
-
-Events = Mapping[str, Sequence[str]]
-"""By the URI of an asset: what was missing by its newest event for the day."""
 
 
 class EarlyStart:
@@ -89,7 +86,7 @@ class EarlyStart:
             case WhenComplete():
                 return self._complete(self._day.spec.source(when.source), now, events)
             case AssetEvent():
-                missing = missing_of_asset("", when, self._day.date, events or {})
+                missing = missing_of_asset("", when, (self._day.date,), events or {})
                 return "" if missing and not missing.accepted else f"asset {when.uri} has its event"
             case _:
                 assert_never(when)
@@ -125,11 +122,11 @@ class EarlyStart:
         return sum(file.rows for file in files)
 
     def _since(self) -> float:
-        """When the last run was planned; before the first one, when the day began."""
+        """When the last run was planned; before the first one, when the day or period began."""
         last = self._last()
         if last is not None:
             return datetime.fromisoformat(last.created_at).timestamp()
-        return _midnight(self._day).timestamp()
+        return self._day.spec.begins(self._day.date).timestamp()
 
     def _last(self) -> Manifest | None:
         """What the last run before this one was planned over."""
@@ -181,7 +178,7 @@ def _arrived(
     rows = rows_now(day, now)
     curves = curves_today(day, now, rows)
     found = []
-    evenly = forecast(starts, _midnight(day), list(rows), ())
+    evenly = forecast(starts, day.spec.begins(day.date), list(rows), ())
     for even, at in zip(evenly, starts, strict=True):
         shares = dict(even)
         for name, curve in curves.items():
@@ -194,7 +191,3 @@ def _arrived(
         bound = min if number < run else max
         shares.update({name: bound(share, here[name]) for name, share in shares.items()})
     return found
-
-
-def _midnight(day: Day) -> datetime:
-    return parse_time("00:00", "the start of the day").on(day.date, day.spec.zone)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
 from forerun.include.days.handle import Day
-from forerun.include.reports.clock import parse_time
 from forerun.include.reports.hours import daily_curve
 from forerun.include.reports.spec import ReportSpec
 from forerun.include.sources.files import SourcePathError
@@ -67,10 +66,10 @@ def curves_known(store: StoreReader, spec: ReportSpec, day: date) -> dict[str, A
 
 
 def prices_until(spec: ReportSpec, day: date, last: float) -> StepCurve:
-    """What compute costs from the start of a day to an instant and somewhat beyond it, so that a
-    run that is late has a price, too; 1 for a report without prices."""
-    begin = parse_time("00:00", "the start of the day").on(day, spec.zone).timestamp()
+    """What compute costs from the start of a day, or of a period, to an instant and somewhat beyond
+    it, so that a run that is late has a price, too; 1 for a report without prices."""
+    first, begin = spec.bounds(day)[0], spec.begins(day).timestamp()
     days = 2 + max(0, math.ceil((last - begin) / timedelta(days=1).total_seconds()))
     if not spec.policy.prices:
         return constant(begin, begin + days * 86_400.0, 1.0, "the prices")
-    return daily_curve(spec.policy.prices, day, days, spec.zone, "the prices of the report")
+    return daily_curve(spec.policy.prices, first, days, spec.zone, "the prices of the report")

@@ -83,16 +83,18 @@ def past_day(store: StoreReader, spec: ReportSpec, source: SourceSpec, day: date
 
 
 def clock_seconds(spec: ReportSpec, day: date, at: datetime) -> float:
-    """The seconds that the clock of a report's day shows at an instant, going on past midnight.
-    Arrivals are told by the clock, whether or not it changes on the day."""
-    shown = at.astimezone(spec.zone).replace(tzinfo=None) - datetime.combine(day, time())
+    """The seconds that the clock of a report's day, or of its period, shows at an instant, going on
+    past midnight. Arrivals are told by the clock, whether or not it changes on the day."""
+    first, _ = spec.bounds(day)
+    shown = at.astimezone(spec.zone).replace(tzinfo=None) - datetime.combine(first, time())
     return shown / timedelta(seconds=1)
 
 
 def by_instants(spec: ReportSpec, day: date, curve: ArrivalCurve) -> ArrivalCurve:
     """A curve over the seconds of the clock as one over instants, in seconds of the UNIX epoch."""
+    first, _ = spec.bounds(day)
     return arrival_curve(
-        (DayTime(round(clock), elapsed=False).on(day, spec.zone).timestamp(), rows)
+        (DayTime(round(clock), elapsed=False).on(first, spec.zone).timestamp(), rows)
         for clock, rows in zip(curve.rows.xs, curve.rows.ys, strict=True)
     )
 
@@ -114,7 +116,7 @@ def newest_pin(store: StoreReader, source: SourceSpec, day: date) -> tuple[datet
 def _pins(store: StoreReader, source: SourceSpec, day: date) -> Iterator[Pin]:
     """The pins of a day, oldest first; one that cannot be read is passed over, as a forecast is
     only better for it."""
-    name = source_id(source.name, source.path, source.format)
+    name = source_id(source.name, source.pinned_as, source.format)
     keys = tuple(file.key for file in store.list(pins_folder(name, day.isoformat())))
     for number in numbers(keys):
         try:

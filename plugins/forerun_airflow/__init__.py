@@ -23,6 +23,7 @@ from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.expectations import Expectation, expect
 from forerun.include.reports.group import ReportGroup
 from forerun.include.reports.hours import Hours
+from forerun.include.reports.period import Monthly, PeriodsFrom, Trailing, Weekly
 from forerun.include.reports.run_policy import Choose
 from forerun.include.reports.shadow import Shadow
 from forerun.include.reports.spec import (
@@ -64,8 +65,10 @@ __all__ = [
     "HourlyMarkers",
     "Hours",
     "MarkerFile",
+    "Monthly",
     "Parameter",
     "PartitionFolder",
+    "PeriodsFrom",
     "PriceAtMost",
     "ProgressiveTaskGroup",
     "ReportGroup",
@@ -74,7 +77,9 @@ __all__ = [
     "RunTime",
     "Shadow",
     "SourceSpec",
+    "Trailing",
     "VersionedFolder",
+    "Weekly",
     "WhenComplete",
     "deadline_alerts",
     "decode_report",

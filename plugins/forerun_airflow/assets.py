@@ -36,20 +36,20 @@ def awaited_assets(spec: ReportSpec, run: int) -> dict[str, Asset]:
 
 
 def days_published(
-    spec: ReportSpec, run: int, inlet_events: Any, day: str
-) -> dict[str, tuple[str, ...]]:
-    """Return which of the assets that a run awaits had an event for ``day``, and what was missing
-    by the newest.
+    spec: ReportSpec, run: int, inlet_events: Any
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return for which days the assets that a run awaits had an event, and what was missing by the
+    newest of each.
 
     ``inlet_events`` is Airflow's, of a task that has the assets as inlets.
     """
-    newest: dict[str, tuple[str, ...]] = {}
+    newest: dict[str, dict[str, tuple[str, ...]]] = {}
     for uri, asset in awaited_assets(spec, run).items():
         for event in inlet_events[asset]:  # oldest first
             extra = event.extra or {}
             for said in extra.get("days") or [extra]:  # those of a backfill, else the one
-                if said.get("day") == day:
-                    newest[uri] = _what_was_missing(said)
+                if day := said.get("day"):
+                    newest.setdefault(uri, {})[str(day)] = _what_was_missing(said)
     return newest
 
 

@@ -209,14 +209,15 @@ def store_uri(spec: ReportSpec) -> str:
 
 
 def report_date(context: Any, spec: ReportSpec) -> date:
-    """The day that a DAG run is about, in the report's time zone. The days of a backfill are its
-    own, whatever the form is filled in with."""
+    """The day that a DAG run is about, in the report's time zone; of a report with a period the
+    last day of the one that has it. The days of a backfill are its own, whatever the form is filled
+    in with."""
     run = context["dag_run"]
     named = (context.get("params") or {}).get("report_date")
     if named and run.run_type != "backfill":
-        return parse_day(str(named))
+        return spec.bounds(parse_day(str(named)))[1]
     moment = run.logical_date or run.run_after
-    return date(*moment.astimezone(spec.zone).timetuple()[:3])
+    return spec.bounds(date(*moment.astimezone(spec.zone).timetuple()[:3]))[1]
 
 
 def choose_mode(asked: str, run_type: str, spec: ReportSpec, day: date, now: datetime) -> str:

@@ -213,8 +213,8 @@ def test_every_day_of_a_backfill_is_an_event_for_who_waits(spec, place):
             days = [{"day": DAYS[0], "incomplete": []}, {"day": DAYS[1], "incomplete": ["x"]}]
             return [SimpleNamespace(extra=days[-1] | {"days": days})]
 
-    found = [days_published(waiting, 3, Events(), day) for day in DAYS]
-    assert found == [{rule.uri: ()}, {rule.uri: ("x",)}, {}]
+    found = days_published(waiting, 3, Events())
+    assert found == {rule.uri: {DAYS[0]: (), DAYS[1]: ("x",)}}
 
 
 def test_what_tasks_tell_each_other_is_read_as_before():

@@ -11,11 +11,13 @@ from airflow.sdk import DAG, CronTriggerTimetable
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
 
-from forerun.airflow import ProgressiveTaskGroup, progressive_dag
+from forerun.airflow import ProgressiveTaskGroup, deadline_alerts, progressive_dag
+from forerun.airflow.day import report_date
 from forerun.airflow.retries import RETRIES, RETRY_DELAY, retries_of
 from forerun.airflow.tasks import submit
 from forerun.airflow.tasks.units import units_of
 from forerun.airflow.watching.alerting import EarlyRunTicket
+from forerun.include.reports.period import Monthly, PeriodsFrom, Weekly
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import DueOn, SpecError
 from tests.airflow.reports import sales_report
@@ -212,8 +214,76 @@ def test_a_schedule_that_is_not_daily_is_refused(schedule):
 
 @pytest.mark.parametrize(
     "schedule",
-    ["daily", "@daily", None, "0 2 * * *", "30 0 * * 1-5", "0 0 * * mon,wed", timedelta(days=1),
+    ["report", "daily", "@daily", None, "0 2 * * *", "30 0 * * 1-5", "0 0 * * mon,wed",
+     timedelta(days=1),
      CronTriggerTimetable("0 0 * * 1", timezone="UTC")],
 )  # fmt: skip
 def test_a_daily_schedule_is_taken(schedule):
     assert dag_of(schedule=schedule).dag_id == "revenue"
+
+
+@pytest.mark.parametrize(
+    ("period", "schedule", "cron"),
+    [
+        (Weekly(), "report", "0 0 * * 1"),
+        (Weekly(starts="sun"), "report", "0 0 * * 0"),
+        (Monthly(), "report", "0 0 1 * *"),
+        (Monthly(months=3), "report", "0 0 1 */3 *"),
+        (Monthly(months=12), "report", "0 0 1 1 *"),
+        (Weekly(), "30 1 * * MON", "30 1 * * MON"),
+        (Weekly(starts="sun"), "@weekly", "@weekly"),
+        (Weekly(starts="sun"), "0 0 * * 7", "0 0 * * 7"),
+        (Monthly(), "@monthly", "@monthly"),
+    ],
+)
+def test_a_report_with_a_period_runs_when_it_begins(period, schedule, cron):
+    dag = progressive_dag(
+        sales_report(period=period, timezone="Europe/Berlin"), start_date=START, schedule=schedule
+    )
+    DagSerialization.serialize_dag(dag)
+    made = dag.schedule
+    assert (made.expression if schedule == "report" else made) == cron
+    if schedule == "report":
+        assert str(made.timezone) == "Europe/Berlin"
+
+
+def test_periods_of_any_calendar_run_on_the_days_on_which_they_begin():
+    spec = sales_report(period=PeriodsFrom(dates=("2026-02-01", "2026-03-01", "2026-03-29")))
+    dag = progressive_dag(spec, start_date=START)
+    DagSerialization.serialize_dag(dag)
+    assert [str(at.date()) for at in dag.schedule.event_dates] == ["2026-02-01", "2026-03-01"]
+
+
+@pytest.mark.parametrize(
+    ("period", "schedule"),
+    [
+        (Weekly(), "daily"), (Weekly(), "@weekly"), (Weekly(), "0 0 * * 2"),
+        (Weekly(), "0 0 * * *"),
+        (Monthly(), "@weekly"), (Monthly(months=3), "@monthly"), (Monthly(), "0 0 2 * *"),
+        (Monthly(), "* 0 1 * *"), (Weekly(), timedelta(days=7)), (Weekly(), "0 0"),
+        (PeriodsFrom(dates=("2026-02-01", "2026-03-01")), "@monthly"),
+    ],
+)  # fmt: skip
+def test_a_schedule_that_does_not_fit_the_period_is_refused(period, schedule):
+    with pytest.raises(SpecError, match="does not begin each period") as raised:
+        progressive_dag(sales_report(period=period), start_date=START, schedule=schedule)
+    assert "Leave schedule out" in raised.value.hint
+
+
+def test_a_deadline_alert_counts_from_the_start_of_the_period():
+    (alert,) = deadline_alerts(sales_report(period=Monthly()), notify="tests.airflow.pager.send")
+    # The shortest month, and an hour ahead; the rest is waited for.
+    assert alert.interval == timedelta(days=27, hours=29)
+
+
+def test_the_date_of_a_dag_run_is_the_last_day_of_its_period():
+    spec = sales_report(period=Weekly())
+
+    def dated(moment, named=None, kind="scheduled"):
+        run = SimpleNamespace(run_type=kind, logical_date=moment, run_after=moment)
+        return str(report_date({"dag_run": run, "params": {"report_date": named}}, spec))
+
+    assert dated(datetime(2026, 3, 2, tzinfo=UTC)) == "2026-03-08"
+    assert dated(datetime(2026, 3, 8, 23, tzinfo=UTC)) == "2026-03-08"
+    assert dated(datetime(2026, 3, 9, tzinfo=UTC)) == "2026-03-15"
+    assert dated(datetime(2026, 3, 9, tzinfo=UTC), "2026-02-25") == "2026-03-01"

@@ -11,7 +11,6 @@ from airflow.sdk import (
     DAG,
     Asset,
     BaseOperator,
-    CronTriggerTimetable,
     Param,
     TaskGroup,
     TriggerRule,
@@ -23,11 +22,11 @@ from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import (
     Options,
-    check_schedule,
     check_timeout,
     refuse_broken,
     sort_options,
 )
+from forerun.airflow.authoring.schedules import AS_REPORT, timetable_of
 from forerun.airflow.day import OPEN_DAY
 from forerun.airflow.tasks.comparing import CompareShadow
 from forerun.airflow.tasks.open import OpenDay
@@ -265,17 +264,19 @@ def progressive_dag(
     *,
     start_date: datetime,
     dag_id: str | None = None,
-    schedule: Any = "daily",
+    schedule: Any = AS_REPORT,
     mode: str = "auto",
     report_date: date | None = None,
     **options: Any,
 ) -> DAG:
-    """A DAG that runs ``spec`` every day.
+    """A DAG that runs ``spec`` every day, or once for each of its periods.
 
     Its DAG run of a day is created when the day starts (in the report's time zone), so that early
-    runs can happen; it lasts until the report is out, so several days overlap. ``schedule`` is any
-    Airflow schedule, None for by hand only; ``mode`` and ``report_date`` fill in the trigger form
-    (a date there holds for scheduled runs too, but not for those of a backfill).
+    runs can happen; it lasts until the report is out, so several days overlap. That of a period is
+    created when the period starts. ``schedule`` is any Airflow schedule that does so
+    (:mod:`forerun.airflow.authoring.schedules`), None for by hand only; ``mode`` and
+    ``report_date`` fill in the trigger form (a date there holds for scheduled runs too, but not for
+    those of a backfill).
 
     ``options`` are those of :func:`add_report_tasks`, of Airflow's ``DAG`` (such as
     ``max_active_runs``, ``catchup``, ``tags``, ``access_control``, ``on_failure_callback``), and of
@@ -305,8 +306,8 @@ def of_the_dag(
 ) -> dict[str, Any]:
     """Return the arguments of the DAG of these reports: what the author gives, with defaults for
     the rest, but not the fields of the trigger form: they are ``params``, and come to those of the
-    author. ``schedule`` ``daily`` is the start of their day."""
-    check_schedule(schedule)
+    author."""
+    timetable = timetable_of(specs[0], schedule)
     given = dict(found.holder)
     for spec in specs:
         check_timeout(spec, given.get("dagrun_timeout"))
@@ -325,9 +326,7 @@ def of_the_dag(
     return {
         "catchup": False,
         "max_active_runs": 3,
-        "schedule": CronTriggerTimetable("0 0 * * *", timezone=specs[0].timezone)
-        if schedule == "daily"
-        else schedule,
+        "schedule": timetable,
         "description": description,
         **given,
         "params": own,
@@ -348,9 +347,10 @@ def _document(spec: ReportSpec) -> str:
         f"| {i} | {_start_of(run)} | {run.weight:g} | {'yes' if i in gives else ''} |"
         for i, run in enumerate(spec.policy.runs, start=1)
     )
+    about = f"About {spec.period}; times are those of its last day.\n\n" if spec.period else ""
     chosen = "The times are chosen for each day; these are the report's own.\n\n"
     return (
-        f"{spec.description}\n\nDue at {spec.due_text} ({spec.timezone}).\n\n"
+        f"{spec.description}\n\n{about}Due at {spec.due_text} ({spec.timezone}).\n\n"
         f"{chosen if spec.policy.choose else ''}"
         f"| run | at | weight | publishes |\n|---|---|---|---|\n{runs}\n\n"
         f"```sql\n{spec.sql.strip()}\n```\n\nspec {spec.digest}"

@@ -29,7 +29,7 @@ def report_params(
             type=["null", "string"],
             format="date",
             title="Report date",
-            description_md="The day to report on. Empty: the day of the run.",
+            description_md="The day to report on, or any of its period. Empty: that of the run.",
         ),
         "mode": Param(
             mode,

@@ -29,6 +29,7 @@ from forerun.airflow.authoring.dag import (
 from forerun.airflow.authoring.dag_file import dag_file, read_sql
 from forerun.airflow.authoring.form import report_params
 from forerun.airflow.authoring.options import sort_options
+from forerun.airflow.authoring.schedules import AS_REPORT
 from forerun.airflow.day import OPEN_DAY
 from forerun.airflow.tasks.units import Seat, Step, alone
 from forerun.airflow.watching.failing import keep_failures
@@ -156,7 +157,7 @@ def group_dag(
     *,
     start_date: datetime,
     dag_id: str | None = None,
-    schedule: Any = "daily",
+    schedule: Any = AS_REPORT,
     mode: str = "auto",
     report_date: date | None = None,
     **options: Any,

@@ -38,8 +38,8 @@ _NOT_FALSE: dict[str, str] = {
 ABOUT: dict[str, str] = {
     "start_date": "The first day that has a DAG run.",
     "dag_id": "The name of the DAG; that of the report or the group by default.",
-    "schedule": "Any schedule of Airflow; `daily` is the start of the day in the report's time "
-    "zone, None only by hand.",
+    "schedule": "Any schedule of Airflow that begins a DAG run for each day or period of the "
+    "report; `report` is the start of each in the report's time zone, None only by hand.",
     "mode": "The mode that the trigger form is filled in with; `auto` decides by cost.",
     "report_date": "The day that the trigger form is filled in with; it holds for scheduled runs "
     "too, but not for those of a backfill.",
@@ -58,9 +58,6 @@ ABOUT: dict[str, str] = {
     "backfill_pool": "The pool that runs take in place of `pool` when a day is backfilled.",
 }
 """Forerun's own options of `progressive_dag` and `group_dag`, as docs/reference/fields.md says."""
-
-
-_CRON_FIELDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,35 +136,4 @@ def _unknown(name: str, known: Collection[str]) -> SpecError:
         hint=f"Do you mean {near[0]}?"
         if near
         else "docs/reference/fields.md says which there are.",
-    )
-
-
-def check_schedule(schedule: Any) -> None:
-    """Raise :class:`SpecError` for a schedule that a report of one day cannot serve: a DAG run is
-    about the day in which it begins, and reads that day's folder of each source alone.
-
-    A timetable object is taken as it is: whoever writes one knows what its runs are about.
-    """
-    if isinstance(schedule, timedelta) and schedule != timedelta(days=1):
-        raise _not_daily(f"every {schedule}")
-    if not isinstance(schedule, str) or schedule in ("daily", "@daily", "@once", "@continuous"):
-        return
-    fields = schedule.split()
-    if len(fields) != _CRON_FIELDS:
-        if schedule.startswith("@"):
-            raise _not_daily(schedule)
-        return  # Airflow says what is wrong with it
-    minute, hour, day, month, weekday = fields
-    often = not (minute.isdigit() and hour.isdigit())
-    seldom = month != "*" or day not in ("*", "?") or weekday.isalnum()
-    if often or seldom:
-        raise _not_daily(schedule)
-
-
-def _not_daily(schedule: str) -> SpecError:
-    return SpecError(
-        f"the schedule {schedule} is not daily, and a report is about the day of its DAG run",
-        hint='Leave schedule out, or name the days, such as "0 0 * * 1-5". A report over a week '
-        "reads seven days: let a daily report make each of them. If one day is what is meant, pass "
-        "a timetable: CronTriggerTimetable(...).",
     )

@@ -7,13 +7,9 @@ about 0.2 CPU seconds per file, for the parser, and milliseconds per report
 
 from __future__ import annotations
 
-from datetime import date
-
 from forerun.include.machine.settings import allowed_functions
 from forerun.include.reports.spec import PartitionFolder, ReportSpec, SpecError
 from forerun.planner.errors import ForerunError
-
-_ANY_DAY = date(2000, 1, 1)
 
 
 def check_sql(spec: ReportSpec) -> None:
@@ -43,7 +39,7 @@ def check_sql(spec: ReportSpec) -> None:
             spec.sql,
             sources,
             allowed_functions=allowed_functions(),
-            parameters=spec.parameters_on(_ANY_DAY),
+            parameters=spec.parameters_on(spec.any_day),
         )
     except ForerunError as error:
         raise SpecError(

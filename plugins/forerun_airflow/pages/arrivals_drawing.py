@@ -52,11 +52,16 @@ def arrivals_drawing(found: SourceArrivals, records: DayRecords, now: datetime) 
     return sheet
 
 
+_STEPS = ((36, 3), (96, 6), (14 * 24, 24), (60 * 24, 7 * 24), (400 * 24, 31 * 24))
+"""Hours between two labels of the clock, by the most hours that they are for."""
+
+
 def _hours(
     sheet: Drawing, records: DayRecords, start: datetime, end: datetime, place: _Place
 ) -> None:
     hours = int((end - start) / timedelta(hours=1))
-    for hour in range(0, hours + 1, 3 if hours <= 36 else 6):
+    step = next((step for most, step in _STEPS if hours <= most), _STEPS[-1][1])
+    for hour in range(0, hours + 1, step):
         at = start + timedelta(hours=hour)
         x, y = place(at, 0)
         sheet.text("soft", x, y + 17, clock(at, records.date, records.spec.zone), "middle")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 from forerun.airflow.pages.drawing import Drawing
 from forerun.airflow.pages.figures import clock, duration, rows, short
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.oncall.day_view import Arrivals, DayView, ShownRun
 from forerun.include.oncall.night import NightRow
-from forerun.include.reports.clock import parse_time
+from forerun.include.reports.clock import DAY_S, DayTime, parse_time
 
 _WIDTH, _LEFT, _RIGHT = 1160.0, 150.0, 24.0
 _TOP, _LANE, _GAP = 76.0, 44.0, 10.0
@@ -46,13 +48,14 @@ def day_timelines(view: DayView, row: NightRow, now: datetime) -> list[Drawing]:
 
 def _planned_scale(records: DayRecords, now: datetime) -> Scale:
     midnight = parse_time("00:00", "the start of the day").on(records.date, records.spec.zone)
+    begins = records.spec.begins(records.date)
     last = [records.deadline + timedelta(hours=1)]
     if records.started_at < records.deadline and records.published:
         at = datetime.fromisoformat(records.published.published_at)
         last.append(min(at + timedelta(hours=1), midnight + timedelta(hours=60)))
-    if midnight < now < midnight + timedelta(hours=60):
+    if begins < now < midnight + timedelta(hours=60):
         last.append(now + timedelta(minutes=30))
-    return Scale(midnight, max(last), _LEFT, _WIDTH - _RIGHT)
+    return Scale(begins, max(last), _LEFT, _WIDTH - _RIGHT)
 
 
 def _done_scale(records: DayRecords, now: datetime) -> Scale:
@@ -81,17 +84,31 @@ def _draw(view: DayView, row: NightRow, scale: Scale, now: datetime, title: str)
 def _hours(sheet: Drawing, records: DayRecords, scale: Scale, bottom: float) -> None:
     """The clock below: a tick where a reader expects one, six to fourteen of them."""
     span = (scale.end - scale.start).total_seconds()
-    steps = (10, 30, 60, 300, 600, 1800, 3600, 7200, 10800, 14400)
-    step = next((s for s in steps if span / s <= 14), 14400)
-    seconds = int(scale.start.timestamp()) // step * step
-    while (seconds := seconds + step) < scale.end.timestamp():
-        moment = datetime.fromtimestamp(seconds, UTC)
+    steps = (10, 30, 60, 300, 600, 1800, 3600, 7200, 10800, 14400, DAY_S, 7 * DAY_S)
+    step = next((s for s in steps if span / s <= 14), steps[-1])
+    for moment in _ticks(scale, step, records.spec.zone):
         local = moment.astimezone(records.spec.zone)
         form = f"{local:%H:%M:%S}" if step < 60 else f"{local:%H:%M}"
         new_day = local.hour == local.minute == 0
         x = scale.x(moment)
         sheet.line("midnight" if new_day else "tick", x, _TOP - 6, x, bottom)
         sheet.text("soft", x, bottom + 16, f"{local:%-d %b}" if new_day else form, "middle")
+
+
+def _ticks(scale: Scale, step: int, zone: ZoneInfo) -> Iterator[datetime]:
+    """The instants within a scale, ``step`` seconds apart; whole days begin when the clock says."""
+    seconds = int(scale.start.timestamp()) // step * step
+    first = scale.start.astimezone(zone).date()
+    while True:
+        seconds += step
+        if step < DAY_S:
+            moment = datetime.fromtimestamp(seconds, UTC)
+        else:
+            days = seconds // step - int(scale.start.timestamp()) // step
+            moment = DayTime(days * step, elapsed=False).on(first, zone)
+        if moment >= scale.end:
+            return
+        yield moment
 
 
 def _is_in(arrivals: Arrivals, scale: Scale) -> bool:
@@ -204,8 +221,7 @@ def strip(row: NightRow, now: datetime) -> Drawing | None:
     if records is None:
         return None
     sheet = Drawing(_strip_said(records), 132.0, 22.0)
-    midnight = parse_time("00:00", "the start of the day").on(records.date, records.spec.zone)
-    scale = Scale(midnight, records.deadline + timedelta(hours=1), 4, 128)
+    scale = Scale(records.spec.begins(records.date), records.deadline + timedelta(hours=1), 4, 128)
     sheet.line("floor", 4, 12, 128, 12)
     if scale.shows(now):
         sheet.rect("spent", 4, 10.5, scale.x(now) - 4, 3)

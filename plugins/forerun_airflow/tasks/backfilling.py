@@ -55,7 +55,8 @@ def _to_compute(
     from forerun.include.sources.completeness import find_missing
     from forerun.include.state.opening import open_store
 
-    asked = sorted({parse_day(str(day)) for day in (context.get("params") or {}).get("days") or ()})
+    named = (context.get("params") or {}).get("days") or ()
+    asked = sorted({spec.bounds(parse_day(str(day)))[1] for day in named})
     if not asked:
         raise RequestError("a backfill of no days", hint="Name them in the field Days.")
     one_by_one = "Trigger a DAG run for each day, or: forerun backfill"

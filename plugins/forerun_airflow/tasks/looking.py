@@ -135,7 +135,7 @@ class UnitLook:
         if not has_trigger(self._day, opened, run):
             self._log.info("%s: run %d starts at %s", self.unit.key, run, at)
             return NotYet(self._until(at))
-        events = days_published(self._spec, run, self._context["inlet_events"], opened.day)
+        events = days_published(self._spec, run, self._context["inlet_events"])
         if starts_early(self._day, run, events, self._log):
             return None
         self._log.info("%s: run %d starts at %s at the latest", self.unit.key, run, at)
@@ -239,9 +239,7 @@ class UnitLook:
         from forerun.include.sources.completeness import find_missing
 
         unit = self.unit
-        events = days_published(
-            self._spec, unit.run, self._context["inlet_events"], unit.opened.day
-        )
+        events = days_published(self._spec, unit.run, self._context["inlet_events"])
         return tuple(find_missing(self._spec, self._day.date, self._now, events=events))
 
     def _sources(self) -> Start | NotYet:

@@ -7,7 +7,6 @@ run's latest time holds.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
     from forerun.include.days.handle import Day
+    from forerun.include.sources.completeness import Events
 
 
 def has_trigger(day: Day, opened: OpenedDay, run: int) -> bool:
@@ -28,9 +28,7 @@ def has_trigger(day: Day, opened: OpenedDay, run: int) -> bool:
     return day.spec.policy.runs[run - 1].when is not None and opened.duty.moves
 
 
-def starts_early(
-    day: Day, run: int, events: Mapping[str, Sequence[str]], log: logging.Logger
-) -> bool:
+def starts_early(day: Day, run: int, events: Events, log: logging.Logger) -> bool:
     """Whether the trigger of a run has fired. Its start is then in the day's schedule."""
     from forerun.include.times.early_start import EarlyStart
 

@@ -20,6 +20,7 @@ from forerun.airflow.versions import deadline_alert
 from forerun.airflow.watching.alerting import check_notify, page_of, tell
 from forerun.include.reports.calendar import DueOn, due_time
 from forerun.include.reports.clock import parse_zone
+from forerun.include.reports.period import Period
 from forerun.include.reports.spec import ReportSpec
 from forerun.planner.contract.codec import from_json, to_json
 
@@ -44,6 +45,7 @@ def deadline_alerts(*specs: ReportSpec, notify: str) -> list[Any]:
                     "timezone": spec.timezone,
                     "deadline": spec.deadline,
                     "calendar": [to_json(due) for due in spec.calendar],
+                    "period": to_json(spec.period, tagged=True) if spec.period else None,
                     "store": store_uri(spec),
                     "notify": notify,
                 },
@@ -62,15 +64,18 @@ async def at_deadline(
     notify: str,
     context: dict[str, Any],
     calendar: Sequence[dict[str, Any]] = (),
+    period: dict[str, Any] | None = None,
 ) -> None:
     """Wait for the deadline of the day of a DAG run, and tell that it is missed if it is. A
     backfill, and a day that was opened after its deadline, miss none. (A DAG that was read before
-    reports had calendars gives none.)"""
+    reports had calendars and periods gives none.)"""
     run = context["dag_run"]
     if run["run_type"] == "backfill" or not run["logical_date"]:
         return
     zone = parse_zone(timezone)
     day = datetime.fromisoformat(run["logical_date"]).astimezone(zone).date()
+    if period is not None:
+        day = from_json(Period, period, "period").bounds(day)[1]
     exceptions = [from_json(DueOn, due, "calendar") for due in calendar]
     due = due_time(deadline, exceptions, day).on(day, zone)
     while (left := (due - utc_now()).total_seconds()) > 0:

@@ -119,8 +119,10 @@ def test_events_of_assets_are_known_to_those_who_ask_airflow(days):
     start = EarlyStart(opened(days(ASSET)), 1)
     assert start.why(at(3)) == ""
     assert start.why(at(3), {}) == ""
-    assert start.why(at(3), {ASSET.uri: ["an early result"]}) == ""
-    assert start.why(at(3), {ASSET.uri: []}) == "asset s3://lake/orders has its event"
+    assert start.why(at(3), {ASSET.uri: {str(MONDAY): ["an early result"]}}) == ""
+    assert (
+        start.why(at(3), {ASSET.uri: {str(MONDAY): []}}) == "asset s3://lake/orders has its event"
+    )
 
 
 def test_so_are_those_that_complete_a_source(days):
@@ -129,7 +131,7 @@ def test_so_are_those_that_complete_a_source(days):
     found.spec = replace(found.spec, sources=(replace(orders, complete_when=ASSET), shops))
     start = EarlyStart(opened(found), 1)
     assert start.why(at(3)) == ""
-    assert start.why(at(3), {ASSET.uri: []}) == "orders is complete"
+    assert start.why(at(3), {ASSET.uri: {str(MONDAY): []}}) == "orders is complete"
 
 
 def test_a_run_that_starts_early_has_the_price_of_the_hour_and_what_is_there(tmp_path):

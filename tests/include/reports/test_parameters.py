@@ -46,13 +46,13 @@ def values(day: str, zone: str) -> list[str]:
 
 def test_a_day_begins_and_ends_in_the_zone_of_the_report() -> None:
     assert values("2026-01-31", "UTC") == [
-        "2026-01-31", "2026-01-31 00:00:00", "2026-02-01 00:00:00",
+        "2026-01-31", "2026-01-31 00:00:00", "2026-02-01 00:00:00", "2026-01-31", "2026-01-31",
     ]  # fmt: skip
     # 23 hours, and 25.
-    assert values("2026-03-29", "Europe/Berlin")[1:] == [
+    assert values("2026-03-29", "Europe/Berlin")[1:3] == [
         "2026-03-28 23:00:00", "2026-03-29 22:00:00",
     ]  # fmt: skip
-    assert values("2026-10-25", "Europe/Berlin")[1:] == [
+    assert values("2026-10-25", "Europe/Berlin")[1:3] == [
         "2026-10-24 22:00:00", "2026-10-25 23:00:00",
     ]  # fmt: skip
 
@@ -61,7 +61,7 @@ def test_a_report_declares_more() -> None:
     region = Parameter(name="region", type="STRING", value="EU")
     spec = report(parameters=(region,), timezone="Europe/Berlin")
     assert [p.name for p in spec.parameters_on(date(2026, 1, 31))] == [
-        "report_date", "report_start", "report_end", "region",
+        "report_date", "report_start", "report_end", "period_start", "period_end", "region",
     ]  # fmt: skip
     assert decode_report(encode_report(spec)) == spec
     other = report(
