@@ -108,6 +108,7 @@ bench-smoke: setup ## planning time, fixed cost of a run, four TPC-H queries: do
 
 bench-plan: setup ## planning time of TPC-H's and TPC-DS's queries (fetched): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks planning
+	.venv/bin/python -m tests.benchmarks exploration
 
 bench-methods: setup ## cost of all methods against each alone, estimated or EXECUTED=1 (SF=1): docs/lab/benchmarks.md
 	.venv/bin/python -m tests.benchmarks $(if $(EXECUTED),methods_executed --scale $(or $(SF),1),methods)
@@ -141,6 +142,7 @@ bench-wrong: setup ## days planned with wrong estimates, by all methods and each
 
 bench-schedule: setup ## deadlines by strategy, and nights under a ceiling, simulated: docs/lab/schedule.md
 	.venv/bin/python -m tests.benchmarks schedule
+	.venv/bin/python -m tests.benchmarks night_sweep
 	.venv/bin/python -m tests.benchmarks deciding
 
 bench-choosing: setup ## times chosen among a dozen, against all subsets, and how long planning takes: docs/lab/schedule.md

@@ -3,24 +3,22 @@
 ``lineitem`` is cut into a folder for each day. Each way is what one types, ``forerun backfill``, as
 a process of its own with all that it starts, planning and publishing included: thirty days by one
 query (the default), each by its own query in one application or with seven to an application, and
-the *wide batch*: the same text, once, over a day whose folder holds the files of all thirty. What
-is measured is kept beside the data, so a benchmark that was interrupted goes on.
+the *wide batch*: the same text, once, over a day whose folder holds the files of all thirty.
 
-    python -m tests.benchmarks backfill --scale 1 --only q01,q06 --ways lifted,wide
+    python -m tests.benchmarks backfill --scale 1 --only q01,q06 --only lifted,wide
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,8 +29,9 @@ from forerun.include.machine.jvm import driver_environment, home_folder
 from forerun.include.reports.run_policy import RunPolicy, RunTime
 from forerun.include.reports.spec import ClockTime, ReportSpec, SourceSpec, encode_report
 from forerun.simulation.tables import Table, find_tables
-from tests.benchmarks.days import TPCH, say
-from tests.benchmarks.page import ROOT, write_section
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
+from tests.benchmarks.page import ROOT
+from tests.benchmarks.suites import TPCH
 
 QUERIES = {"q01": (), "q06": (), "q14": ("part",)}
 """The static tables that each reads beside ``lineitem``."""
@@ -128,47 +127,45 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def section(scale: float, took: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The section of the page of figures."""
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    return [
-        "## Backfills",
-        "",
-        f"`make bench-backfill SF={scale:g}`: TPC-H's `{DAILY}` at scale {scale:g} as {DAYS} days,",
-        f"on {machine}. CPU seconds of `forerun backfill` as a process with all",
-        "that it starts. The wide batch is the same text, once, over the files of all days; in",
-        "brackets what the days take as a share of it.",
-        "",
-        "| query | wide batch | one query for all days | one application for all | seven to one |",
-        "| --- | --- | --- | --- | --- |",
-        *(_line(query, ways) for query, ways in took.items()),
-    ]
-
-
-def _line(query: str, ways: Mapping[str, float]) -> str:
-    cells = [f"{ways[way]:.1f} ({ways[way] / ways['wide']:.2f})" for way in WAYS if way != "wide"]
-    return f"| {query} | {ways['wide']:.1f} | {' | '.join(cells)} |"
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ways", default=",".join(WAYS), help="ways, such as lifted,wide")
-
-
-def main(given: argparse.Namespace) -> int:
-    tables = find_tables(TPCH.generate(given.scale))
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query in every way."""
     folder = home_folder() / "bench" / f"backfill-{given.scale:g}"
-    split_days(tables, folder)
-    kept = folder / "measured.json"
-    took: dict[str, dict[str, float]] = json.loads(kept.read_text()) if kept.exists() else {}
-    for query in given.only or list(QUERIES):
-        for way in given.ways.split(","):
-            if way not in took.setdefault(query, {}):
-                report = report_of(query, tables, folder, way)
-                took[query][way] = measure(report, way, given.master, folder / "work")
-                kept.write_text(json.dumps(took))
-                say(f"{query} {way}: {took[query][way]:.1f} CPU s")
-    if any(set(ways) != set(WAYS) for ways in took.values()):
-        say("the page is written when all ways are measured")
-        return 0
-    write_section("bench-backfill", section(given.scale, took))
-    return 0
+
+    def one(query: str, way: str, _found: Found) -> Figures:
+        tables = find_tables(TPCH.generate(given.scale))
+        split_days(tables, folder)
+        report = report_of(query, tables, folder, way)
+        return {"cpu_s": measure(report, way, given.master, folder / "work")}
+
+    for query in QUERIES:
+        for way in WAYS:
+            under = (
+                f"{TPCH.title}'s {DAILY} at scale {given.scale:g} as {DAYS} days, {given.master}"
+            )
+            yield Cell(name=(query, way), under=under, measure=partial(one, query, way))
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield a row for each query."""
+    rows = []
+    for query in dict.fromkeys(name[0] for name in found):
+        took = {way: found[query, way]["cpu_s"] for way in WAYS if (query, way) in found}
+        wide = took.get("wide")
+        rows.append((query, *(_cell(took.get(way), wide) for way in WAYS)))
+    columns = ("one query for all days", "one application for all", "seven to one", "wide batch")
+    yield from table(("query", *columns), rows)
+
+
+def _cell(took: float | None, wide: float | None) -> str:
+    if took is None:
+        return ""
+    return f"{took:.1f} ({took / wide:.2f})" if wide else f"{took:.1f}"
+
+
+ABOUT = """\
+CPU seconds of `forerun backfill` as a process with all that it starts. The wide batch is the same
+text, once, over the files of all days; in brackets what the days take as a share of it."""
+
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, about=ABOUT, section=lambda _given: "bench-backfill"
+)

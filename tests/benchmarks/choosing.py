@@ -13,44 +13,23 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
-import sys
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 from forerun.planner import api
 from forerun.planner.request import PlanRequest, Source, TimePoint
 from forerun.planner.schedule.choose import MOST_CANDIDATES, choose_times
-from forerun.simulation.planning import with_statistics
-from forerun.simulation.tables import find_tables
-from tests.benchmarks.days import generate_tpch, tpch_texts
-from tests.benchmarks.page import SCHEDULE_PAGE, write_section
-from tests.benchmarks.planning import TPCH_CHANGING
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
+from tests.benchmarks.page import SCHEDULE_PAGE
+from tests.benchmarks.planning import timed
+from tests.benchmarks.suites import TPCH_GROWING as SUITE
 from tests.tpch.at_scale_10 import at_scale_10
 
 MOST_EARLY = 3
 _TABLES_OF = 0.01
 """The scale of the tables whose columns are read; their sizes are those of scale 10."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A query on a day: what was chosen, the best of all subsets, batch, and the CPU seconds of
-    choosing and of planning three time points."""
-
-    query: str
-    chosen: float
-    best: float
-    batch: float
-    planned: int
-    choosing_s: float
-    three_s: float
-
-    @property
-    def gap(self) -> float:
-        """By what part the choice is dearer than the best of all subsets."""
-        return self.chosen / self.best - 1
 
 
 def draw_points(draw: random.Random) -> tuple[TimePoint, ...]:
@@ -72,14 +51,15 @@ def draw_points(draw: random.Random) -> tuple[TimePoint, ...]:
     return (*early, TimePoint(weight=1.0))
 
 
-def run_case(query: str, sql: str, sources: tuple[Source, ...], draw: random.Random) -> Case:
-    """Choose, and compare with all subsets."""
+def run_case(query: str, sql: str, sources: tuple[Source, ...], draw: random.Random) -> Figures:
+    """What was chosen, the best of all subsets, and batch, and the CPU seconds of choosing and of
+    planning three time points."""
     points = draw_points(draw)
     request = PlanRequest(report=query, sql=sql, sources=sources, points=points)
     three = replace(request, points=(points[3], points[7], points[-1]))
     api.plan(three)  # what is imported and remembered once is nobody's
-    _, three_s = _timed(lambda: api.plan(three))
-    chosen, choosing_s = _timed(lambda: choose_times(request, MOST_EARLY))
+    three_s, _ = timed(lambda: api.plan(three))
+    choosing_s, chosen = timed(lambda: choose_times(request, MOST_EARLY))
     every = tuple(
         one for size in range(MOST_EARLY + 1)
         for one in combinations(range(1, len(points)), size)
@@ -87,45 +67,14 @@ def run_case(query: str, sql: str, sources: tuple[Source, ...], draw: random.Ran
     settings = replace(request.settings, all_sets=True)
     found = api.plan(replace(request, open_sets=every, settings=settings))
     best = found.decision.chosen.total / 1e6
-    return Case(query, chosen.cost, best, chosen.batch, chosen.planned, choosing_s, three_s)
-
-
-def _timed(work):  # type: ignore[no-untyped-def]
-    started = time.process_time()
-    found = work()
-    return found, time.process_time() - started
-
-
-def cases(only: Sequence[str], days: int, seed: int) -> Iterator[Case]:
-    """Every query on so many days."""
-    tables = with_statistics(find_tables(generate_tpch(_TABLES_OF)), TPCH_CHANGING)
-    sources = tuple(map(at_scale_10, tables))
-    for query, sql in sorted(tpch_texts().items()):
-        if only and query not in only:
-            continue
-        for day in range(days):
-            yield run_case(query, sql, sources, random.Random(f"{seed} {query} {day}"))
-
-
-def section(found: Sequence[Case]) -> list[str]:
-    """The figures for the page."""
-    early = [case for case in found if case.best < case.batch]
-    gaps = [case.gap for case in found]
-    of_early = [case.gap for case in early] or [0.0]
-    ratios = [case.choosing_s / case.three_s for case in found]
-    in_all = sum(case.choosing_s for case in found) / sum(case.three_s for case in found)
-    queries, planned = len({case.query for case in found}), max(case.planned for case in found)
-    mean, over = statistics.mean, "over the best of all subsets"
-    return [
-        f"{queries} queries of TPC-H as at scale 10, {len(found)} days. Of 11 early times at most",
-        f"{MOST_EARLY}: 232 subsets, at most {planned} of them planned.",
-        "",
-        "| | mean | worst |",
-        "| --- | ---: | ---: |",
-        f"| weighted cost {over} | {mean(gaps):.2%} | {max(gaps):.2%} |",
-        f"| of {len(early)} days with early runs | {mean(of_early):.2%} | {max(of_early):.2%} |",
-        f"| planning time, times that of three time points | {in_all:.2f} | {max(ratios):.2f} |",
-    ]
+    return {
+        "chosen": chosen.cost,
+        "best": best,
+        "batch": chosen.batch,
+        "planned": chosen.planned,
+        "choosing_s": choosing_s,
+        "three_s": three_s,
+    }
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -133,17 +82,39 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1)
 
 
-def main(given: argparse.Namespace) -> int:
-    found = []
-    for case in cases(given.only, given.days, given.seed):
-        found.append(case)
-        print(
-            f"{case.query}: {case.gap:.2%} over the best, {case.chosen / case.batch:.2f} of batch, "
-            f"{case.choosing_s / case.three_s:.2f} times the planning of three",
-            file=sys.stderr,
-        )
-    lines = section(found)
-    print("\n".join(lines))
-    if not given.no_page:
-        write_section("bench-choosing", lines, SCHEDULE_PAGE)
-    return 0
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query on so many days."""
+
+    def measure(query: str, sql: str, day: int, _found: Found) -> Figures:
+        sources = tuple(map(at_scale_10, SUITE.sources(_TABLES_OF)))
+        return run_case(query, sql, sources, random.Random(f"{given.seed} {query} {day}"))
+
+    for query, sql in sorted(SUITE.texts().items()):
+        for day in range(given.days):
+            one = partial(measure, query, sql, day)
+            yield Cell(name=(query, f"day-{day}"), under=f"seed {given.seed}", measure=one)
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield by how much choices are above the best, and how long they take."""
+    every = list(found.values())
+    gaps = [one["chosen"] / one["best"] - 1 for one in every]
+    early = [gap for gap, one in zip(gaps, every, strict=True) if one["best"] < one["batch"]]
+    ratios = [one["choosing_s"] / one["three_s"] for one in every]
+    in_all = sum(one["choosing_s"] for one in every) / sum(one["three_s"] for one in every)
+    queries, planned = len({name[0] for name in found}), max(one["planned"] for one in every)
+    yield f"{queries} queries of TPC-H as at scale 10, {len(every)} days. Of 11 early times at most"
+    yield f"{MOST_EARLY}: 232 subsets, at most {planned} of them planned."
+    yield ""
+    over, share = "over the best of all subsets", "planning time, times that of three time points"
+    rows = [(f"weighted cost {over}", f"{statistics.mean(gaps):.2%}", f"{max(gaps):.2%}")]
+    if early:
+        told = f"{statistics.mean(early):.2%}", f"{max(early):.2%}"
+        rows.append((f"of {len(early)} days with early runs", *told))
+    rows.append((share, f"{in_all:.2f}", f"{max(ratios):.2f}"))
+    yield from table(("", "mean", "worst"), rows)
+
+
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, section=lambda _given: "bench-choosing", page=SCHEDULE_PAGE
+)

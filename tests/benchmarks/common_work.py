@@ -12,45 +12,22 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 
-from forerun.demo.data import generate_day
-from forerun.include.machine.jvm import home_folder
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.report_group import GroupPlan, plan_group, whole_days
 from forerun.planner.request import PlanRequest, Settings
-from forerun.simulation.planning import with_statistics
-from forerun.simulation.tables import find_tables
-from tests.benchmarks.days import POINTS, Suite
-from tests.benchmarks.executed import SUITES
-from tests.benchmarks.page import ROOT
+from tests.benchmarks.days import POINTS
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
+from tests.benchmarks.suites import DEMO, SUITES, Suite
 
-
-def _demo_tables(scale: float) -> Path:
-    folder = home_folder() / "bench" / f"demo-{scale:g}"
-    if not folder.exists():
-        generate_day(folder, scale)
-    return folder
-
-
-def _demo_texts() -> dict[str, str]:
-    return {path.stem: path.read_text() for path in sorted((ROOT / "include/sql").glob("*.sql"))}
-
-
-_DEMO = Suite(
-    "demo",
-    "the demo",
-    frozenset({"customer", "orders", "lineitem", "returns"}),
-    (),
-    _demo_tables,
-    _demo_texts,
-)
-ALL_SUITES = {**SUITES, _DEMO.name: _DEMO}
+ALL_SUITES = {**SUITES, DEMO.name: DEMO}
 
 
 def planned(suite: Suite, scale: float, *, common: bool) -> GroupPlan:
     """The suite as one group, with common sub-plans or without."""
-    sources = with_statistics(find_tables(suite.generate(scale)), suite.changing)
+    sources = suite.sources(scale)
     settings = Settings(common_subplans=common)
     return plan_group(
         whole_days(
@@ -70,15 +47,31 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=ALL_SUITES)
 
 
-def main(given: argparse.Namespace) -> None:
-    suite = ALL_SUITES[given.suite]
-    for common in (False, True):
-        started = time.monotonic()
-        plan = planned(suite, given.scale, common=common)
-        print(
-            f"{'with' if common else 'without'} common sub-plans: the night "
-            f"{plan.cost / MICRO:.1f} CPU s weighted, batch {plan.batch / MICRO:.1f}; planned in "
-            f"{time.monotonic() - started:.1f} s"
-        )
-    for one in plan.common:
-        print(f"  {one.saved / MICRO:6.2f} {', '.join(one.readers)}: {one.title}")
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the group with common sub-plans and without."""
+
+    def measure(common: bool, _found: Found) -> Figures:
+        started = time.process_time()
+        plan = planned(ALL_SUITES[given.suite], given.scale, common=common)
+        shared = [(one.saved / MICRO, ", ".join(one.readers), one.title) for one in plan.common]
+        took = time.process_time() - started
+        cost, batch = plan.cost / MICRO, plan.batch / MICRO
+        return {"cost": cost, "batch": batch, "planning_s": took, "shared": shared}
+
+    for common, name in ((False, "without"), (True, "with")):
+        under = f"{given.suite} at scale {given.scale:g}"
+        yield Cell(name=(name,), under=under, measure=partial(measure, common))
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield the costs, and what is shared."""
+    names = ("cost", "batch", "planning_s")
+    rows = ((name, *(f"{one[what]:.1f}" for what in names)) for (name,), one in found.items())
+    yield from table(("common sub-plans", "CPU s, weighted", "batch", "planning, CPU s"), rows)
+    yield ""
+    shared = found.get(("with",), {"shared": []})["shared"]
+    told = ((f"{saved:.2f}", readers, title) for saved, readers, title in shared)
+    yield from table(("saves", "reports", "what"), told)
+
+
+BENCHMARK = Benchmark(cells=cells, lines=lines)

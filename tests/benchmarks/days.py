@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forerun.include.machine.jvm import home_folder
 from forerun.planner.request import Method, TimePoint
 from forerun.simulation.accounts import DayAccount
 from forerun.simulation.day import simulate
@@ -17,7 +13,8 @@ from forerun.simulation.deliveries import Splitter, parse_correlation
 from forerun.simulation.running import DRIVER_MEMORY, SparkRunner
 from forerun.simulation.simulated_day import Simulation
 from forerun.simulation.tables import Table, find_tables
-from tests.benchmarks.page import ROOT
+from tests.benchmarks.driver import say
+from tests.benchmarks.suites import Suite
 
 POINTS = (
     TimePoint(weight=0.25, arrived=0.58),
@@ -44,56 +41,12 @@ class Arrivals:
 THREE_RUNS = Arrivals("", POINTS)
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """Queries by name over tables that are generated at a scale. ``changing`` tables arrive during
-    the day, rows of ``together`` (``child.key=parent.key``) with the row they belong to."""
-
-    name: str
-    title: str
-    changing: frozenset[str]
-    together: tuple[str, ...]
-    generate: Callable[[float], Path]
-    texts: Callable[[], dict[str, str]]
-
-
-def generate_tpch(scale: float) -> Path:
-    """The eight tables of TPC-H at a scale, generated once."""
-    folder = home_folder() / "bench" / f"tpch-{scale:g}"
-    if not (folder / "done").exists():
-        say(f"generating TPC-H at scale {scale:g}")
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [str(Path(sys.prefix) / "bin" / "tpchgen-cli"), "parquet", "-s", f"{scale:g}"]
-        subprocess.run([*command, "--output-dir", str(folder)], check=True)
-        (folder / "done").touch()
-    return folder
-
-
-def tpch_texts() -> dict[str, str]:
-    """The 22 queries of TPC-H by name."""
-    folder = ROOT / "tests" / "tpch"
-    return {path.stem: path.read_text() for path in sorted(folder.glob("q*.sql"))}
-
-
-TPCH = Suite(
-    "tpch",
-    "TPC-H",
-    frozenset({"orders", "lineitem", "customer"}),
-    ("lineitem.l_orderkey=orders.o_orderkey",),
-    generate_tpch,
-    tpch_texts,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Days:
     """The tables of a suite at a scale, and what of them is delivered for each run."""
 
     suite: Suite
+    scale: float
     folder: Path
     tables: dict[str, Table]
     arrivals: Arrivals
@@ -104,7 +57,7 @@ class Days:
         """Generate the tables and split the deliveries, each once."""
         folder = suite.generate(scale)
         tables = find_tables(folder)
-        return Days(suite, folder, tables, arrivals, _split(suite, tables, folder, arrivals))
+        return Days(suite, scale, folder, tables, arrivals, _split(suite, tables, folder, arrivals))
 
     def simulation(self, name: str, sql: str, work: Path, store: str) -> Simulation:
         """A query's day, whose deliveries appear in ``work``."""

@@ -14,8 +14,9 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations, pairwise
 
 from forerun.planner.schedule.candidate_times import RestOfDay
@@ -25,9 +26,10 @@ from forerun.planner.schedule.many import plan_night
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.night_course import run_night
 from forerun.planner.schedule.others import UNSHARED, Cores, Others, TakenCores
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.night_sweep import part_of, turnouts
 from tests.benchmarks.nights import MIDNIGHT, GeneratedNight, generate_night
-from tests.benchmarks.page import SCHEDULE_PAGE, write_section
+from tests.benchmarks.page import SCHEDULE_PAGE
 
 _MOST_EARLY = 3
 
@@ -178,34 +180,36 @@ CASES = ((40, 1.0, 20), (100, 0.5, 10), (200, 0.5, 5))
 """Reports, the part of the ceiling, and how many nights: the last ones are overloaded."""
 
 
-def measured(
-    cases: Sequence[tuple[int, float, int]] = CASES,
-) -> Iterator[tuple[int, float, list[Decided]]]:
-    """The nights of each case, each of another warehouse."""
-    for reports, part, nights in cases:
-        yield reports, part, [run_decided(seed, reports, part) for seed in range(nights)]
+def cells(_given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the nights of each case, each of another warehouse."""
+
+    def measure(seed: int, reports: int, part: float, _found: Found) -> Figures:
+        return asdict(run_decided(seed, reports, part))
+
+    for reports, part, nights in CASES:
+        for seed in range(nights):
+            one = partial(measure, seed, reports, part)
+            yield Cell(name=(str(reports), f"{part:.0%}", f"night-{seed}"), measure=one)
 
 
-def section(found: Iterable[tuple[int, float, Sequence[Decided]]]) -> Iterator[str]:
-    """The lines of docs/lab/schedule.md."""
-    yield "| reports, ceiling, nights | | as if alone | beside the others | all planned at once |"
-    yield "| --- | --- | ---: | ---: | ---: |"
-    lost = 0
-    for reports, part, nights in found:
-        missed = [sum(one.missed[i] for one in nights) for i in range(3)]
-        paid = [sum(one.paid[i] for one in nights) for i in range(3)]
-        numbers = " | ".join(f"{n:,}" for n in missed)
-        yield f"| {reports}, {part:.0%}, {len(nights)} | deadlines missed | {numbers} |"
-        numbers = " | ".join(f"{one / paid[0]:.3f}" for one in paid)
-        yield f"| | core seconds by price, alone = 1 | {numbers} |"
-        lost += sum(one.lost for one in nights)
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield two rows for each case."""
+    rows = []
+    for reports, part in dict.fromkeys(name[:2] for name in found):
+        nights = [one for name, one in found.items() if name[:2] == (reports, part)]
+        missed = [sum(one["missed"][i] for one in nights) for i in range(3)]
+        paid = [sum(one["paid"][i] for one in nights) for i in range(3)]
+        case = f"{reports}, {part}, {len(nights)}"
+        rows.append((case, "deadlines missed", *(f"{n:,}" for n in missed)))
+        shares = (f"{one / paid[0]:.3f}" for one in paid)
+        rows.append(("", "core seconds by price, alone = 1", *shares))
+    columns = ("as if alone", "beside the others", "all planned at once")
+    yield from table(("reports, ceiling, nights", "", *columns), rows)
     yield ""
+    lost = sum(one["lost"] for one in found.values())
     yield f"Deadlines that were met alone and missed beside the others: {lost}."
 
 
-def main(given: argparse.Namespace) -> int:
-    lines = list(section(measured()))
-    print("\n".join(lines))
-    if not given.no_page:
-        write_section("bench-deciding", lines, SCHEDULE_PAGE)
-    return 0
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, section=lambda _given: "bench-deciding", page=SCHEDULE_PAGE
+)

@@ -10,6 +10,8 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -17,24 +19,9 @@ import psutil
 
 from forerun.include.machine.cpu_meter import run_measured
 from forerun.spark_jobs import run as job
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.spark.days import Day, publish, save_rows, save_sums
 from tests.spark.standalone import connect_server
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--times", type=int, default=5)
-
-
-def main(given: argparse.Namespace) -> None:
-    times = given.times
-    with tempfile.TemporaryDirectory() as name, connect_server(Path(name)) as (address, server):
-        process = psutil.Process(server.pid)
-        took = [_tiny_run(Path(name) / f"day-{i}", address, process) for i in range(times + 1)]
-    sys.stdout.write("run, CPU s of the client, CPU s of the server\n")
-    for number, (client_s, server_s) in enumerate(took):
-        sys.stdout.write(f"{number or 'first'}, {client_s:.2f}, {server_s:.2f}\n")
-    medians = [median(figures) for figures in zip(*took[1:], strict=True)]
-    sys.stdout.write(f"median but the first, {medians[0]:.2f}, {medians[1]:.2f}\n")
 
 
 def _tiny_run(folder: Path, address: str, server: psutil.Process) -> tuple[float, float]:
@@ -54,3 +41,33 @@ def _tiny_run(folder: Path, address: str, server: psutil.Process) -> tuple[float
     after = server.cpu_times()
     used = after.user + after.system - before.user - before.system
     return done.process_cpu_s, used
+
+
+def _runs(times: int, _found: Found) -> Figures:
+    with tempfile.TemporaryDirectory() as name, connect_server(Path(name)) as (address, server):
+        process = psutil.Process(server.pid)
+        took = [_tiny_run(Path(name) / f"day-{i}", address, process) for i in range(times + 1)]
+    return {"runs": took}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--times", type=int, default=5)
+
+
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the one server."""
+    under = f"{given.times} runs after the first"
+    yield Cell(name=("server",), under=under, measure=partial(_runs, given.times))
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield each run, and the median of all but the first."""
+    for figures in found.values():
+        first, *others = figures["runs"]
+        medians = [median(column) for column in zip(*others, strict=True)]
+        runs = [("first", first), *enumerate(others, 1), ("median but the first", medians)]
+        rows = ((name, *(f"{value:.2f}" for value in run)) for name, run in runs)
+        yield from table(("run", "CPU s of the client", "CPU s of the server"), rows)
+
+
+BENCHMARK = Benchmark(cells=cells, lines=lines)

@@ -3,9 +3,7 @@
 A query is three runs, the user's own text as batch, and batch in stages of our own, each an
 application of its own on Spark; the day and both batches have to give the same rows. With ``--in``
 they run in a session that is there already, of Spark or of Sail, and are planned at its prices:
-what the work takes, without what starting takes. What has its figures by this code under these
-conditions is not run again, so the command may be killed and started again. Run it on a machine
-that does nothing else.
+what the work takes, without what starting takes.
 
     python -m tests.benchmarks executed tpch --scale 10
     python -m tests.benchmarks executed tpch --scale 10 --only q05,q09 --again
@@ -15,212 +13,42 @@ that does nothing else.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import shutil
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
-import psutil
-
 from forerun.include.machine.jvm import home_folder
-from forerun.planner.errors import ForerunError, MethodError
-from forerun.simulation.accounts import DayAccount
-from forerun.simulation.running import open_runner
-from tests.benchmarks import results
-from tests.benchmarks.days import THREE_RUNS, TPCH, Arrivals, Days, say
-from tests.benchmarks.executed_section import section
-from tests.benchmarks.executed_work import fitted, lines
-from tests.benchmarks.figures import Day, days_of, executor, process
-from tests.benchmarks.page import PAGE, ROOT, write_section
-from tests.benchmarks.plot import Bars, svg
-from tests.benchmarks.results import BATCH, Conditions, Results, Row
+from forerun.simulation.running import Runner, open_runner
+from tests.benchmarks.calibrated import fitted, price_lines
+from tests.benchmarks.days import THREE_RUNS, Arrivals, Days
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, OneAtATime, table
+from tests.benchmarks.figures import (
+    MEASURES,
+    Day,
+    Estimates,
+    Sums,
+    csv_of,
+    days_of,
+    estimated,
+    executor,
+    figures_of,
+    process,
+    seconds,
+    state_share,
+)
+from tests.benchmarks.plot import Bars, bars_svg
 from tests.benchmarks.session_days import QueryDays, spark_session
-from tests.benchmarks.tpcds import TPCDS
+from tests.benchmarks.suites import SUITES, Suite
 
-SUITES = {suite.name: suite for suite in (TPCH, TPCDS)}
 MEMORY = "8g"
 """Of the driver, in which local executors live: Q4 as its own text does not get by with 4 GB."""
-
-LIMIT_S = 900
+LIMIT_S = 900.0
 """A query whose day and both batches take longer is given up."""
 APPLICATIONS, SESSION, SAIL = "applications", "session", "sail"
 """Where days run: each run in an application of its own, all in one Spark session, all in Sail."""
 WHERE = (APPLICATIONS, SESSION, SAIL)
-
-Execute = Callable[[str], DayAccount]
-"""Executes the day of a query and both batches. Raises ForerunError for a day that did not end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the command is: what it set out to do, and when it began."""
-
-    queries: tuple[str, ...]
-    started: float
-
-    def line(self, query: str, now: float) -> str:
-        """What is under way and how long it will all take, going by the queries that are done."""
-        done = self.queries.index(query)
-        elapsed = timedelta(seconds=round(now - self.started))
-        text = f"{query}: {done + 1} of {len(self.queries)}, {elapsed} elapsed"
-        if not done:
-            return text
-        left = (now - self.started) / done * (len(self.queries) - done)
-        return f"{text}, end expected at {datetime.fromtimestamp(now + left):%H:%M}"
-
-
-def conditions_of(
-    suite: str,
-    scale: float,
-    master: str,
-    arrivals: Arrivals = THREE_RUNS,
-    memory: str = MEMORY,
-) -> Conditions:
-    """The conditions of what is measured now."""
-    return Conditions(
-        suite=suite,
-        scale=f"{scale:g}",
-        master=master,
-        memory=memory,
-        points=str(arrivals),
-        code=results.code_version(),
-    )
-
-
-@contextmanager
-def executing(where: str, days: Days, master: str, memory: str) -> Iterator[Execute]:
-    """What executes the days of a suite, for the block. Where each run is an application, what is
-    kept and the ledger of a query's newest day stay: ``forerun calibrate`` reads them."""
-    if where == APPLICATIONS:
-        texts, stores = days.suite.texts(), stores_of(days.folder)
-
-        def execute(query: str) -> DayAccount:
-            store = stores / query
-            shutil.rmtree(store, ignore_errors=True)
-            return days.run(query, texts[query], master, memory, own_batch=True, store=str(store))
-
-        yield execute
-        return
-    work = days.folder.with_name(f"{days.folder.name}-in-{where}")
-    session = spark_session(master, memory) if where == SESSION else open_runner(SAIL, work, "")
-    with session as runner:
-        yield lambda query: QueryDays(days, query, runner, work).warm_day("auto")
-
-
-@contextmanager
-def at_most(seconds: float, give_up: Callable[[], None]) -> Iterator[None]:
-    """Give the block so many seconds. After them, ``give_up`` is called and the command starts
-    itself again, since a session in this process cannot be stopped otherwise."""
-
-    def end() -> None:
-        give_up()
-        say(f"not done in {seconds:g} s: going on with the next one")
-        for child in psutil.Process().children(recursive=True):
-            child.kill()
-        given = [one for one in sys.orig_argv[1:] if one != "--again"]
-        os.execv(sys.executable, [sys.executable, *given])
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def stores_of(tables: Path) -> Path:
-    """The folder with a store for each query whose runs are applications over these tables."""
-    return tables.with_name(f"{tables.name}-stores")
-
-
-def measure(
-    kept: Results, conditions: Conditions, queries: Sequence[str], where: str = APPLICATIONS
-) -> None:
-    """Execute the days of these queries and write down each when it is over."""
-    days = Days.of(SUITES[conditions.suite], float(conditions.scale))
-    progress = Progress(tuple(queries), time.time())
-    master = conditions.master.partition(",")[0]
-    with executing(where, days, master, conditions.memory) as execute:
-        for query in queries:
-            say(progress.line(query, time.time()))
-            too_long = results.failed(
-                conditions, now(), query, f"not done in {LIMIT_S} s", run=results.TOO_LONG
-            )
-            with at_most(LIMIT_S, lambda rows=too_long: kept.put(rows)):
-                day = keep(kept, conditions, query, lambda query=query: execute(query))
-            if day is not None:
-                kept.put_account(query, day)
-                say(_told(*days_of(results.rows_of(conditions, "", query, day))))
-
-
-def now() -> str:
-    """The instant as rows have it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def keep(
-    kept: Results,
-    conditions: Conditions,
-    query: str,
-    execute: Callable[[], DayAccount],
-    method: str = "auto",
-) -> DayAccount | None:
-    """Execute a query's day and keep its rows; where it does not end, or the method does not apply,
-    keep why, and return None."""
-    at = now()
-    try:
-        day = execute()
-    except ForerunError as error:
-        how = results.REFUSED if isinstance(error, MethodError) else results.FAILED
-        say(f"{query} {method} {how.upper()}: {error}")
-        kept.put(results.failed(conditions, at, query, str(error), method, how))
-        return None
-    kept.put(results.rows_of(conditions, at, query, day, method))
-    return day
-
-
-def _told(day: Day) -> str:
-    lost = day.decided != BATCH and max(day.ratio(executor), day.ratio(process)) > 1
-    above = " ABOVE BATCH" if lost else ""
-    gaps = f" (not covered: {day.batch.not_covered})" if day.batch.not_covered else ""
-    equal = "" if day.batch.equal else f" NOT EQUAL{gaps}: {day.batch.error}"
-    return (
-        f"{day.query}: {day.decided}, {day.ratio(executor):.3f} of batch by executors, "
-        f"{day.ratio(process):.3f} by processes, final {day.final_ratio(executor):.3f}, "
-        f"own batch {day.own_ratio(executor):.3f}{above}{equal}"
-    )
-
-
-def publish(
-    conditions: Conditions, rows: Sequence[Row], queries: Sequence[str], where: str = APPLICATIONS
-) -> None:
-    """Write the section of the page, the plot and the rows themselves."""
-    suite, days = SUITES[conditions.suite], days_of(rows)
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    folder, name = PAGE.parent, name_of(suite.name, where)
-    results.write_csv(folder / f"{name}.csv", rows)
-    bars = [Bars(d.query, d.ratio(executor), d.ratio(process), d.own_ratio(executor)) for d in days]
-    title = f"{suite.title}, scale {conditions.scale}: weighted CPU of days over batch"
-    (folder / f"{name}.svg").write_text(svg(title, bars), encoding="utf-8")
-    found = None
-    if where == APPLICATIONS:
-        found = fitted(stores_of(home_folder() / "bench" / f"{suite.name}-{conditions.scale}"))
-    prices = list(lines(found)) if found else []
-    write_section(f"bench-{name}", section(name, conditions, rows, queries, machine, prices))
-    say(f"wrote {PAGE.relative_to(ROOT)}, {name}.svg and {name}.csv beside it")
-
-
-def name_of(suite: str, where: str) -> str:
-    """What the files and the section of a suite that ran there are called."""
-    return suite if where == APPLICATIONS else f"{suite}-{where}"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -234,20 +62,137 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def main(given: argparse.Namespace) -> int:
-    suite, name = SUITES[given.suite], name_of(given.suite, given.where)
-    master = {SESSION: f"{given.master}, one session", SAIL: "Sail"}.get(given.where, given.master)
-    conditions = conditions_of(suite.name, given.scale, master)
-    kept = Results(given.csv or home_folder() / "bench" / f"{name}-{given.scale:g}.csv")
-    queries = list(suite.texts())
-    asked = given.only or queries
-    with kept.alone():
-        wanted = asked if given.again else kept.missing(conditions, asked)
-        say(f"{len(wanted)} queries to run, {len(asked) - len(wanted)} have figures in {kept.path}")
-        measure(kept, conditions, wanted, given.where)
-        rows, missing = kept.of(conditions), kept.missing(conditions, queries)
-    if given.page or not missing:
-        publish(conditions, rows, queries, given.where)
-    else:
-        say(f"no page: {len(missing)} of {len(queries)} have no figures: {', '.join(missing)}")
-    return int(bool(missing) or not all(row.is_right for row in rows))
+def conditions(
+    suite: Suite, scale: float, master: str, memory: str = MEMORY, arrivals: Arrivals = THREE_RUNS
+) -> str:
+    """What figures of executed days must have in common."""
+    return f"{suite.title} at scale {scale:g}, {master}, memory {memory}, arrived@weight {arrivals}"
+
+
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query of the suite as a day."""
+    suite, where = SUITES[given.suite], given.where
+    master = {SESSION: f"{given.master}, one session", SAIL: "Sail"}.get(where, given.master)
+    under = conditions(suite, given.scale, master)
+
+    def session(_key: str) -> AbstractContextManager[Runner]:
+        if where == SESSION:
+            return spark_session(given.master, MEMORY)
+        return open_runner(SAIL, _folder(suite, given.scale, f"in-{where}"), "")
+
+    sessions: OneAtATime[str, Runner] = OneAtATime(session)
+
+    def measure(query: str, _found: Found) -> Figures:
+        days = Days.of(suite, given.scale)
+        if where == APPLICATIONS:
+            return _as_applications(days, query, given.master)
+        work = _folder(suite, given.scale, f"in-{where}")
+        return figures_of(QueryDays(days, query, sessions.of(where), work).warm_day("auto"))
+
+    for query in suite.texts():
+        yield Cell(name=(query,), under=under, limit_s=LIMIT_S, measure=partial(measure, query))
+
+
+def _as_applications(days: Days, query: str, master: str) -> Figures:
+    """Execute a day whose runs are applications. What is kept and the ledger of a query's newest
+    day stay: prices are fitted to them."""
+    store = _folder(days.suite, days.scale, "stores") / query
+    shutil.rmtree(store, ignore_errors=True)
+    text = days.suite.texts()[query]
+    return figures_of(days.run(query, text, master, MEMORY, own_batch=True, store=str(store)))
+
+
+def _folder(suite: Suite, scale: float, what: str) -> Path:
+    return home_folder() / "bench" / f"{suite.name}-{scale:g}-{what}"
+
+
+def name_of(given: argparse.Namespace) -> str:
+    """What the files and the section of a suite that ran there are called."""
+    return given.suite if given.where == APPLICATIONS else f"{given.suite}-{given.where}"
+
+
+def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield the sums, the estimates and a row for each query."""
+    name, days = name_of(given), days_of(found)
+    yield f"![weighted CPU of days over batch, by query]({name}.svg)"
+    yield ""
+    yield from _sums(days)
+    yield ""
+    yield from _estimates(days)
+    if given.where == APPLICATIONS:
+        yield ""
+        yield from price_lines(fitted(_folder(SUITES[given.suite], given.scale, "stores")))
+    yield ""
+    yield "CPU seconds of executors, then of whole processes; runs that were not opened are 0. *Own"
+    yield f"batch* is batch in stages of our own. All rows are in [{name}.csv]({name}.csv)."
+    yield ""
+    columns = (
+        "query", "by", "runs", "batch", "own batch", "weighted", "final", "own batch / batch",
+        "processes", "batch", "own batch", "weighted", "kept",
+    )  # fmt: skip
+    yield from table(columns, map(_row, days))
+
+
+def _row(day: Day) -> Iterator[str]:
+    yield day.query
+    yield day.final["decided"]
+    for _, measure in MEASURES:
+        yield day.taken(measure)
+        yield from (seconds(measure(day.batch)), seconds(measure(day.own)))
+        yield f"{day.ratio(measure):.3f}"
+        if measure is executor:
+            yield from (f"{day.final_ratio(measure):.3f}", f"{day.own_ratio(measure):.3f}")
+    yield f"{day.kept / 1e6:,.0f} MB" if day.kept else ""
+
+
+def _sums(days: Sequence[Day]) -> Iterator[str]:
+    early = [day for day in days if any(process(run) for run in day.runs[:-1])]
+    yield f"Sums over {len(days)} queries, as ratios to batch; {len(early)} of them work early:"
+    yield ""
+    names, rows = {day.query for day in early}, []
+    for name, measure in MEASURES:
+        sums = Sums.of(days, measure)
+        some = f"{Sums.of(early, measure).weighted:.3f}" if early else ""
+        above = [query for query in sums.above if query in names]
+        figures = (sums.final, sums.own, sums.weighted / sums.own)
+        rows.append(
+            (name, f"{sums.weighted:.3f}", some, *(f"{one:.3f}" for one in figures),
+             _listed(sums.above), _listed(above), _listed(sums.final_above))
+        )  # fmt: skip
+    columns = (
+        "CPU of", "weighted", "weighted, of those that work early", "final runs", "own batch",
+        "weighted over own batch", "above 1.0", "of these work early", "final above 1.0",
+    )  # fmt: skip
+    yield from table(columns, rows)
+
+
+def _listed(queries: Sequence[str]) -> str:
+    return f"{len(queries)}: {', '.join(queries)}" if queries else "0"
+
+
+def _estimates(days: Sequence[Day]) -> Iterator[str]:
+    yield "Estimated cost of applications against what they took, after one fitted factor:"
+    yield ""
+    rows = []
+    for name, measure in MEASURES:
+        of = Estimates.of(list(estimated(days, measure)))
+        error = f"{of.median_error:.0%}"
+        rows.append((name, of.runs, f"{of.rank_correlation:.2f}", f"{of.factor:.2f}", error))
+    yield from table(("CPU of", "applications", "rank correlation", "factor", "median error"), rows)
+    if (share := state_share(days)) is not None:
+        yield ""
+        yield f"What a day keeps over what batch reads: {share:.1%} of the bytes (median)."
+
+
+def beside(given: argparse.Namespace, found: Found) -> dict[str, str]:
+    """The plot and all rows."""
+    name, days = name_of(given), days_of(found)
+    suite = SUITES[given.suite]
+    bars = [Bars(d.query, d.ratio(executor), d.ratio(process), d.own_ratio(executor)) for d in days]
+    title = f"{suite.title}, scale {given.scale:g}: weighted CPU of days over batch"
+    return {f"{name}.svg": bars_svg(title, bars), f"{name}.csv": csv_of(days)}
+
+
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, section=lambda given: f"bench-{name_of(given)}", beside=beside
+)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.request import Source, TimePoint
@@ -21,19 +22,20 @@ from forerun.planner.search.rule import MemoRule
 from forerun.planner.sql.frontend import read_query
 from forerun.planner.temporal.group_sizes import estimator
 from forerun.planner.tvr.signed import ColumnIds
-from tests.benchmarks import ablation
+from tests.benchmarks import planning
 from tests.benchmarks.ablation import SpeedUps, explore_without
-from tests.benchmarks.page import write_section
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 
 POINTS = (3, 6, 9)
 NONE = SpeedUps(symmetric=False, pruned=False, guided=False)
-COMBINATIONS = (
-    ("none", NONE),
-    ("translational symmetry", SpeedUps(pruned=False, guided=False)),
-    ("pruning", SpeedUps(symmetric=False, guided=False)),
-    ("guided", SpeedUps(symmetric=False, pruned=False)),
-    ("all three", SpeedUps()),
-)
+ALL = "all-three"
+COMBINATIONS = {
+    "none": NONE,
+    "translational-symmetry": SpeedUps(pruned=False, guided=False),
+    "pruning": SpeedUps(symmetric=False, guided=False),
+    "guided": SpeedUps(symmetric=False, pruned=False),
+    ALL: SpeedUps(),
+}
 TPCDS = ("q3", "q7", "q19", "q22", "q25", "q35", "q51", "q72", "q77", "q95")
 """Ten of TPC-DS, of 2 to 14 joins."""
 
@@ -49,25 +51,6 @@ class Query:
     last_two_runs: LastTwoRuns
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Of exploring some queries: tries of rules, expressions, and CPU seconds; whether a search
-    ended because its budget was spent."""
-
-    tries: int = 0
-    expressions: int = 0
-    seconds: float = 0.0
-    spent: bool = False
-
-    def plus(self, found: ablation.Work, seconds: float) -> Work:
-        return Work(
-            self.tries + found.tries,
-            self.expressions + found.expressions,
-            self.seconds + seconds,
-            self.spent or found.explored.trace.spent,
-        )
-
-
 def query_of(name: str, sql: str, sources: tuple[Source, ...], last: Sequence[TimePoint]) -> Query:
     """Read and normalize, which is not measured here. ``last``: the last two time points, which
     orders of joins are found for."""
@@ -81,70 +64,82 @@ def query_of(name: str, sql: str, sources: tuple[Source, ...], last: Sequence[Ti
 
 def work(
     queries: Iterable[Query], runs: int, speed: SpeedUps, rules: Sequence[MemoRule] = AUTO.rules
-) -> Work:
+) -> Figures:
     """Explore every query once, for a day of so many runs."""
-    total = Work()
+    total: Figures = {"tries": 0, "expressions": 0, "seconds": 0.0, "spent": False}
     for query in queries:
         scope = ExplorationScope(query.growing, last_two_runs=query.last_two_runs)
         started = time.process_time()
         ids = query.ids.fork()
         found = explore_without(speed, runs, query.relation, scope, EXPLORE, rules, ids)
-        total = total.plus(found, time.process_time() - started)
+        total["seconds"] += time.process_time() - started
+        total["tries"] += found.tries
+        total["expressions"] += found.expressions
+        total["spent"] = total["spent"] or found.explored.trace.spent
     return total
 
 
-def section(queries: Sequence[Query], given: str) -> list[str]:
-    """The figures as lines of the page of benchmarks."""
-    work(queries, 3, SpeedUps())  # warm
-    out = [
-        f"{given} {len(queries)} queries in all, all methods in one memo; sums over the queries.",
-        "",
-        "| speed-ups | time points | tries of rules | expressions | CPU | against none |",
-        "| --- " * 6 + "|",
-    ]
-    for runs in (POINTS[0], POINTS[-1]):
-        least = None
-        for name, speed in COMBINATIONS:
-            found = work(queries, runs, speed)
-            least = least or found
-            out.append(_row(name, runs, found, least))
-    times = {runs: work(queries, runs, SpeedUps()) for runs in POINTS}
-    first = times[POINTS[0]]
-    ratios = ", ".join(f"{runs}: {w.seconds / first.seconds:.2f}" for runs, w in times.items())
-    same = all(w.expressions == first.expressions for w in times.values())
-    out += ["", f"Exploration by the number of time points, relative to {POINTS[0]}: {ratios}"]
-    out[-1] += " (the same expressions)." if same else " (NOT the same expressions)."
-    out += ["", "| methods | tries of rules | expressions | CPU |", "| --- " * 4 + "|"]
+def rules_by_count() -> Iterator[tuple[str, tuple[MemoRule, ...]]]:
+    """Yield the rules of the first method, of the first two, and so on."""
     rules: dict[str, MemoRule] = {}
     known = {rule.name for rule in AUTO.rules}
-    for count, method in enumerate(SINGLE, 1):
+    for method in SINGLE:
         rules |= {rule.name: rule for rule in method.rules if rule.name in known}
-        found = work(queries, POINTS[0], SpeedUps(), tuple(rules.values()))
-        name = method.name if count == 1 else f"and {method.name}"
-        out.append(f"| {name} | {found.tries:,} | {found.expressions:,} | {_s(found)} |")
-    return out
+        yield method.name, tuple(rules.values())
 
 
-def _row(name: str, runs: int, found: Work, least: Work) -> str:
-    spent = " (a budget was spent)" if found.spent else ""
-    ratio = f"{least.expressions / found.expressions:.1f}x fewer expressions, "
-    ratio += f"{least.seconds / max(found.seconds, 1e-9):.1f}x faster"
-    return (
-        f"| {name}{spent} | {runs} | {found.tries:,} | {found.expressions:,} | {_s(found)} | "
-        f"{'' if found is least else ratio} |"
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the speed-ups for few and for many time points, and methods added one by one."""
+
+    @cache
+    def queries() -> list[Query]:
+        todo = [t for t in planning.tasks(given.scale) if t.suite == "TPC-H" or t.name in TPCDS]
+        last = planning.points(POINTS[0])[-2:]
+        found = [query_of(task.name, task.sql, task.sources, last) for task in todo]
+        work(found, POINTS[0], SpeedUps())  # warm
+        return found
+
+    def measure(runs: int, speed: SpeedUps, rules: Sequence[MemoRule], _found: Found) -> Figures:
+        return work(queries(), runs, speed, rules)
+
+    under = f"tables at scale {given.scale:g}, TPC-H and {len(TPCDS)} of TPC-DS"
+    for name, speed in COMBINATIONS.items():
+        for runs in POINTS if name == ALL else (POINTS[0], POINTS[-1]):
+            one = partial(measure, runs, speed, AUTO.rules)
+            yield Cell(name=(name, str(runs)), under=under, measure=one)
+    for name, rules in rules_by_count():
+        one = partial(measure, POINTS[0], SpeedUps(), rules)
+        yield Cell(name=(name, "method"), under=under, measure=one)
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield what each speed-up saves, and what each method adds."""
+    yield "All methods in one memo; sums over the queries."
+    yield ""
+    columns = ("speed-ups", "time points", "tries of rules", "expressions", "CPU", "against none")
+    speed_ups = [(name, one) for name, one in found.items() if name[0] in COMBINATIONS]
+    yield from table(
+        columns,
+        (
+            (name, runs, *_told(one), _against(one, found.get(("none", runs))))
+            for (name, runs), one in speed_ups
+        ),
     )
+    yield ""
+    methods = ((name[0], *_told(one)) for name, one in found.items() if name[1] == "method")
+    yield from table(("methods, each added", "tries of rules", "expressions", "CPU"), methods)
 
 
-def _s(found: Work) -> str:
-    return f"{found.seconds:.2f} s"
+def _told(one: Figures) -> tuple[str, ...]:
+    spent = " (a budget was spent)" if one["spent"] else ""
+    return f"{one['tries']:,}{spent}", f"{one['expressions']:,}", f"{one['seconds']:.2f} s"
 
 
-def main(given: argparse.Namespace) -> int:
-    from tests.benchmarks import planning
+def _against(one: Figures, none: Figures | None) -> str:
+    if none is None or one is none:
+        return ""
+    fewer, faster = (none[what] / max(one[what], 1e-9) for what in ("expressions", "seconds"))
+    return f"{fewer:.1f}x fewer expressions, {faster:.1f}x faster"
 
-    todo = planning.tasks(given.scale, [])
-    found = planning.explored(todo, planning.heading(given.scale))
-    print("\n".join(found))
-    if not given.no_page:
-        write_section("bench-explore", found)
-    return 0
+
+BENCHMARK = Benchmark(cells=cells, lines=lines, section=lambda _given: "bench-explore")

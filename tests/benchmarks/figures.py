@@ -1,59 +1,82 @@
-"""What the rows of executed days add up to: ratios to batch, sums, and estimates against actual."""
+"""What executed days add up to: ratios to batch, sums, and estimates against actual."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from forerun.planner.cost.calibration import rank_correlation
-from tests.benchmarks.results import BATCH, OWN, WITHOUT_FIGURES, Row
+from forerun.simulation.accounts import DayAccount
+from tests.benchmarks.driver import Figures, Found, Name
 
-Measure = Callable[[Row], float]
+Run = Mapping[str, Any]
+"""The JSON of a :class:`forerun.simulation.accounts.RunAccount`."""
+Measure = Callable[[Run], float]
+BATCH, OWN = "batch", "own batch"
+"""What is run beside the runs of a day: the user's own text, and stages of our own."""
 
 
-def executor(row: Row) -> float:
+def executor(run: Run) -> float:
     """CPU seconds of the executors."""
-    return row.executor_s
+    return float(run["cpu_s"])
 
 
-def process(row: Row) -> float:
+def process(run: Run) -> float:
     """CPU seconds of the whole process tree."""
-    return row.process_s
+    return float(run["process_cpu_s"])
+
+
+MEASURES: tuple[tuple[str, Measure], ...] = (("executors", executor), ("processes", process))
+
+
+def figures_of(day: DayAccount) -> Figures:
+    """A day as the figures of a cell."""
+    gaps = " ".join(gap["code"] for gap in day.not_covered)
+    return {**day.as_json(), "not_covered": gaps}
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A query's day. Costs are weighted as the runs are; those beside it run at the final run's
+    """A day that ended. Costs are weighted as the runs are; those beside it run at the final run's
     weight."""
 
-    query: str
-    runs: tuple[Row, ...]
-    batch: Row
-    own: Row
+    name: Name
+    runs: Sequence[Run]
+    batch: Run
+    own: Run
+
+    @staticmethod
+    def of(name: Name, figures: Figures) -> Day:
+        return Day(name, figures["runs"], figures["batch"], figures["own_batch"])
 
     @property
-    def final(self) -> Row:
+    def query(self) -> str:
+        return self.name[0]
+
+    @property
+    def final(self) -> Run:
         return self.runs[-1]
-
-    @property
-    def decided(self) -> str:
-        return self.final.decided
 
     @property
     def kept(self) -> int:
         """Bytes that all runs kept."""
-        return sum(row.bytes_kept for row in self.runs)
+        return sum(run["state_bytes"] for run in self.runs)
 
     def weighted(self, measure: Measure) -> float:
-        return sum(row.weight * measure(row) for row in self.runs)
+        return sum(float(run["weight"]) * measure(run) for run in self.runs)
 
     def batch_cost(self, measure: Measure) -> float:
-        return self.final.weight * measure(self.batch)
+        return float(self.final["weight"]) * measure(self.batch)
 
     def ratio(self, measure: Measure) -> float:
-        return self.weighted(measure) / self.batch_cost(measure)
+        """The weighted cost over batch; 0 where batch took nothing that could be measured."""
+        batch = self.batch_cost(measure)
+        return self.weighted(measure) / batch if batch else 0.0
 
     def final_ratio(self, measure: Measure) -> float:
         return measure(self.final) / measure(self.batch)
@@ -62,28 +85,24 @@ class Day:
         """Batch as we would write it, over batch: what rewriting saves by itself."""
         return measure(self.own) / measure(self.batch)
 
+    def taken(self, measure: Measure) -> str:
+        """What each run took, in a row."""
+        return ", ".join(seconds(measure(run)) for run in self.runs)
 
-def days_of(rows: Iterable[Row]) -> list[Day]:
-    """The days that ended, in the order of the queries' numbers; the rows are of one method under
-    one set of conditions."""
-    by_query: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        if row.run not in WITHOUT_FIGURES:
-            by_query.setdefault(row.query, {})[row.run] = row
-    return [
-        Day(
-            query,
-            tuple(found[run] for run in sorted(found.keys() - {BATCH, OWN}, key=int)),
-            found[BATCH],
-            found[OWN],
-        )
-        for query, found in sorted(by_query.items(), key=lambda item: _by_number(item[0]))
-    ]
+
+def days_of(found: Found) -> list[Day]:
+    """The days that were measured, in the order of the queries' numbers."""
+    days = (Day.of(name, figures) for name, figures in found.items())
+    return sorted(days, key=lambda day: _by_number(day.query))
 
 
 def _by_number(query: str) -> list[tuple[int, str]]:
     """``q2`` comes before ``q10``, and ``q14a`` before ``q14b``."""
     return [(int(number or 0), text) for text, number in re.findall(r"(\D+)(\d*)", query)]
+
+
+def seconds(value: float) -> str:
+    return f"{value:.1f}" if value >= 1 or not value else f"{value:.2f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +153,33 @@ class Estimates:
 def estimated(days: Iterable[Day], measure: Measure) -> Iterator[tuple[float, float]]:
     """Estimate and actual of every application that ran and has both."""
     for day in days:
-        for row in (*day.runs, day.batch, day.own):
-            if row.estimated_s > 0 and measure(row) > 0:
-                yield row.estimated_s, measure(row)
+        for run in (*day.runs, day.batch, day.own):
+            if run["estimated_cost"] > 0 and measure(run) > 0:
+                yield float(run["estimated_cost"]), measure(run)
 
 
 def state_share(days: Iterable[Day]) -> float | None:
     """Bytes that a day keeps over bytes that batch reads, the median over days that keep any."""
-    shares = [day.kept / day.batch.bytes_read for day in days if day.kept]
+    shares = [day.kept / day.batch["bytes_read"] for day in days if day.kept]
     return statistics.median(shares) if shares else None
+
+
+def csv_of(days: Iterable[Day]) -> str:
+    """A row for each run, for the file beside the page."""
+    out = io.StringIO()
+    names = (
+        "weight", "arrived", "decided", "estimated_cost", "cpu_s", "process_cpu_s", "wall_s",
+        "plan_ms", "rows_read", "state_rows_read", "bytes_read", "state_bytes",
+    )  # fmt: skip
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("of", "run", *names))
+    for day in days:
+        beside = ((BATCH, day.batch), (OWN, day.own))
+        for run, one in (*((str(run["index"]), run) for run in day.runs), *beside):
+            if one:
+                writer.writerow((" ".join(day.name), run, *(_rounded(one[name]) for name in names)))
+    return out.getvalue()
+
+
+def _rounded(value: object) -> object:
+    return round(value, 3) if isinstance(value, float) else value

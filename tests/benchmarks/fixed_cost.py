@@ -14,8 +14,8 @@ import json
 import statistics
 import subprocess
 import tempfile
-from collections import defaultdict
-from datetime import UTC, date, datetime
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from forerun.include.machine.cpu_meter import run_measured
@@ -33,21 +33,25 @@ from forerun.simulation.planning import sources
 from forerun.simulation.running import DRIVER_MEMORY, SparkRunner
 from forerun.simulation.simulated_day import DEFAULT_DAY, Simulation, spec_of, write_deliveries
 from forerun.simulation.tables import find_tables
-from tests.benchmarks.days import generate_tpch, say
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.fixed_cost_job import KINDS, MARK
-from tests.benchmarks.page import write_section
+from tests.benchmarks.suites import TPCH
 
 JOB = Path(__file__).with_name("fixed_cost_job.py")
 SQL = "SELECT n_regionkey, count(*) AS n FROM nation GROUP BY n_regionkey"
-DAY: date = DEFAULT_DAY
 Phases = dict[str, dict[str, float]]
 """CPU seconds by phase and by who used them."""
+CASES = {
+    "tiny": "with the archive, first compiler only (how tiny runs start)",
+    "both-compilers": "with the archive, both compilers",
+    "no-archive": "without the archive, first compiler only",
+}
 
 
 def plan_of_nothing(work: Path) -> str:
     """The URI of a plan of batch over 25 rows, in a store of its own."""
     (work / "logs").mkdir(parents=True)
-    tables = {"nation": find_tables(generate_tpch(0.01))["nation"]}
+    tables = {"nation": find_tables(TPCH.generate(0.01))["nation"]}
     what = Simulation(
         name="small", sql=SQL, tables=tables, changing=frozenset(), correlations=(), seed=1,
         points=(TimePoint(weight=1.0),), work=work, store=str(work / "store"),
@@ -55,16 +59,17 @@ def plan_of_nothing(work: Path) -> str:
     write_deliveries(what, ["nation"], lambda _rows: None)
     runner = SparkRunner(work / "logs", "local[2]")
     given = sources(tables.values(), what.changing)
-    _, prepared = PlainQuery(spec_of(what, ["nation"]), given, DAY, runner).prepare()
+    _, prepared = PlainQuery(spec_of(what, ["nation"]), given, DEFAULT_DAY, runner).prepare()
     return prepared.plan_uri
 
 
-def one_application(files: DriverFiles, *, tiny: bool) -> Phases:
+def one_application(case: str) -> Phases:
     """The phases of one application. The last one is what the whole process tree used beyond
     what was written down."""
+    files = DriverFiles() if case == "no-archive" else driver_files()
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        uri = plan_of_nothing(work)
+        uri, tiny = plan_of_nothing(work), case != "both-compilers"
         command = [str(spark_submit()), "--master", "local[2]", "--driver-memory", DRIVER_MEMORY]
         for name, value in submit_options(uri, tiny, master="local[2]", files=files):
             command += ["--conf", f"{name}={value}"]
@@ -87,57 +92,43 @@ def one_application(files: DriverFiles, *, tiny: bool) -> Phases:
     return phases
 
 
-def medians(runs: list[Phases]) -> Phases:
+def medians(runs: Sequence[Phases]) -> Phases:
     """Of each figure the median of all applications."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for phases in runs:
-        for phase, figures in phases.items():
-            for kind, value in figures.items():
-                found[phase][kind].append(value)
     return {
-        phase: {kind: statistics.median(values) for kind, values in of_kind.items()}
-        for phase, of_kind in found.items()
+        phase: {kind: statistics.median(run[phase][kind] for run in runs) for kind in KINDS}
+        for phase in runs[0]
     }
-
-
-def section(by_case: dict[str, Phases], times: int) -> list[str]:
-    """The figures as lines of the page of benchmarks."""
-    at = datetime.now(UTC).date().isoformat()
-    lines = [f"`python -m tests.benchmarks fixed_cost --times {times}`, medians, {at}."]
-    for case, phases in by_case.items():
-        lines += [
-            "",
-            f"CPU seconds, {case}:",
-            "",
-            "| phase | all | Python | JVM | of it compilers | of it collector | classes, wall |",
-            "| --- | --- | --- | --- | --- | --- | --- |",
-        ]
-        rows = [*phases.items(), ("sum", _sum(phases))]
-        for phase, of in rows:
-            figures = [of["python"] + of["jvm"], *(of[kind] for kind in KINDS)]
-            lines.append(f"| {phase} | " + " | ".join(f"{value:.2f}" for value in figures) + " |")
-    return lines
-
-
-def _sum(phases: Phases) -> dict[str, float]:
-    return {kind: sum(of[kind] for of in phases.values()) for kind in KINDS}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=5, help="applications of each kind")
 
 
-def main(given: argparse.Namespace) -> None:
-    cases = {
-        "with the archive, first compiler only (how tiny runs start)": (driver_files(), True),
-        "with the archive, both compilers": (driver_files(), False),
-        "without the archive, first compiler only": (DriverFiles(), True),
-    }
-    by_case = {}
-    for case, (files, tiny) in cases.items():
-        by_case[case] = medians([one_application(files, tiny=tiny) for _ in range(given.times)])
-        say(f"{case}: {sum(_sum(by_case[case])[kind] for kind in ('python', 'jvm')):.2f}")
-    lines = section(by_case, given.times)
-    print("\n".join(lines))
-    if not given.no_page:
-        write_section("fixed-cost", lines)
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield each way to start an application."""
+
+    def measure(case: str, _found: Found) -> Figures:
+        return {"phases": medians([one_application(case) for _ in range(given.times)])}
+
+    for case in CASES:
+        under = f"medians of {given.times}"
+        yield Cell(name=(case,), under=under, measure=partial(measure, case))
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield a table of phases for each way."""
+    columns = ("phase", "all", "Python", "JVM", "of it compilers", "of it collector")
+    for (case,), figures in found.items():
+        yield ""
+        yield f"CPU seconds, {CASES[case]}:"
+        yield ""
+        phases: Phases = figures["phases"]
+        in_sum = {kind: sum(of[kind] for of in phases.values()) for kind in KINDS}
+        rows = (
+            (phase, *(f"{one:.2f}" for one in (of["python"] + of["jvm"], *map(of.get, KINDS))))
+            for phase, of in [*phases.items(), ("sum", in_sum)]
+        )
+        yield from table((*columns, "classes, wall"), rows)
+
+
+BENCHMARK = Benchmark(cells=cells, lines=lines, section=lambda _given: "fixed-cost")

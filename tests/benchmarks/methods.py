@@ -11,26 +11,19 @@ scale, so that statistics are those of real files. Nothing is executed.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
-import platform
-import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from forerun.planner.api import plan, plans_by_method
 from forerun.planner.materialize.candidate import Candidate
 from forerun.planner.request import PDW, PlanRequest, Problem, Source, TimePoint, ivm
 from forerun.planner.rules.methods.catalog import SINGLE
-from forerun.simulation.planning import with_statistics
-from forerun.simulation.tables import find_tables
-from tests.benchmarks.days import generate_tpch
-from tests.benchmarks.page import PAGE, ROOT, write_section
-from tests.benchmarks.planning import TPCH_CHANGING
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, Name, table
+from tests.benchmarks.suites import TPCH_GROWING as SUITE
 
+MISS = "A MISS"
 RETRACTED = 0.1
 """Rows that a day takes back, as a share of the table's rows, where a pattern has retractions."""
 WEIGHTS = (0.3, 0.7)
@@ -57,7 +50,7 @@ PATTERNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class Case:
     """A query, how its data arrives, and what is asked for. ``weight``: of the early run."""
 
     query: str
@@ -65,76 +58,32 @@ class Day:
     problem: str
     weight: float
 
-
-@dataclass(slots=True)
-class Found:
-    """Costs in CPU seconds, of the weighted sum or, for IVM, of the final run, then of the early
-    one. ``alone``: by method. ``why_not``: methods that do not apply. ``keeps``: bytes that
-    ``auto`` keeps. ``limits``: below what a method is clearly below batch. ``left_out``: methods
-    that it was not compared with, its budget being spent."""
-
-    day: Day
-    auto: list[float]
-    batch: list[float]
-    alone: dict[str, list[float]] = field(default_factory=dict)
-    why_not: dict[str, str] = field(default_factory=dict)
-    final_dearer: dict[str, bool] = field(default_factory=dict)
-    limits: dict[str, float] = field(default_factory=dict)
-    keeps: int = 0
-    left_out: tuple[str, ...] = ()
-
     @property
-    def no_regret(self) -> str:
-        """Why the rule of no regret keeps ``auto`` from the best single method; empty if it does
-        not: then the method is clearly cheaper than batch, and its final run is no dearer."""
-        best = self.alone[self.best_alone]
-        if self.final_dearer[self.best_alone]:
-            return "its final run is dearer than batch"
-        return "" if best[0] < self.limits[self.best_alone] else "not clearly below batch"
-
-    @property
-    def best_alone(self) -> str:
-        return min(self.alone, key=lambda name: self.alone[name], default="")
-
-    def gain(self, over: str) -> float:
-        """How many times as dear the other one is."""
-        other = self.batch if over == "batch" else self.alone[over]
-        return other[0] / self.auto[0]
-
-    @property
-    def is_above(self) -> bool:
-        """Whether a method alone, or batch, is cheaper."""
-        others = (*self.alone.values(), self.batch)
-        return any(rounded(other) < rounded(self.auto) for other in others)
+    def name(self) -> Name:
+        price = (f"{self.weight:g}",) if self.problem == "pdw" else ()
+        return (self.query, self.pattern.name, self.problem, *price)
 
 
-def rounded(costs: Sequence[float]) -> list[int]:
-    """In thousandths of a second: less is no difference."""
-    return [round(1000 * cost) for cost in costs]
-
-
-def days(only: Sequence[str]) -> Iterator[Day]:
+def cases() -> Iterator[Case]:
     """All of them. The price of the early run says nothing to IVM, which looks at one run at a
     time, the last one first."""
-    for path in sorted((ROOT / "tests" / "tpch").glob("q*.sql")):
-        if only and path.stem not in only:
-            continue
+    for query in SUITE.texts():
         for pattern in PATTERNS:
             for weight in WEIGHTS:
-                yield Day(path.stem, pattern, "pdw", weight)
-            yield Day(path.stem, pattern, "ivm", WEIGHTS[0])
+                yield Case(query, pattern, "pdw", weight)
+            yield Case(query, pattern, "ivm", WEIGHTS[0])
 
 
-def request_of(day: Day, sources: Iterable[Source]) -> PlanRequest:
+def request_of(case: Case, sources: Iterable[Source]) -> PlanRequest:
     """The day as a request."""
-    early = TimePoint(weight=day.weight, arrived=day.pattern.first)
-    problem: Problem = PDW if day.problem == "pdw" else ivm(2)
+    early = TimePoint(weight=case.weight, arrived=case.pattern.first)
+    problem: Problem = PDW if case.problem == "pdw" else ivm(2)
     return PlanRequest(
-        report=day.query,
-        sql=(ROOT / "tests" / "tpch" / f"{day.query}.sql").read_text(),
+        report=case.query,
+        sql=SUITE.texts()[case.query],
         sources=tuple(
             replace(source, change="changelog", retracted=RETRACTED)
-            if source.name in day.pattern.retracting
+            if source.name in case.pattern.retracting
             else source
             for source in sources
         ),
@@ -143,26 +92,51 @@ def request_of(day: Day, sources: Iterable[Source]) -> PlanRequest:
     )
 
 
-def measure(day: Day, sources: Iterable[Source]) -> Found:
-    """Plan a day by all methods together, and by each of them."""
-    found = plan(request_of(day, sources))
+def measure(case: Case, sources: Iterable[Source]) -> Figures:
+    """Plan a day by all methods together, and by each of them.
+
+    Costs are in CPU seconds, of the weighted sum or, for IVM, of the final run, then of the early
+    one. ``alone``: by method, with the limit below which it is clearly below batch, and whether its
+    final run is dearer than batch. ``left_out``: methods that ``auto`` was not compared with, its
+    budget being spent.
+    """
+    found = plan(request_of(case, sources))
     decision = found.decision
+    alone = {
+        one.method.name: {
+            "costs": _costs(one.candidate),
+            "limit": one.candidate.limit / 1e6,
+            "final_dearer": one.candidate.by_run[-1] > decision.batch.by_run[-1],
+        }
+        for one in plans_by_method(found)
+        if one.candidate is not None
+    }
+    figures = {
+        "auto": _costs(decision.chosen),
+        "batch": _costs(decision.batch),
+        "alone": alone,
+        "left_out": list(found.compared.left_out),
+    }
+    return {**figures, "differences": [why_not_auto(figures)] if is_miss(figures) else []}
 
-    def costs(candidate: Candidate) -> list[float]:
-        return [cost / 1e6 for cost in candidate.rank]
 
-    result = Found(day, costs(decision.chosen), costs(decision.batch))
-    result.keeps = max(decision.chosen.held, default=0)
-    result.left_out = found.compared.left_out
-    for one in plans_by_method(found):
-        name = one.method.name
-        if one.candidate is None:
-            result.why_not[name] = one.why_not
-        else:
-            result.alone[name] = costs(one.candidate)
-            result.limits[name] = one.candidate.limit / 1e6
-            result.final_dearer[name] = one.candidate.by_run[-1] > decision.batch.by_run[-1]
-    return result
+def _costs(candidate: Candidate) -> list[float]:
+    return [cost / 1e6 for cost in candidate.rank]
+
+
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query over every pattern, as both problems."""
+    under = f"{SUITE.title} at scale {given.scale:g}"
+
+    @cache
+    def sources() -> tuple[Source, ...]:
+        return SUITE.sources(given.scale)
+
+    def one(case: Case, _found: Found) -> Figures:
+        return measure(case, sources())
+
+    for case in cases():
+        yield Cell(name=case.name, under=under, measure=partial(one, case))
 
 
 # -- the page ------------------------------------------------------------------------------------
@@ -174,116 +148,128 @@ def mean(gains: Iterable[float]) -> float:
     return math.exp(sum(logs) / len(logs)) if logs else 1.0
 
 
-def kinds(found: Sequence[Found]) -> Iterator[tuple[str, list[Found]]]:
-    """What was found by pattern, problem and weight, with a label."""
-    for pattern in PATTERNS:
-        for problem, weight in (*(("pdw", w) for w in WEIGHTS), ("ivm", WEIGHTS[0])):
-            days_of = [
-                f
-                for f in found
-                if (f.day.pattern, f.day.problem, f.day.weight) == (pattern, problem, weight)
-            ]
-            price = f" {weight:g}" if problem == "pdw" else ""
-            yield f"{pattern.name} | {problem.upper()}{price}", days_of
+def best_alone(one: Figures) -> str:
+    """The method that is cheapest alone, empty where none applies."""
+    return min(one["alone"], key=lambda name: one["alone"][name]["costs"], default="")
 
 
-def section(found: Sequence[Found], head: str) -> list[str]:
-    """The figures as lines of the page of benchmarks."""
+def gain(one: Figures, over: str) -> float:
+    """How many times as dear as ``auto`` batch or a method alone is."""
+    return float(_other(one, over)[0] / one["auto"][0])
+
+
+def _other(one: Figures, name: str) -> list[float]:
+    found: list[float] = one["batch"] if name == "batch" else one["alone"][name]["costs"]
+    return found
+
+
+def rounded(costs: Iterable[float]) -> list[int]:
+    """In thousandths of a second: less is no difference."""
+    return [round(1000 * cost) for cost in costs]
+
+
+def is_above(one: Figures) -> bool:
+    """Whether a method alone, or batch, is cheaper."""
+    return any(
+        rounded(_other(one, name)) < rounded(one["auto"]) for name in (*one["alone"], "batch")
+    )
+
+
+def no_regret(one: Figures) -> str:
+    """Why the rule of no regret keeps ``auto`` from the best single method; empty if it does not:
+    then the method is clearly cheaper than batch, and its final run is no dearer."""
+    best = one["alone"][best_alone(one)]
+    if best["final_dearer"]:
+        return "its final run is dearer than batch"
+    return "" if best["costs"][0] < best["limit"] else "not clearly below batch"
+
+
+def is_miss(one: Figures) -> bool:
+    """Whether a method alone is cheaper and nothing says why ``auto`` does not take it."""
+    return is_above(one) and why_not_auto(one) == MISS
+
+
+def why_not_auto(one: Figures) -> str:
+    """Why ``auto`` is not the best single method, where that is cheaper."""
+    if best_alone(one) in one["left_out"]:
+        return "not compared with it, the budget being spent"
+    return f"no regret: {no_regret(one)}" if no_regret(one) else MISS
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield the figures by pattern and problem, and by query, and what stands out."""
+    kinds: dict[Name, dict[str, Figures]] = {}
+    for (query, *kind), one in found.items():
+        kinds.setdefault(tuple(kind), {})[query] = one
     names = [method.name for method in SINGLE]
-    out = [head, "", "How many times as dear the best single method, batch and each method are as"]
-    out += ["`auto` (geometric means over the queries that each applies to; highest in brackets),"]
-    out += ["and of how many queries `auto` is below, level with and above the best single one:"]
-    columns = ("arrivals", "problem", "below / level / above", "best single", "batch", *names)
-    out += ["", f"| {' | '.join(columns)} |"]
-    out += ["| --- " * (5 + len(names)) + "|"]
-    for label, some in kinds(found):
-        if some:
-            out.append(f"| {label} | {_levels(some)} | {_gains(some, names)} |")
-    out += ["", "Each query: batch and the best single method, as times the cost of `auto`:", ""]
-    labels = [label.replace(" | ", ", ") for label, some in kinds(found) if some]
-    out += [f"| query | {' | '.join(labels)} |", "| --- " * (1 + len(labels)) + "|"]
-    for query in dict.fromkeys(f.day.query for f in found):
-        cells = [_cell(f) for _, some in kinds(found) for f in some if f.day.query == query]
-        out.append(f"| {query} | {' | '.join(cells)} |")
-    return out + _remarks(found)
+    rows = ((" ".join(kind), *_of_kind(list(some.values()), names)) for kind, some in kinds.items())
+    columns = ("arrivals, problem", "below / level / above", "best single", "batch", *names)
+    yield from table(columns, rows)
+    yield ""
+    yield "Each query: batch and the best single method, as times the cost of `auto`:"
+    yield ""
+    queries = dict.fromkeys(name[0] for name in found)
+    by_query = ((q, *(_cell(some.get(q)) for some in kinds.values())) for q in queries)
+    yield from table(("query", *map(" ".join, kinds)), by_query)
+    yield ""
+    yield from _remarks(found)
 
 
-def _levels(some: Sequence[Found]) -> str:
-    above = sum(f.is_above for f in some)
+def _of_kind(some: Sequence[Figures], names: Sequence[str]) -> Iterator[str]:
+    above = sum(map(is_above, some))
     level = sum(
-        not f.is_above and bool(f.alone) and rounded(f.alone[f.best_alone]) == rounded(f.auto)
+        not is_above(f)
+        and bool(f["alone"])
+        and rounded(_other(f, best_alone(f))) == rounded(f["auto"])
         for f in some
     )
-    return f"{len(some) - above - level} / {level} / {above}"
+    yield f"{len(some) - above - level} / {level} / {above}"
+    columns = [[gain(f, best_alone(f)) for f in some if f["alone"]]]
+    columns.append([gain(f, "batch") for f in some])
+    columns += [[gain(f, name) for f in some if name in f["alone"]] for name in names]
+    yield from (f"{mean(c):.2f} ({max(c):.1f})" if c else "" for c in columns)
 
 
-def _gains(some: Sequence[Found], names: Sequence[str]) -> str:
-    columns = [[f.gain(f.best_alone) for f in some if f.alone], [f.gain("batch") for f in some]]
-    columns += [[f.gain(name) for f in some if name in f.alone] for name in names]
-    return " | ".join(f"{mean(c):.2f} ({max(c):.1f})" if c else "" for c in columns)
+def _cell(one: Figures | None) -> str:
+    if one is None:
+        return ""
+    best = best_alone(one)
+    return f"{gain(one, 'batch'):.2f}, {f'{best} {gain(one, best):.2f}' if best else 'none'}"
 
 
-def _cell(found: Found) -> str:
-    alone = f"{found.best_alone} {found.gain(found.best_alone):.2f}" if found.alone else "none"
-    return f"{found.gain('batch'):.2f}, {alone}"
-
-
-def _remarks(found: Sequence[Found]) -> list[str]:
-    out = [""]
-    dearest = max(
-        ((f.gain(name), f, name) for f in found for name in (*f.alone, "batch")),
-        key=lambda one: one[0],
+def _remarks(found: Found) -> Iterator[str]:
+    """Days that gain most, and those on which a single method is below ``auto``."""
+    gains = (
+        (gain(f, name), day, name) for day, f in found.items() for name in (*f["alone"], "batch")
     )
-    gain, best, name = dearest
-    out.append(f"The highest gain is {gain:.1f} times, over {name}: {_name(best)}.")
-    most = max(found, key=lambda f: f.gain("batch"))
-    out.append(f"Over batch it is {most.gain('batch'):.1f} times: {_name(most)}.")
-    batch = [f for f in found if rounded(f.auto) == rounded(f.batch)]
-    out.append(f"Of {len(found)} days, {len(batch)} are batch, since nothing early repays itself.")
-    mixed = [f for f in found if f.alone and f not in batch and f.gain(f.best_alone) > 1.0005]
-    out.append(f"On {len(mixed)} days `auto` is below batch and below every single method.")
-    above = [f for f in found if f.is_above]
+    most, day, over = max(gains)
+    yield f"The highest gain is {most:.1f} times, over {over}: {' '.join(day)}."
+    batch = [day for day, f in found.items() if rounded(f["auto"]) == rounded(f["batch"])]
+    yield f"Of {len(found)} days, {len(batch)} are batch, since nothing early repays itself."
+    mixed = [
+        day
+        for day, f in found.items()
+        if f["alone"] and day not in batch and gain(f, best_alone(f)) > 1.0005
+    ]
+    yield f"On {len(mixed)} days `auto` is below batch and below every single method."
+    above = {day: f for day, f in found.items() if is_above(f)}
     if not above:
-        return [*out, "No single method, nor batch, is below `auto` on any day."]
-    out += ["", "Days on which a single method, asked for by name, is below `auto`:", ""]
-    for f in above:
-        share = 1.0 - f.alone[f.best_alone][0] / f.auto[0]
-        reason = f"no regret: {f.no_regret}" if f.no_regret else "A MISS"
-        if f.best_alone in f.left_out:
-            reason = "not compared with it, the budget being spent"
-        out.append(f"- {_name(f)}: {f.best_alone} by {share:.1%}; {reason}")
-    return out
+        yield "No single method, nor batch, is below `auto` on any day."
+        return
+    yield ""
+    yield "Days on which a single method, asked for by name, is below `auto`:"
+    yield ""
+    for day, f in above.items():
+        best = best_alone(f)
+        share = 1.0 - _other(f, best)[0] / f["auto"][0]
+        yield f"- {' '.join(day)}: {best} by {share:.1%}; {why_not_auto(f)}"
 
 
-def _name(found: Found) -> str:
-    day = found.day
-    price = f" {day.weight:g}" if day.problem == "pdw" else ""
-    return f"{day.query}, {day.pattern.name}, {day.problem.upper()}{price}"
+ABOUT = f"""\
+Days of two runs, {", ".join(sorted(SUITE.changing))} arriving; where a table takes rows back,
+{RETRACTED:.0%} of them over the day. PDW: the weighted sum, by the price of the early run; IVM: a
+result at both runs, and the final run's cost. How many times as dear the best single method, batch
+and each method are as `auto` (geometric means over the queries that each applies to; highest in
+brackets), and of how many queries `auto` is below, level with and above the best single one."""
 
-
-def main(given: argparse.Namespace) -> int:
-    sources = with_statistics(find_tables(generate_tpch(given.scale)), TPCH_CHANGING)
-    started, found = time.process_time(), []
-    for day in days(given.only):
-        found.append(measure(day, sources))
-        f = found[-1]
-        alone = {name: rounded(costs) for name, costs in f.alone.items()}
-        flag = " ABOVE" if f.is_above else ""
-        told = f"{_name(f)}: auto {rounded(f.auto)} batch {rounded(f.batch)} {alone}{flag}"
-        print(told, file=sys.stderr, flush=True)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(f) for f in found], indent=1), encoding="utf-8")
-    tables = ", ".join(sorted(TPCH_CHANGING))
-    head = (
-        f"{datetime.now(UTC).date()}, {platform.system()} {platform.machine()}, {os.cpu_count()} "
-        f"cores, scale {given.scale:g}; {len(found)} days of two runs, {tables} arriving; where a "
-        f"table takes rows back, {RETRACTED:.0%} of them over the day. PDW: the weighted sum, by "
-        f"the price of the early run; IVM: a result at both runs, and the final run's cost. "
-        f"{time.process_time() - started:,.0f} CPU seconds of planning."
-    )
-    lines = section(found, head)
-    print("\n".join(lines))
-    if not given.no_page:
-        write_section("bench-methods", lines)
-        print(f"wrote {PAGE.relative_to(ROOT)}", file=sys.stderr)
-    return int(any(f.is_above and not f.no_regret for f in found))
+BENCHMARK = Benchmark(cells=cells, lines=lines, about=ABOUT, section=lambda _given: "bench-methods")

@@ -3,74 +3,79 @@ of all in one application.
 
 The night is one application per time point that pays; each query's result has to equal batch. The
 same group is run once more with all its work at the end, so that what comes from the application in
-common, from stages of our own and from early work can be told apart. What was measured by this code
-under these conditions is not measured again, so the command may be killed and started again. Run it
-on a machine that does nothing else.
+common, from stages of our own and from early work can be told apart.
 
     python -m tests.benchmarks night tpch --scale 3
-    python -m tests.benchmarks night tpch --scale 10 --only q01,q03,q18 --again
+    python -m tests.benchmarks night tpch --scale 10 --group q01,q03,q18 --again
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
 
 from forerun.include.machine.jvm import home_folder
+from forerun.include.state.layout import Generation
 from forerun.planner.algebra.relational import sources as sources_of
+from forerun.simulation.accounts import RunAccount
 from forerun.simulation.day import plain_query, read_simulated
 from forerun.simulation.deliveries import parse_correlation
 from forerun.simulation.group import run_group_day
-from forerun.simulation.plain import run_together
+from forerun.simulation.plain import PlainQuery, run_together
 from forerun.simulation.planning import Report
 from forerun.simulation.running import SparkRunner
 from forerun.simulation.simulated_day import Simulation, arrive, write_deliveries
-from tests.benchmarks import results
-from tests.benchmarks.days import POINTS, Days, say
-from tests.benchmarks.executed import SUITES, conditions_of
-from tests.benchmarks.kept_night import AT_THE_END, NIGHT, KeptNight
-from tests.benchmarks.night_figures import Group, bars, rows_of, section
-from tests.benchmarks.page import PAGE, ROOT, write_section
-from tests.benchmarks.plot import svg
-from tests.benchmarks.results import Conditions
+from tests.benchmarks.days import POINTS, Days
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, code_version, say, table
+from tests.benchmarks.executed import MEMORY, conditions
+from tests.benchmarks.figures import MEASURES, Day, Run, csv_of, executor, process
+from tests.benchmarks.plot import Bars, bars_svg
+from tests.benchmarks.suites import SUITES, Suite
+
+PLAIN, TOGETHER, AT_THE_END, NIGHT = "plain", "together", "at_the_end", "night"
+"""The plain queries alone and all in one application; the group with one run at the end, and with
+its early runs."""
+_NESTED = ("stages", "early_result")
 
 
-class _Measuring:
-    """Executes the parts of a night that are not kept yet, and keeps each when it is over."""
+class _Executing:
+    """Executes the parts of a night. The results of the plain queries stay in ``work``, where those
+    of the group are compared with them."""
 
-    def __init__(
-        self, days: Days, texts: Mapping[str, str], conditions: Conditions, kept: KeptNight
-    ) -> None:
+    def __init__(self, suite: Suite, scale: float, texts: Mapping[str, str], master: str) -> None:
+        self._suite, self._scale, self._master = suite, scale, master
         self._reports = [Report(name, sql) for name, sql in texts.items()]
-        self._kept = kept
-        self._started = time.monotonic()
-        (kept.work / "logs").mkdir(parents=True, exist_ok=True)
-        self._runner = SparkRunner(kept.work / "logs", conditions.master, memory=conditions.memory)
-        self._night = Simulation(
-            name=NIGHT, sql="", tables=days.tables, changing=days.suite.changing, points=POINTS,
-            correlations=tuple(map(parse_correlation, days.suite.together)), seed=1,
-            work=kept.fresh(NIGHT), store=str(kept.work / "store"), incoming=days.incoming,
+        name = f"{suite.name}-{scale:g}-night-{code_version()}"
+        self._work = home_folder() / "bench" / name
+
+    @cached_property
+    def _runner(self) -> SparkRunner:
+        (self._work / "logs").mkdir(parents=True, exist_ok=True)
+        return SparkRunner(self._work / "logs", self._master, memory=MEMORY)
+
+    @cached_property
+    def _night(self) -> Simulation:
+        days = Days.of(self._suite, self._scale)
+        return Simulation(
+            name=NIGHT, sql="", tables=days.tables, changing=self._suite.changing, points=POINTS,
+            correlations=tuple(map(parse_correlation, self._suite.together)), seed=1,
+            work=self._fresh(NIGHT), store=str(self._work / "store"), incoming=days.incoming,
         )  # fmt: skip
 
-    def all(self) -> None:
-        """The plain queries, alone and together; the group with all its work at the end; the
-        night."""
-        self._plain_queries()
-        at_the_end = replace(
-            self._night, name=AT_THE_END, points=POINTS[-1:], changing=frozenset(), correlations=(),
-            incoming=None,
-        )  # fmt: skip
-        for what in (at_the_end, self._night):
-            if not self._kept.has(what.name):
-                self._group(replace(what, work=self._kept.fresh(what.name)))
+    def _fresh(self, name: str) -> Path:
+        """An empty folder for the deliveries of one part."""
+        shutil.rmtree(self._work / name, ignore_errors=True)
+        return self._work / name
 
-    def _plain_queries(self) -> None:
-        whole = replace(self._night, work=self._kept.fresh("plain"))
+    @cached_property
+    def _plain(self) -> dict[str, PlainQuery]:
+        """The plain queries over everything."""
+        whole = replace(self._night, work=self._fresh(PLAIN))
         alone = [replace(whole, name=one.name, sql=one.sql) for one in self._reports]
         used = [tuple(sorted(sources_of(read_simulated(one)))) for one in alone]
         write_deliveries(
@@ -78,68 +83,141 @@ class _Measuring:
         )
         for run in range(1, len(whole.points) + 1):
             arrive(whole, run)
-        plain = [plain_query(one, its, self._runner) for one, its in zip(alone, used, strict=True)]
-        missing = [one.name for one in self._reports if not self._kept.has_plain(one.name)]
-        for report, query in zip(self._reports, plain, strict=True):
-            if report.name in missing:
-                number = missing.index(report.name) + 1
-                self._say(f"the plain query of {report.name}, {number} of {len(missing)}")
-                self._kept.put_plain(report.name, *query.run())
-        if self._kept.together is None:
-            self._say("the plain queries in one application")
-            self._kept.put_together(run_together(plain, NIGHT))
+        both = zip(alone, used, strict=True)
+        return {one.name: plain_query(one, its, self._runner) for one, its in both}
 
-    def _group(self, what: Simulation) -> None:
-        self._say(f"the group, {what.name}")
-        day = run_group_day(what, self._reports, self._runner, self._say, lambda _rows: None)
-        self._say("comparison")
-        plain = [self._kept.plain(report.name) for report in self._reports]
-        together = self._kept.together
-        assert together is not None, "the plain queries come first"
-        self._kept.put_group(what.name, day.account(plain, together))
+    def plain(self, query: str, _found: Found) -> Figures:
+        at, account = self._plain[query].run()
+        return {"at": asdict(at), "account": account.as_json()}
 
-    def _say(self, text: str) -> None:
-        say(f"{time.monotonic() - self._started:6.0f} s  {text}")
+    def together(self, _found: Found) -> Figures:
+        return run_together(list(self._plain.values()), NIGHT).as_json()
+
+    def group(self, name: str, found: Found) -> Figures:
+        """Do the group's day, and compare it with the plain queries that were measured before."""
+        plain = [found[PLAIN, report.name] for report in self._reports]
+        what = replace(self._night, name=name, work=self._fresh(name))
+        if name == AT_THE_END:
+            what = replace(
+                what, points=POINTS[-1:], changing=frozenset(), correlations=(), incoming=None
+            )
+        day = run_group_day(what, self._reports, self._runner, say, lambda _rows: None)
+        batches = [(Generation(**one["at"]), _account(one["account"])) for one in plain]
+        account = day.account(batches, _account(found[(TOGETHER,)]))
+        differences = [
+            f"{one.report}: {text}" for one in account.reports for text in one.differences
+        ]
+        return {**account.as_json(), "differences": differences}
+
+
+def _account(part: Mapping[str, Any]) -> RunAccount:
+    """A run's figures without those of its stages."""
+    return RunAccount(**{name: value for name, value in part.items() if name not in _NESTED})
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("suite", choices=SUITES)
+    parser.add_argument("--group", default="", help="only these queries, such as q03,q09; no page")
 
 
-def main(given: argparse.Namespace) -> int:
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the plain queries, alone and together, and the group at the end and as a night."""
     suite = SUITES[given.suite]
-    conditions = conditions_of(suite.name, given.scale, given.master)
     texts = suite.texts()
-    queries = given.only or list(texts)
-    bench = home_folder() / "bench"
-    kept = KeptNight(bench / f"{suite.name}-{given.scale:g}-night", conditions, queries)
-    if given.again:
-        kept.forget()
-    if not kept.complete:
-        days = Days.of(suite, given.scale)
-        _Measuring(days, {name: texts[name] for name in queries}, conditions, kept).all()
-        kept.clear_work()
-    night, at_the_end = kept.group(NIGHT), kept.group(AT_THE_END)
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    at = datetime.now(UTC).isoformat(timespec="seconds")
-    lines = section(night, at_the_end, conditions, at, machine)
-    print("\n".join(lines))
-    if queries == list(texts):
-        _publish(conditions, at, night, at_the_end, lines)
-    return int(not (night["equal"] and at_the_end["equal"]))
+    queries = given.group.split(",") if given.group else list(texts)
+    parts = _Executing(suite, given.scale, {name: texts[name] for name in queries}, given.master)
+    under = conditions(suite, given.scale, given.master)
+    for query in queries:
+        yield Cell(name=(PLAIN, query), under=under, measure=partial(parts.plain, query))
+    under += f", a group of {','.join(queries) if given.group else len(queries)}"
+    yield Cell(name=(TOGETHER,), under=under, measure=parts.together)
+    for name in (AT_THE_END, NIGHT):
+        yield Cell(name=(name,), under=under, measure=partial(parts.group, name))
 
 
-def _publish(
-    conditions: Conditions, at: str, night: Group, at_the_end: Group, lines: Sequence[str]
-) -> None:
-    """Write the section of the page, the plot and the rows of all runs."""
-    folder, name = PAGE.parent, f"night-{conditions.suite}"
-    results.write_csv(folder / f"{name}.csv", rows_of(conditions, at, night, at_the_end))
+def days_of(found: Found) -> list[Day]:
+    """The queries' days; what stands for own batch is the group with all its work at the end."""
+    both = zip(found[(NIGHT,)]["reports"], found[(AT_THE_END,)]["reports"], strict=True)
+    return [Day((one["name"],), one["runs"], one["batch"], end["runs"][-1]) for one, end in both]
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield the sums of the night, what saved how much, and a row for each query."""
+    if (NIGHT,) not in found or (AT_THE_END,) not in found:
+        return
+    night, end = found[(NIGHT,)], found[(AT_THE_END,)]
+    yield f"{len(night['reports'])} queries in one group. Planning a time point took"
+    yield f"{(night['plan_ms'] or 0) / 1000:.1f} s at most."
+    yield ""
+    yield from table(("CPU seconds", "executors", "processes"), _sums(night, end))
+    yield ""
+    saved = ("saved by, in this order", "weighted CPU seconds of processes")
+    yield from table((*saved, "of an application each"), _told_apart(night, end))
+    yield ""
+    columns = ("query", "decided at the end", "runs (executors)", "all at the end", "batch")
+    yield from table((*columns, "ratio"), map(_row, days_of(found)))
+
+
+def _sums(night: Figures, end: Figures) -> Iterator[tuple[str, ...]]:
+    runs: list[tuple[str, Run]] = [
+        (f"night, at {run['arrived']:.0%} (weight {run['weight']:g})", run) for run in night["runs"]
+    ]
+    runs.append(("the group, all at the end", end["runs"][-1]))
+    runs.append(("batch, an application each", night["batch"]))
+    runs.append(("batch, all in one application", night["batch_together"]))
+    for title, run in runs:
+        yield title, *(f"{measure(run):.1f}" for _, measure in MEASURES)
+    for title, to in (("of an application each", ""), ("of all in one", "_to_together")):
+        names = (f"weighted_ratio{to}", f"process_ratio{to}")
+        yield f"night, weighted, {title}", *(f"**{night[name]:.2f}**" for name in names)
+
+
+def _told_apart(night: Figures, end: Figures) -> Iterator[tuple[str, ...]]:
+    """What saved how much of a batch application for each query, step by step."""
+    alone, together = process(night["batch"]), process(night["batch_together"])
+    at_the_end = process(end["runs"][-1])
+    for what, saved in (
+        ("one application for all", alone - together),
+        ("stages of our own where they pay", together - at_the_end),
+        ("early work", at_the_end - night["process_ratio"] * alone),
+    ):
+        yield what, f"{saved:.1f}", f"{saved / alone:.0%}"
+
+
+def _row(day: Day) -> Iterable[str]:
+    ratio = day.ratio(executor)
+    costs = (f"{executor(run):.1f}" for run in (day.own, day.batch))
+    told = f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}"
+    return (day.query, day.final.get("decided") or "-", day.taken(executor), *costs, told)
+
+
+def bars(days: Sequence[Day]) -> list[Bars]:
+    """The bars of each query; the mark is the group with all its work at the end."""
+    return [
+        Bars(
+            day.query,
+            day.ratio(executor),
+            day.ratio(process),
+            day.own_ratio(executor) if executor(day.batch) else 0.0,
+        )
+        for day in days
+    ]
+
+
+def beside(given: argparse.Namespace, found: Found) -> dict[str, str]:
+    """The plot and all rows."""
+    days, name = days_of(found), f"night-{given.suite}"
     title = (
-        f"{SUITES[conditions.suite].title}, scale {conditions.scale}, one night: weighted CPU of "
-        "each report over batch"
+        f"{SUITES[given.suite].title}, scale {given.scale:g}, one night: weighted CPU of each "
+        "report over batch"
     )
-    plot = svg(title, bars(night, at_the_end), mark="all at the end, executors")
-    (folder / f"{name}.svg").write_text(plot, encoding="utf-8")
-    write_section(f"bench-{name}", [*lines, "", f"![each report over batch]({name}.svg)"])
-    say(f"wrote {PAGE.relative_to(ROOT)}, {name}.svg and {name}.csv beside it")
+    drawn = bars_svg(title, bars(days), mark="all at the end, executors")
+    return {f"{name}.svg": drawn, f"{name}.csv": csv_of(days)}
+
+
+BENCHMARK = Benchmark(
+    cells=cells,
+    lines=lines,
+    section=lambda given: "" if given.group else f"bench-night-{given.suite}",
+    beside=beside,
+)

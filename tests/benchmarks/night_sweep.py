@@ -10,17 +10,21 @@ for cores.
 
 from __future__ import annotations
 
+import argparse
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 from forerun.planner.schedule.cluster import Cluster, peak
 from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
 from forerun.planner.schedule.night import NightReport, ReportPlan
 from forerun.planner.schedule.night_course import NightCourse, Turnout, run_night
 from forerun.planner.schedule.step_curve import Piece, StepCurve
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.nights import HOUR, MIDNIGHT, GeneratedNight, as_it_was, generate_night
+from tests.benchmarks.page import SCHEDULE_PAGE
 
 Missed = Callable[[Sequence[NightReport], Cluster], Sequence[ReportPlan]]
 THREE = (14 * HOUR, 19 * HOUR, MIDNIGHT)
@@ -29,6 +33,7 @@ FIXED_SETS = (
     (22 * HOUR, MIDNIGHT), THREE, (12 * HOUR, 18 * HOUR, MIDNIGHT),
     (12 * HOUR, 22 * HOUR, MIDNIGHT),
 )  # fmt: skip
+USUAL, OVERLOADED = "warehouse", "overloaded"
 _CEILING_STEPS = 7
 """Halvings by which the least ceiling is found."""
 
@@ -175,52 +180,87 @@ def part_of(night: GeneratedNight, part: float) -> Cluster:
 # -- the page ------------------------------------------------------------------------------------
 
 
-def section(
-    found: Sequence[WarehouseFigures],
-    overloaded: Sequence[NightFigures],
-    reports: int,
-    large_s: float,
-) -> Iterator[str]:
-    """The lines of docs/lab/schedule.md."""
-    nights = [night for one in found for night in one.nights]
-    yield f"{len(found)} warehouses of {reports} reports, {len(nights)} nights in all."
-    yield ""
-    yield "| | planned | all at midnight | 14:00, 19:00, 24:00 |"
-    yield "| --- | ---: | ---: | ---: |"
-    missed = [sum(night.missed[i] for night in nights) for i in range(3)]
-    yield f"| deadlines missed | {' | '.join(f'{n:,}' for n in missed)} |"
-    without = [sum(night.missed[i] == 0 for night in nights) for i in range(3)]
-    yield f"| nights without a missed deadline | {' | '.join(map(str, without))} |"
-    ours = sum(night.paid[0] for night in nights)
-    ratios = [sum(night.paid[i] for night in nights) / ours for i in range(3)]
-    yield f"| core seconds by price, planned = 1 | {' | '.join(f'{r:.2f}' for r in ratios)} |"
-    yield ""
-    lost = sum(night.lost for night in nights)
-    yield f"Deadlines that all at midnight met and the plan missed: {lost}."
-    worst = max(night.paid[0] / night.paid[1] for night in nights)
-    yield f"What the plan paid, as a part of all at midnight, at worst: {worst:.2f}; of"
-    hindsight = ours / sum(night.hindsight for night in nights)
-    yield f"the best fixed times of each report in hindsight, in sum: {hindsight:.2f}."
-    least = [sum(one.least[i] for one in found) / len(found) for i in range(2)]
-    yield "The least ceiling at which every deadline is forecast to be met is, in the mean,"
-    yield f"{least[0]:.2f} of the given one with the plan and {least[1]:.2f} with all at midnight:"
-    yield f"{1 - least[0] / least[1]:.0%} lower."
-    peaks = [sum(one.peaks[i] for one in found) / len(found) for i in range(2)]
-    yield f"Without a ceiling all at midnight would want {peaks[0]:,.0f} cores at once; the plan's"
-    yield f"peak is {peaks[1]:,.0f}. A night of 1,000 reports is planned in {large_s:.1f} CPU s on"
-    yield "one core."
-    if overloaded:
-        sums = [sum(night.missed[i] for night in overloaded) for i in range(3)]
-        yield ""
-        yield f"Overloaded, 400 reports and two fifths of the ceiling, {len(overloaded)} nights:"
-        yield f"the plan missed {sums[0]:,} deadlines, all at midnight {sums[1]:,}, three times"
-        yield f"{sums[2]:,}; of those that the plan missed, midnight would have met"
-        yield f"{sum(night.lost for night in overloaded):,}."
-
-
 def large_night_s() -> float:
     """CPU seconds to plan 1,000 reports."""
     night = generate_night(0, 1_000)
     started = time.process_time()
     plan_night(night.reports, night.cluster)
     return time.process_time() - started
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--warehouses", type=int, default=5, help="each of 200 reports")
+    parser.add_argument("--nights", type=int, default=20, help="nights of each warehouse")
+    parser.add_argument("--reports", type=int, default=200, help="of a warehouse")
+
+
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the warehouses, those with more than can be done, and one that is large."""
+    reports, nights = given.reports, given.nights
+    under = f"{reports} reports, {nights} nights"
+
+    def usual(seed: int, _found: Found) -> Figures:
+        return asdict(run_warehouse(seed, reports, nights))
+
+    def overloaded(seed: int, _found: Found) -> Figures:
+        return {"nights": [asdict(one) for one in run_overloaded(seed, max(1, nights // 7))]}
+
+    for kind, measure in ((USUAL, usual), (OVERLOADED, overloaded)):
+        for seed in range(given.warehouses):
+            yield Cell(name=(kind, str(seed)), under=under, measure=partial(measure, seed))
+    yield Cell(name=("large",), under=under, measure=lambda _found: {"planning_s": large_night_s()})
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield what was missed and paid, the least ceiling, and nights that are overloaded."""
+    warehouses = [one for name, one in found.items() if name[0] == USUAL]
+    nights = [night for one in warehouses for night in one["nights"]]
+    if not nights:
+        return
+    missed = [sum(night["missed"][i] for night in nights) for i in range(3)]
+    without = [sum(night["missed"][i] == 0 for night in nights) for i in range(3)]
+    ours = sum(night["paid"][0] for night in nights)
+    ratios = [sum(night["paid"][i] for night in nights) / ours for i in range(3)]
+    yield f"{len(warehouses)} warehouses, {len(nights)} nights in all."
+    yield ""
+    rows = (
+        ("deadlines missed", *(f"{n:,}" for n in missed)),
+        ("nights without a missed deadline", *without),
+        ("core seconds by price, planned = 1", *(f"{r:.2f}" for r in ratios)),
+    )
+    yield from table(("", "planned", "all at midnight", "14:00, 19:00, 24:00"), rows)
+    yield ""
+    worst = max(night["paid"][0] / night["paid"][1] for night in nights)
+    hindsight = ours / sum(night["hindsight"] for night in nights)
+    least, peaks = (
+        [sum(one[what][i] for one in warehouses) / len(warehouses) for i in range(2)]
+        for what in ("least", "peaks")
+    )
+    lost = sum(night["lost"] for night in nights)
+    yield (
+        f"Deadlines that all at midnight met and the plan missed: {lost}. What the plan paid, as a "
+        f"part of all at midnight, at worst: {worst:.2f}; of the best fixed times of each report "
+        f"in hindsight, in sum: {hindsight:.2f}."
+    )
+    yield (
+        "The least ceiling at which every deadline is forecast to be met is, in the mean, "
+        f"{least[0]:.2f} of the given one with the plan and {least[1]:.2f} with all at midnight: "
+        f"{1 - least[0] / least[1]:.0%} lower. Without a ceiling all at midnight would want "
+        f"{peaks[0]:,.0f} cores at once; the plan's peak is {peaks[1]:,.0f}."
+    )
+    if large := found.get(("large",)):
+        yield f"A night of 1,000 reports is planned in {large['planning_s']:.1f} CPU s on one core."
+    over = [n for name, one in found.items() if name[0] == OVERLOADED for n in one["nights"]]
+    if over:
+        sums = [sum(night["missed"][i] for night in over) for i in range(3)]
+        yield ""
+        yield (
+            f"Overloaded, 400 reports and two fifths of the ceiling, {len(over)} nights: the plan "
+            f"missed {sums[0]:,} deadlines, all at midnight {sums[1]:,}, three times {sums[2]:,}; "
+            f"midnight would have met {sum(n['lost'] for n in over):,} of the plan's."
+        )
+
+
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, section=lambda _given: "bench-nights", page=SCHEDULE_PAGE
+)

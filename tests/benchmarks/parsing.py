@@ -14,7 +14,11 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 
 _NOTHING = """
 import airflow.sdk
@@ -101,12 +105,26 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=3)
 
 
-def main(given: argparse.Namespace) -> int:
-    nothing = cpu_seconds(_NOTHING, 0, given.times)
-    plain = cpu_seconds(_PLAIN, given.reports, given.times) - nothing
-    reports = cpu_seconds(_REPORTS, given.reports, given.times) - nothing
-    print(f"a file with no DAG:            {nothing:6.2f} CPU s")
-    print(f"{given.reports} plain DAGs of 13 tasks:   {plain:6.2f} CPU s beyond that")
-    print(f"{given.reports} reports of 13 tasks:      {reports:6.2f} CPU s beyond that")
-    print(f"a report, beyond a plain DAG:  {1000 * (reports - plain) / given.reports:6.2f} CPU ms")
-    return 0
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield a file with no DAG, with plain ones, and with those of reports."""
+
+    def measure(text: str, count: int, _found: Found) -> Figures:
+        return {"cpu_s": cpu_seconds(text, count, given.times)}
+
+    for name, text in (("nothing", _NOTHING), ("plain", _PLAIN), ("reports", _REPORTS)):
+        count = 0 if name == "nothing" else given.reports
+        under = f"{given.reports} DAGs of 13 tasks"
+        yield Cell(name=(name,), under=under, measure=partial(measure, text, count))
+
+
+def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield what each file takes beyond one with no DAG."""
+    took = {name: one["cpu_s"] for (name,), one in found.items()}
+    rows = []
+    for name, cpu_s in took.items():
+        beyond = cpu_s - took.get("nothing", 0.0)
+        rows.append((name, f"{cpu_s:.2f}", f"{beyond:.2f}", f"{1000 * beyond / given.reports:.2f}"))
+    yield from table(("a file with", "CPU s", "beyond nothing", "CPU ms a DAG"), rows)
+
+
+BENCHMARK = Benchmark(cells=cells, lines=lines)

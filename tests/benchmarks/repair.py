@@ -9,8 +9,7 @@ of a whole process with all that it starts, and every result is compared with th
 
     python -m tests.benchmarks repair --scale 1 --only q01,q06
 
-It is resumable: days that are published and queries that are measured stay as they are, in
-``FORERUN_HOME/bench/tpch-<scale>-repair``. ``--again`` measures the queries of ``--only`` again.
+Days that are published stay as they are, in ``FORERUN_HOME/bench/tpch-<scale>-repair``.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ import argparse
 import datetime as dt
 import json
 import os
-import platform
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,13 +45,16 @@ from forerun.simulation.deliveries import parse_correlation
 from forerun.simulation.plain import PlainQuery
 from forerun.simulation.running import SparkRunner
 from forerun.simulation.simulated_day import Simulation, arrive, open_day, write_deliveries
-from tests.benchmarks.days import POINTS, TPCH, Days, say
-from tests.benchmarks.page import ROOT, write_section
+from tests.benchmarks.days import POINTS, Days
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, say, table
+from tests.benchmarks.page import ROOT
+from tests.benchmarks.suites import TPCH
 
 EXPECTED = 1.0
 """Repairs a day that the policy of the measured days names."""
 CORRECTED = "lineitem"
 SHARE = 0.001
+ANEW = "anew"
 ENGINES_TRIED = tuple(spec.name for spec in ENGINES.values() if not spec.endpoint)
 
 
@@ -62,18 +64,6 @@ class Took:
 
     estimated_s: float
     process_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired:
-    """A query: its final run, its repair by engine, or why that engine does not do it, and batch
-    anew, in CPU seconds of its process."""
-
-    query: str
-    final: Took
-    repairs: Mapping[str, Took | str]
-    anew: float
-    equal: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +118,7 @@ class _Day:
     def __init__(self, days: Days, query: str, sql: str, master: str, work: Path) -> None:
         self.query, self.work = query, work
         self.corrections = Corrections.of(days)
-        self.done, self.figures = work / "published.json", work / "measured.json"
+        self.done = work / "published.json"
         again = not self.done.exists()
         if again:
             shutil.rmtree(work, ignore_errors=True)
@@ -188,51 +178,29 @@ class _Day:
         planned = decode_plan(day.store.get(prepared.plan_key)).run
         return Took(planned.estimated_cost / MICRO, used.process_cpu_s or 0.0)
 
-    def measured(self) -> Repaired | None:
-        """What was measured before."""
-        if not self.figures.exists():
-            return None
-        read = json.loads(self.figures.read_text())
-        repairs = {
-            name: one if isinstance(one, str) else Took(**one)
-            for name, one in read["repairs"].items()
-        }
-        return Repaired(
-            query=self.query,
-            final=Took(**read["final"]),
-            repairs=repairs,
-            anew=read["anew"],
-            equal=read["equal"],
-        )
-
-    def measure(self, engines: Sequence[str]) -> Repaired:
-        """Repair the day on these engines and compute it anew."""
+    def anew(self) -> Figures:
+        """Run the day, and compute it anew by the user's text."""
         final = self.publish()
         plain_at, batch = self.plain.run()
-        repairs: dict[str, Took | str] = {}
-        equal = True
-        for engine in engines:
-            # Each engine finds the day as it was published: what one computes is not done again.
-            store = self.work / f"store-{engine}"
-            shutil.rmtree(store, ignore_errors=True)
-            shutil.copytree(self.work / "store", store, copy_function=os.link)
-            said, process_s = self._repair(engine, store)
-            if "error" in said:
-                repairs[engine] = str(said["error"])
-            else:
-                plans = said["plans"]
-                repairs[engine] = Took(plans[0]["estimated_cpu_s"], process_s)
-                equal = equal and self._is_equal(store, said, plain_at)
-            shutil.rmtree(store)
-        found = Repaired(
-            query=self.query,
-            final=final,
-            repairs=repairs,
-            anew=batch.process_cpu_s or 0.0,
-            equal=equal,
-        )
-        self.figures.write_text(json.dumps(asdict(found)))
-        return found
+        return {
+            "final": asdict(final),
+            "process_s": batch.process_cpu_s or 0.0,
+            "at": asdict(plain_at),
+        }
+
+    def repaired(self, engine: str, plain_at: Generation) -> Figures:
+        """Repair the day on an engine, which finds it as it was published: what another one has
+        computed is not there."""
+        store = self.work / f"store-{engine}"
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.copytree(self.work / "store", store, copy_function=os.link)
+        said, process_s = self._repair(engine, store)
+        if "error" in said:
+            return {"refused": str(said["error"])}
+        differences = self._differences(store, said, plain_at)
+        shutil.rmtree(store)
+        took = Took(said["plans"][0]["estimated_cpu_s"], process_s)
+        return {**asdict(took), "differences": differences}
 
     def _repair(self, engine: str, store: Path) -> tuple[dict, float]:
         """``forerun repair`` on an engine, computed and not published; what it says, or the error,
@@ -249,80 +217,70 @@ class _Day:
             return {"error": log.read_text().strip().splitlines()[0]}, used.process_cpu_s
         return json.loads(out.read_text()), used.process_cpu_s
 
-    def _is_equal(self, store: Path, said: dict, plain_at: Generation) -> bool:
-        """Whether the result of a repair is that of the user's text."""
+    def _differences(self, store: Path, said: dict, plain_at: Generation) -> tuple[str, ...]:
+        """Where the result of a repair is not that of the user's text."""
         generation = Path(said["diff"].removeprefix("file://")).parents[1]
         at = replace(plain_at, report=self.plain.spec.name, generation=generation.name)
-        text = self.plain.spec
         shutil.copytree(  # beside the day, where the comparison looks for it
             generation, self.work / "store" / at.folder, copy_function=os.link, dirs_exist_ok=True
         )
-        verdict = self.plain.compare(at, plain_at, text.runs + 1)
-        for difference in verdict.differences:
-            say(difference)
+        verdict = self.plain.compare(at, plain_at, self.plain.spec.runs + 1)
         shutil.rmtree(self.work / "store" / at.folder)
-        return verdict.equal
+        return verdict.differences
 
 
-def section(scale: float, rows: Sequence[Repaired], engines: Sequence[str]) -> list[str]:
-    """The section of the page of figures."""
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    names = " | ".join(f"repair on {name}" for name in engines)
-    return [
-        "## Repairs",
-        "",
-        f"`make bench-repair SF={scale:g}`: TPC-H at scale {scale:g} on {machine}, beside other",
-        "work. A day of three runs on Spark, with early work whatever it costs, is published; its",
-        f"policy expects {EXPECTED:g} repair a day, so its final run may leave state. Then a file",
-        f"with {SHARE:.1%} of the rows of `{CORRECTED}`, drawn at random from the last delivery,",
-        "is written again: other quantities, discounts and dates. CPU seconds of whole processes:",
-        "`forerun repair --no-publish` as it is typed, planning included, and an application with",
-        "the user's text over the corrected rows; in brackets the estimates. Each result was",
-        "compared with that of the text.",
-        "",
-        f"| query | final run | {names} | batch anew | best of batch | equal |",
-        f"| --- | --- | {' | '.join('---' for _ in engines)} | --- | --- | --- |",
-        *(_line(row, engines) for row in rows),
-        "",
-        "Queries that are not in the table were not run.",
-    ]
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query computed anew, and repaired on every engine."""
+    texts = TPCH.texts()
 
-
-def _line(row: Repaired, engines: Sequence[str]) -> str:
-    found = [one.process_s for one in row.repairs.values() if isinstance(one, Took)]
-    share = f"{min(found) / row.anew:.2f}" if found else "none"
-    cells = (row.final, *(row.repairs.get(name, "") for name in engines))
-    equal = "yes" if row.equal else "NO"
-    anew = f"{row.anew:.1f}"
-    return f"| {row.query} | {' | '.join(map(_cell, cells))} | {anew} | {share} | {equal} |"
-
-
-def _cell(took: Took | str) -> str:
-    if isinstance(took, str):
-        return "refused" if took else "not measured"
-    return f"{took.process_s:.1f} ({took.estimated_s:.1f})"
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--engines", default=",".join(ENGINES_TRIED))
-    parser.add_argument("--days", action="store_true", help="only run and publish the days")
-
-
-def main(given: argparse.Namespace) -> int:
-    days, texts = Days.of(TPCH, given.scale), TPCH.texts()
-    engines, asked = given.engines.split(","), given.only or list(texts)
-    rows: list[Repaired] = []
-    for query in texts:
+    def day(query: str) -> _Day:
+        days = Days.of(TPCH, given.scale)
         place = days.folder.with_name(f"{days.folder.name}-repair") / query
-        if query not in asked and not (place / "measured.json").exists():
-            continue
-        day = _Day(days, query, texts[query], given.master, place)
-        if given.days:
-            say(f"{query}: {day.publish()}")
-            continue
-        known = None if given.again and query in asked else day.measured()
-        rows.append(known or day.measure(engines))
-        say(_line(rows[-1], engines))
-    if rows:
-        write_section("bench-repair", section(given.scale, rows, engines))
-    return 0 if all(row.equal for row in rows) else 1
+        return _Day(days, query, texts[query], given.master, place)
+
+    def anew(query: str, _found: Found) -> Figures:
+        return day(query).anew()
+
+    def repaired(query: str, engine: str, found: Found) -> Figures:
+        return day(query).repaired(engine, Generation(**found[query, ANEW]["at"]))
+
+    under = f"{TPCH.title} at scale {given.scale:g}, {given.master}"
+    for query in texts:
+        yield Cell(name=(query, ANEW), under=under, measure=partial(anew, query))
+        for engine in ENGINES_TRIED:
+            measure = partial(repaired, query, engine)
+            yield Cell(name=(query, engine), under=under, measure=measure)
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield a row for each query."""
+    names = (f"repair on {name}" for name in ENGINES_TRIED)
+    rows = (_row(name[0], found) for name in found if name[1] == ANEW)
+    yield from table(("query", "final run", *names, "batch anew", "best of batch"), rows)
+
+
+def _row(query: str, found: Found) -> Iterator[str]:
+    anew = found[query, ANEW]
+    repairs = [found.get((query, engine), {}) for engine in ENGINES_TRIED]
+    yield query
+    yield from map(_cell, (anew["final"], *repairs))
+    yield f"{anew['process_s']:.1f}"
+    took = [one["process_s"] for one in repairs if "process_s" in one]
+    yield f"{min(took) / anew['process_s']:.2f}" if took else "none"
+
+
+def _cell(took: Figures) -> str:
+    if "process_s" not in took:
+        return "refused" if took else "not measured"
+    return f"{took['process_s']:.1f} ({took['estimated_s']:.1f})"
+
+
+ABOUT = f"""\
+A day of three runs on Spark, with early work whatever it costs, is published; its policy expects
+{EXPECTED:g} repair a day, so its final run may leave state. Then a file with {SHARE:.1%} of the
+rows of `{CORRECTED}`, drawn at random from the last delivery, is written again: other quantities,
+discounts and dates. CPU seconds of whole processes: `forerun repair --no-publish` as it is typed,
+planning included, and an application with the user's text over the corrected rows; in brackets the
+estimates."""
+
+BENCHMARK = Benchmark(cells=cells, lines=lines, about=ABOUT, section=lambda _given: "bench-repair")

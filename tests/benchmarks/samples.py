@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import partial
 
 from forerun.include.sources.samples import BY_DEFAULT, Drawable, with_samples
 from forerun.planner.algebra.relational import Filter, Scan, walk
@@ -28,90 +27,73 @@ from forerun.planner.stats.selectivity import is_guessed
 from forerun.planner.tvr.signed import ColumnIds
 from forerun.simulation.planning import with_statistics
 from forerun.simulation.tables import Table, find_tables
-from tests.benchmarks.days import generate_tpch, tpch_texts
-from tests.benchmarks.page import SAMPLES_PAGE, write_section
-from tests.benchmarks.planning import TPCH_CHANGING
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
+from tests.benchmarks.page import SAMPLES_PAGE
+from tests.benchmarks.suites import TPCH_GROWING as SUITE
 
 TRUE = 100_000
 """Rows of a source whose share counts as the true one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guessed:
-    """A filter that would be guessed: by what factor the guess and the sample are wrong, and how
-    many seconds it took to draw all samples of the query."""
-
-    query: str
-    source: str
-    guess: float
-    sample: float
-    drawing_s: float
-
-
-def guessed_filters(query: str, sql: str, tables: dict[str, Table]) -> Iterator[Guessed]:
-    """Yield the filters of a query that would be guessed, each once."""
-    sources = with_statistics(tables, TPCH_CHANGING)
+def guessed_filters(sql: str, tables: dict[str, Table]) -> Figures:
+    """By what factor the guess and the sample of each filter that would be guessed are wrong, and
+    how many seconds it took to draw all samples of the query."""
+    sources = with_statistics(tables, SUITE.changing)
     filtered = filtered_sources(sql, sources)
-    if not any(one.guessed for one in filtered.values()):
-        return
 
     def sampled(rows: int | None) -> tuple[Source, ...]:
         drawable = {name: Drawable(table.footers, rows) for name, table in tables.items()}
         return with_samples(sources, drawable, filtered)
 
+    if not any(one.guessed for one in filtered.values()):
+        return {"filters": []}
     started = time.perf_counter()
     by_default = sampled(None)
     drawing_s = time.perf_counter() - started
     estimators = [Estimator(given) for given in (sources, by_default, sampled(TRUE))]
     read = read_query(sql, sources)
-    seen = set()
+    found: dict[tuple[str, str], tuple[float, float]] = {}
     for node in walk(normalize(read.relation, sources, ColumnIds(read.last_id))):
-        if not (isinstance(node, Filter) and isinstance(node.input, Scan)):
-            continue
-        what = (node.input.source, str(node.predicate))
-        if not is_guessed(node.predicate) or what in seen:
-            continue
-        seen.add(what)
-        guess, sample, true = (one.rows(node) / one.rows(node.input) for one in estimators)
-        yield Guessed(query, what[0], _wrong(guess, true), _wrong(sample, true), drawing_s)
+        if isinstance(node, Filter) and isinstance(node.input, Scan) and is_guessed(node.predicate):
+            guess, sample, true = (one.rows(node) / one.rows(node.input) for one in estimators)
+            what = (node.input.source, str(node.predicate))
+            found.setdefault(what, (_wrong(guess, true), _wrong(sample, true)))
+    return {"filters": list(found.values()), "drawing_s": drawing_s}
 
 
 def _wrong(estimate: float, true: float) -> float:
     return max(estimate / true, true / estimate)
 
 
-def section(found: Sequence[Guessed], scale: float) -> list[str]:
-    """The figures for the page."""
-    drawing = {one.query: one.drawing_s for one in found}
-    wrong = {
-        "fixed guesses": [one.guess for one in found],
-        f"samples of {BY_DEFAULT:,} rows": [one.sample for one in found],
-    }
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query."""
+
+    def measure(sql: str, _found: Found) -> Figures:
+        return guessed_filters(sql, find_tables(SUITE.generate(given.scale)))
+
+    for query, sql in SUITE.texts().items():
+        under = f"{SUITE.title} at scale {given.scale:g}"
+        yield Cell(name=(query,), under=under, measure=partial(measure, sql))
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield by what factor guesses and samples are wrong."""
+    drawing = [one["drawing_s"] for one in found.values() if one["filters"]]
+    pairs = [pair for one in found.values() for pair in one["filters"]]
     median = statistics.median
-    return [
-        f"TPC-H at scale {scale:g}: {len(found)} filters of {len(drawing)} queries would be",
-        f"guessed. Against the shares in {TRUE:,} rows, wrong by a factor of:",
-        "",
-        "| | median | worst |",
-        "| --- | ---: | ---: |",
-        *(f"| {by} | {median(one):.2f} | {max(one):.1f} |" for by, one in wrong.items()),
-        "",
-        f"Drawing the samples of a query took {median(drawing.values()):.2f} s in the median and",
-        f"{max(drawing.values()):.2f} s at most.",
-    ]
+    yield f"{len(pairs)} filters of {len(drawing)} queries would be guessed. Against the shares in"
+    yield f"{TRUE:,} rows, wrong by a factor of:"
+    yield ""
+    names = ("fixed guesses", f"samples of {BY_DEFAULT:,} rows")
+    wrong = [(name, [pair[i] for pair in pairs]) for i, name in enumerate(names)]
+    rows = ((by, f"{median(one):.2f}", f"{max(one):.1f}") for by, one in wrong if one)
+    yield from table(("", "median", "worst"), rows)
+    if drawing:
+        yield ""
+        yield f"Drawing the samples of a query took {median(drawing):.2f} s in the median and"
+        yield f"{max(drawing):.2f} s at most."
 
 
-def main(given: argparse.Namespace) -> int:
-    tables, found = find_tables(generate_tpch(given.scale)), []
-    for query, sql in tpch_texts().items():
-        for one in guessed_filters(query, sql, tables):
-            found.append(one)
-            print(
-                f"{one.query} {one.source}: guess {one.guess:.2f}, sample {one.sample:.2f}",
-                file=sys.stderr,
-            )
-    lines = section(found, given.scale)
-    print("\n".join(lines))
-    if not given.no_page:
-        write_section("bench-samples", lines, SAMPLES_PAGE)
-    return 0
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, section=lambda _given: "bench-samples", page=SAMPLES_PAGE
+)

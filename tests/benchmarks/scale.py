@@ -5,58 +5,64 @@ even deliveries, and its result is wanted after each of them; and days of four d
 and two local cores and on a standalone cluster of one and two workers with one core, over the same
 rows (strong scaling) and over twice as many for two (weak). Shuffle partitions and buckets are the
 same everywhere. Days run in one session per master, batch beside each, and each has to equal it.
-What has its figures by this code under these conditions is not run again, so the command may be
-killed and started again.
 
     python -m tests.benchmarks scale --scale 1
-    python -m tests.benchmarks scale --scale 0.1 --only q06 --most 16 --page
+    python -m tests.benchmarks scale --scale 0.1 --only q06 --only 1,4,16 --page
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from forerun.include.machine.jvm import home_folder
 from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.request import Problem, Settings, TimePoint
 from forerun.planner.sql.frontend import read_query
-from forerun.simulation.accounts import DayAccount
 from forerun.simulation.planning import sources
 from forerun.simulation.running import Runner
 from forerun.simulation.tables import find_tables
-from tests.benchmarks import results
-from tests.benchmarks.days import TPCH, Arrivals, Days, say
-from tests.benchmarks.executed import Progress, conditions_of, keep
-from tests.benchmarks.line_plot import svg
-from tests.benchmarks.page import PAGE, ROOT, write_section
-from tests.benchmarks.planning import TPCH_CHANGING
-from tests.benchmarks.results import Conditions, Results
-from tests.benchmarks.scale_section import Measured, Worker, lines_of, section
+from tests.benchmarks.days import Arrivals, Days
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, Name, OneAtATime, table
+from tests.benchmarks.executed import conditions
+from tests.benchmarks.figures import Day, csv_of, days_of, executor, figures_of
+from tests.benchmarks.plot import Line, lines_svg
 from tests.benchmarks.session_days import QueryDays, spark_session
+from tests.benchmarks.suites import TPCH_GROWING as SUITE
 from tests.spark.standalone import standalone
 
-SUITE = replace(TPCH, changing=TPCH_CHANGING)
 QUERIES = ("q01", "q03", "q06", "q11", "q15", "q17")
 DELIVERIES = (1, 2, 4, 8, 16, 32, 64)
 FOR_WORKERS = 4
 """Deliveries of a day that is run on other masters, too."""
 COMPARED = 4
 """Up to so many deliveries, the result after each is compared with batch; else the final one."""
-LOCAL = "local[2]"
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """A master with so many cores, and how many times the data it is given."""
+
+    master: str
+    cores: int
+    times: int
+
+    def __str__(self) -> str:
+        return self.master if self.times == 1 else f"{self.master}*{self.times}"
+
+
+LOCAL = Worker("local[2]", 2, 1)
 WORKERS = (
     Worker("local[1]", 1, 1),
-    Worker(LOCAL, 2, 1),
+    LOCAL,
     Worker("standalone[1]", 1, 1),
     Worker("standalone[2]", 2, 1),
-    Worker(LOCAL, 2, 2),
+    Worker("local[2]", 2, 2),
     Worker("standalone[2]", 2, 2),
 )
 """More than two mean nothing where there are two cores."""
@@ -81,8 +87,9 @@ class Case:
     deliveries: int
     query: str
 
-    def __str__(self) -> str:
-        return f"{self.query}, {self.deliveries} deliveries on {self.worker}"
+    @property
+    def name(self) -> Name:
+        return self.query, str(self.deliveries), str(self.worker)
 
 
 def arrivals_of(deliveries: int) -> Arrivals:
@@ -92,15 +99,13 @@ def arrivals_of(deliveries: int) -> Arrivals:
     return Arrivals(f"in-{deliveries}", points)
 
 
-def cases(queries: Sequence[str], most: int) -> Iterator[Case]:
+def cases() -> Iterator[Case]:
     """All days, those of few deliveries first, then those on other masters."""
-    local = Worker(LOCAL, 2, 1)
     for deliveries in DELIVERIES:
-        if deliveries <= most:
-            yield from (Case(local, deliveries, query) for query in queries)
+        yield from (Case(LOCAL, deliveries, query) for query in QUERIES)
     for worker in WORKERS:
-        if worker != local:
-            yield from (Case(worker, FOR_WORKERS, query) for query in queries)
+        if worker != LOCAL:
+            yield from (Case(worker, FOR_WORKERS, query) for query in QUERIES)
 
 
 @contextmanager
@@ -116,56 +121,60 @@ def session_on(worker: Worker) -> Iterator[Runner]:
         yield stack.enter_context(spark_session(master, MEMORY, conf))
 
 
-class Measuring:
-    """Executes the days of cases in turn and keeps the figures of each."""
+def execute(case: Case, scale: float, runner: Runner, work: Path) -> Figures:
+    """Execute the day of a case."""
+    over = Days.of(SUITE, scale * case.worker.times, arrivals_of(case.deliveries))
+    day = QueryDays(over, case.query, runner, work).day(
+        "auto",
+        problem=Problem(results_at=tuple(range(1, case.deliveries))),
+        settings=Settings(buckets=PARTITIONS),
+        compare_early=case.deliveries <= COMPARED,
+    )
+    return figures_of(day)
 
-    def __init__(self, kept: Results, scale: float, work: Path) -> None:
-        self._kept, self._scale, self._work = kept, scale, work
 
-    def conditions(self, case: Case) -> Conditions:
-        """The conditions of what is measured now."""
-        scale = self._scale * case.worker.times
-        points = f"{case.deliveries} deliveries, {PARTITIONS} partitions"
-        found = conditions_of(SUITE.name, scale, case.worker.master, memory=MEMORY)
-        return replace(found, points=points)
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query in every number of deliveries, and on every master."""
+    sessions = OneAtATime[Worker, Runner](session_on)
+    work = home_folder() / "bench" / f"{NAME}-{given.scale:g}"
+    under = conditions(SUITE, given.scale, f"{PARTITIONS} partitions", MEMORY, Arrivals("even", ()))
 
-    def missing(self, wanted: Sequence[Case]) -> list[Case]:
-        """The cases that have no figures yet."""
-        return [case for case in wanted if self._kept.missing(self.conditions(case), [case.query])]
+    def measure(case: Case, _found: Found) -> Figures:
+        return execute(case, given.scale, sessions.of(case.worker), work)
 
-    def all(self, wanted: Sequence[Case]) -> None:
-        """Execute these cases, those on a master in one session."""
-        progress = Progress(tuple(map(str, wanted)), time.time())
-        for worker in dict.fromkeys(case.worker for case in wanted):
-            with session_on(worker) as runner:
-                for case in (one for one in wanted if one.worker == worker):
-                    say(progress.line(str(case), time.time()))
-                    self.one(case, runner)
+    for case in cases():
+        yield Cell(name=case.name, under=under, measure=partial(measure, case))
 
-    def one(self, case: Case, runner: Runner) -> None:
-        """Execute a case and keep its figures, or why there are none."""
-        day = keep(self._kept, self.conditions(case), case.query, lambda: self._day(case, runner))
-        if day is None:
-            return
-        unequal = "" if day.equal else f" NOT EQUAL: {'; '.join(day.differences)}"
-        used, wall = sum(run.cpu_s for run in day.runs), sum(run.wall_s for run in day.runs)
-        say(f"{case}: {used:.1f} CPU s of executors, {wall:.1f} s, batch {day.batch.cpu_s:.1f}")
-        if unequal:
-            say(unequal)
 
-    def _day(self, case: Case, runner: Runner) -> DayAccount:
-        over = Days.of(SUITE, float(self.conditions(case).scale), arrivals_of(case.deliveries))
-        return QueryDays(over, case.query, runner, self._work).day(
-            "auto",
-            problem=Problem(results_at=tuple(range(1, case.deliveries))),
-            settings=Settings(buckets=PARTITIONS),
-            compare_early=case.deliveries <= COMPARED,
-        )
+# -- the page ------------------------------------------------------------------------------------
 
-    def measured(self, case: Case) -> Measured | None:
-        """The figures of a case; None without."""
-        rows = [row for row in self._kept.of(self.conditions(case)) if row.query == case.query]
-        return Measured.of(case.worker, case.deliveries, case.query, rows) if rows else None
+
+def executors_s(day: Day) -> float:
+    """CPU seconds of executors over all runs of the day."""
+    return sum(map(executor, day.runs))
+
+
+def wall_s(day: Day) -> float:
+    """Seconds that its runs took, without planning them."""
+    return sum(float(run["wall_s"]) for run in day.runs)
+
+
+def by_deliveries(days: Sequence[Day]) -> dict[str, dict[int, Day]]:
+    """The days on two local cores, by query and deliveries."""
+    found: dict[str, dict[int, Day]] = {}
+    for day in days:
+        if day.name[2] == str(LOCAL):
+            found.setdefault(day.query, {})[int(day.name[1])] = day
+    return found
+
+
+def by_worker(days: Sequence[Day]) -> dict[str, dict[str, Day]]:
+    """The days of four deliveries, by query and master."""
+    found: dict[str, dict[str, Day]] = {}
+    for day in days:
+        if day.name[1] == str(FOR_WORKERS):
+            found.setdefault(day.query, {})[day.name[2]] = day
+    return found
 
 
 def delivered_rows(scale: float) -> dict[str, int]:
@@ -182,37 +191,78 @@ def delivered_rows(scale: float) -> dict[str, int]:
     }
 
 
-def publish(measured: Measuring, wanted: Sequence[Case], scale: float) -> None:
-    """Write the section of the page, the plot and the rows themselves."""
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    found = [one for one in map(measured.measured, wanted) if one is not None]
-    rows = delivered_rows(scale)
-    results.write_csv(PAGE.parent / f"{NAME}.csv", [row for one in found for row in one.rows])
-    title = f"TPC-H at scale {scale:g}: rows a CPU second of executors, over one delivery a day"
-    drawn = svg(title, "deliveries a day", "throughput", lines_of(found), powers=True)
-    (PAGE.parent / f"{NAME}.svg").write_text(drawn, encoding="utf-8")
-    write_section(f"bench-{NAME}", section(found, len(wanted), rows, machine))
-    say(f"wrote {PAGE.relative_to(ROOT)}, {NAME}.svg and {NAME}.csv beside it")
+def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield the tables by deliveries and by workers."""
+    days = days_of(found)
+    yield from _deliveries(by_deliveries(days), delivered_rows(given.scale))
+    yield ""
+    yield from _workers(by_worker(days))
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--most", type=int, default=DELIVERIES[-1], help="deliveries a day")
+def _deliveries(
+    by_query: Mapping[str, Mapping[int, Day]], rows: Mapping[str, int]
+) -> Iterator[str]:
+    counts = sorted({count for days in by_query.values() for count in days})
+    yield f"![Throughput by deliveries a day]({NAME}.svg)"
+    yield ""
+    found = []
+    for query, days in by_query.items():
+        arrived = rows[query] / 1000
+        cells = [f"{arrived / executors_s(days[n]):,.0f}" if n in days else "" for n in counts]
+        few, many = days[min(days)], days[max(days)]
+        planning = sum(run["plan_ms"] or 0.0 for run in many.runs) / 1000 / len(many.runs)
+        cells += [f"{executors_s(many) / executors_s(few):.1f}", f"{planning:.2f} s"]
+        found.append((query, f"{rows[query]:,}", *cells, f"{arrived / wall_s(many):,.0f}"))
+    head = ("query", "rows a day", *map(str, counts), "fewest / most", "planning", "by the clock")
+    yield from table(head, found)
 
 
-def main(given: argparse.Namespace) -> int:
-    bench = home_folder() / "bench"
-    kept = Results(given.csv or bench / f"{NAME}-{given.scale:g}.csv")
-    queries = given.only or list(QUERIES)
-    every = list(cases(QUERIES, DELIVERIES[-1]))
-    with kept.alone():
-        measured = Measuring(kept, given.scale, bench / f"{NAME}-{given.scale:g}")
-        wanted = measured.missing(list(cases(queries, given.most)))
-        say(f"{len(wanted)} days to run; the others have figures in {kept.path}")
-        measured.all(wanted)
-        missing = measured.missing(every)
-    if given.page or not missing:
-        publish(measured, every, given.scale)
-    else:
-        say(f"no page: {len(missing)} days have no figures")
-    rows = [row for one in map(measured.measured, every) if one for row in one.rows]
-    return int(bool(missing) or not all(row.equal for row in rows))
+def _workers(by_query: Mapping[str, Mapping[str, Day]]) -> Iterator[str]:
+    found = []
+    for query, days in by_query.items():
+        cells = [_clock(days.get(str(worker))) for worker in WORKERS]
+        for kind in ("local", "standalone"):
+            one = days.get(str(Worker(f"{kind}[1]", 1, 1)))
+            for times in (1, 2):
+                other = days.get(str(Worker(f"{kind}[2]", 2, times)))
+                cells.append(f"{wall_s(one) / wall_s(other):.2f}" if one and other else "")
+        found.append((query, *cells))
+    over = ("strong, local", "weak, local", "strong, standalone", "weak, standalone")
+    yield from table(("query", *map(str, WORKERS), *over), found)
+
+
+def _clock(day: Day | None) -> str:
+    if day is None:
+        return ""
+    return f"{wall_s(day):.1f} / {day.batch['wall_s']:.1f} ({executors_s(day):.1f})"
+
+
+def lines_of(days: Sequence[Day]) -> Iterator[Line]:
+    """For each query, how many rows a CPU second takes in by the number of deliveries, over that of
+    one delivery."""
+    for query, of in by_deliveries(days).items():
+        if 1 in of:
+            one = executors_s(of[1])
+            yield Line(query, [(n, one / executors_s(of[n])) for n in sorted(of)])
+
+
+def beside(given: argparse.Namespace, found: Found) -> dict[str, str]:
+    """The plot and all rows."""
+    days = days_of(found)
+    title = f"TPC-H at scale {given.scale:g}: rows a CPU second of executors, over one delivery"
+    drawn = lines_svg(title, "deliveries a day", "throughput", lines_of(days), powers=True)
+    return {f"{NAME}.svg": drawn, f"{NAME}.csv": csv_of(days)}
+
+
+ABOUT = f"""\
+A result after every delivery, at one price, by `auto`, in a Spark session that is there. All
+rows are in [{NAME}.csv]({NAME}.csv). First thousands of rows that came for each CPU second of
+executors, by deliveries a day; in the last columns how many times that is for the fewest deliveries
+as for the most, seconds of planning for each of the most, and thousands of rows for each second of
+the clock then. Next days of {FOR_WORKERS} deliveries: seconds of the clock of all runs / of batch,
+in brackets CPU seconds of executors; `*2` with twice the rows. *Strong*: one core over two, same
+rows, 2 at best. *Weak*: one core over two with twice the rows, 1 at best."""
+
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, about=ABOUT, section=lambda _given: f"bench-{NAME}", beside=beside
+)

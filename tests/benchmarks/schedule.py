@@ -4,8 +4,7 @@
 staggered in a random order and tightened from 1.0D to 0.1D; with minimum batches of a slack of 50
 and 100 %, and without; at the expected rate and at four others. The paper shows one order; here
 each case is run in many, and what is counted is in how many of them *all* deadlines were met.
-Nothing is executed: see ``paper_queries`` for where the costs come from. Then nights of many
-reports under one ceiling (``night_sweep``).
+Nothing is executed: see ``paper_queries`` for where the costs come from.
 
     python -m tests.benchmarks schedule
     python -m tests.benchmarks schedule --orders 3 --no-page
@@ -14,32 +13,25 @@ reports under one ceiling (``night_sweep``).
 from __future__ import annotations
 
 import argparse
-import csv
 import random
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
+from functools import partial
 
-from forerun import console
 from forerun.planner.schedule.single import Feasible, schedule_single
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, Name, table
 from tests.benchmarks.minimum_batch import minimum_batch
-from tests.benchmarks.night_sweep import large_night_s, run_overloaded, run_warehouse
-from tests.benchmarks.night_sweep import section as night_section
-from tests.benchmarks.page import LAB, ROOT, SCHEDULE_PAGE, write_section
+from tests.benchmarks.page import SCHEDULE_PAGE
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES, PaperQuery
 from tests.benchmarks.paper_scheduling import Query, Strategy, run_queries
-from tests.benchmarks.schedule_plot import Panel, svg
+from tests.benchmarks.plot import Line, lines_svg
 
-PLOT = LAB / "schedule-sweep.svg"
-CSV = LAB / "schedule-sweep.csv"
+PLOT = "schedule-sweep.svg"
+ALONE = "alone"
 FRACTIONS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1)
 TIGHT = (0.2, 0.1)
 SLACKS: tuple[float | None, ...] = (0.5, 1.0, None)
 """The slack of minimum batches; None for no minimum."""
-
-REPORTS = 200
-"""Of a generated warehouse."""
 
 BASE = sum(query.single for query in QUERIES)
 
@@ -53,21 +45,15 @@ class Case:
     fraction: float
     strategy: Strategy
 
+    @property
+    def name(self) -> Name:
+        return (*kind_of(self), self.strategy.name)
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A case over several orders: in how many all deadlines were met, and in the mean, how many of
-    the 13 were missed, batches, and the cost as times that of one batch each."""
 
-    slack: float | None
-    rate: str
-    fraction: float
-    strategy: str
-    orders: int
-    met: int
-    missed: float
-    batches: float
-    cost: float
+def kind_of(case: Case) -> Name:
+    """What a case has in common with those of other strategies."""
+    slack = "no-minimum" if case.slack is None else f"slack-{case.slack:.0%}"
+    return slack, case.rate, f"{case.fraction:g}D"
 
 
 def cases() -> Iterator[Case]:
@@ -89,8 +75,10 @@ def staggered(order: Sequence[PaperQuery], fraction: float) -> dict[str, float]:
     return found
 
 
-def run_case(case: Case, orders: int) -> Outcome:
-    """A case in so many random orders, the same for every case."""
+def run_case(case: Case, orders: int) -> Figures:
+    """A case in so many random orders, the same for every case: in how many all deadlines were met,
+    and in the mean, how many of the 13 were missed, batches, and the cost as times that of one
+    batch each."""
     met, missed, batches, cost = 0, 0, 0, 0.0
     for seed in range(orders):
         order = random.Random(seed).sample(QUERIES, len(QUERIES))
@@ -102,17 +90,12 @@ def run_case(case: Case, orders: int) -> Outcome:
         missed += late
         batches += sum(len(course.batches) for course in courses)
         cost += sum(course.seconds for course in courses)
-    return Outcome(
-        slack=case.slack,
-        rate=case.rate,
-        fraction=case.fraction,
-        strategy=case.strategy.value,
-        orders=orders,
-        met=met,
-        missed=missed / orders,
-        batches=batches / orders,
-        cost=cost / orders / BASE,
-    )
+    return {
+        "met": met,
+        "missed": missed / orders,
+        "batches": batches / orders,
+        "cost": cost / orders / BASE,
+    }
 
 
 def _query(query: PaperQuery, deadline: float, case: Case) -> Query:
@@ -132,131 +115,80 @@ def _query(query: PaperQuery, deadline: float, case: Case) -> Query:
 # -- the page ------------------------------------------------------------------------------------
 
 
-def _name(slack: float | None) -> str:
-    return "no minimum batch" if slack is None else f"slack {slack:.0%}"
-
-
-def table(found: Sequence[Outcome]) -> list[str]:
-    """A line a case, a column a strategy: orders with all deadlines met."""
-    names = [strategy.name for strategy in Strategy]
-    lines = [
-        f"| batches | rate | deadlines | {' | '.join(names)} | cost | batches run |",
-        f"| --- | --- | --- |{' ---: |' * (len(names) + 2)}",
-    ]
-    for (slack, rate, fraction), group in _grouped(found):
-        best = group[0]  # of LLF
-        met = " | ".join(f"{one.met}/{one.orders}" for one in group)
-        lines.append(
-            f"| {_name(slack)} | {rate} | {fraction:g}D | {met} | {best.cost:.2f} | "
-            f"{best.batches:,.0f} |"
-        )
-    return lines
-
-
-def _grouped(
-    found: Sequence[Outcome],
-) -> Iterator[tuple[tuple[float | None, str, float], list[Outcome]]]:
-    size = len(Strategy)
-    for start in range(0, len(found), size):
-        group = list(found[start : start + size])
-        yield (group[0].slack, group[0].rate, group[0].fraction), group
-
-
-def plot(found: Sequence[Outcome]) -> str:
-    """Five panels: the fixed rate with each kind of batch, the other rates where it is tight."""
-
-    def panel(title: str, wanted: Sequence[tuple[float | None, str, float]], by: int) -> Panel:
-        by_key = dict(_grouped(found))
-        groups = []
-        for key in wanted:
-            group = by_key[key]
-            label = key[1] if by == 1 else f"{key[2]:g}D"
-            shares = [one.met / one.orders for one in group]
-            groups.append((label, f"cost {group[0].cost:.2f}", shares))
-        return Panel(title, groups)
-
-    fixed = [
-        panel(f"{_name(slack)}, fixed rate", [(slack, "FR", f) for f in FRACTIONS], 2)
-        for slack in SLACKS
-    ]
-    rates = [
-        panel(f"{_name(slack)}, {f:g}D, by rate", [(slack, rate, f) for rate in RATES], 1)
-        for slack, f in ((0.5, 0.2), (1.0, 0.1))
-    ]
-    title = "In how many orders of the queries all 13 deadlines are met"
-    return svg(title, [strategy.name for strategy in Strategy], [*fixed, *rates])
-
-
-def single_table() -> list[str]:
-    """Section 7.3: each query alone, from 1.0D to 0.1D after the window's end."""
-    lines = [
-        f"| query | {' | '.join(f'{f:g}D' for f in FRACTIONS)} |",
-        f"| --- |{' ---: |' * len(FRACTIONS)}",
-    ]
-    for query in QUERIES:
-        cells = []
-        for fraction in FRACTIONS:
-            one = schedule_single(query.cost, FIXED, FILES + fraction * query.single)
-            if isinstance(one, Feasible):
-                cells.append(f"{len(one.batches)} ({one.seconds / query.single:.2f})")
-            else:
-                cells.append(f"{one.missing:.1f} s missing")
-        lines.append(f"| {query.name} | {' | '.join(cells)} |")
-    return lines
-
-
-def section(found: Sequence[Outcome], orders: int) -> list[str]:
-    """The part of docs/lab/schedule.md that this command writes."""
-    return [
-        f"Each case in {orders} random orders of the deadlines: in how many all 13 were met.",
-        "*cost* is that of LLF, as times one batch of each query.",
-        "",
-        f"![Deadlines met, by strategy]({PLOT.name})",
-        "",
-        *table(found),
-        "",
-        "Each query alone: batches, and cost as times one batch.",
-        "",
-        *single_table(),
-    ]
-
-
-def write_csv(found: Sequence[Outcome], file: Path) -> None:
-    """All outcomes, a line each."""
-    with file.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, [field.name for field in fields(Outcome)])
-        writer.writeheader()
-        writer.writerows(asdict(one) for one in found)
+def alone(query: PaperQuery) -> Figures:
+    """Section 7.3: a query alone, from 1.0D to 0.1D after the window's end: how many batches, and
+    their cost as times one batch, or what is missing."""
+    found = []
+    for fraction in FRACTIONS:
+        one = schedule_single(query.cost, FIXED, FILES + fraction * query.single)
+        if isinstance(one, Feasible):
+            found.append(f"{len(one.batches)} ({one.seconds / query.single:.2f})")
+        else:
+            found.append(f"{one.missing:.1f} s missing")
+    return {"by_fraction": found}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--orders", type=int, default=20, help="random orders of each case")
-    parser.add_argument("--warehouses", type=int, default=5, help="each of 200 reports")
-    parser.add_argument("--nights", type=int, default=20, help="nights of each warehouse")
 
 
-def main(given: argparse.Namespace) -> int:
-    wanted = list(cases())
-    with console.progress() as bars:
-        tracked = bars.track(wanted, description="cases")
-        found = [run_case(case, given.orders) for case in tracked]
-        seeds = bars.track(range(given.warehouses), description="warehouses")
-        nights = [run_warehouse(seed, REPORTS, given.nights) for seed in seeds]
-        seeds = bars.track(range(given.warehouses), description="overloaded")
-        overloaded = [n for seed in seeds for n in run_overloaded(seed, max(1, given.nights // 7))]
-    lines = section(found, given.orders)
-    night_lines = (
-        list(night_section(nights, overloaded, REPORTS, large_night_s())) if nights else []
-    )
-    print("\n".join([*lines, "", *night_lines]))
-    if not given.no_page:
-        write_section("bench-schedule", lines, SCHEDULE_PAGE)
-        if night_lines:
-            write_section("bench-nights", night_lines, SCHEDULE_PAGE)
-        PLOT.write_text(plot(found), encoding="utf-8")
-        write_csv(found, CSV)
-        print(
-            f"wrote {SCHEDULE_PAGE.relative_to(ROOT)}, and {PLOT.stem} as .svg and .csv",
-            file=sys.stderr,
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every case, and every query alone."""
+    under = f"{given.orders} random orders"
+
+    def in_orders(case: Case, _found: Found) -> Figures:
+        return run_case(case, given.orders)
+
+    def by_itself(query: PaperQuery, _found: Found) -> Figures:
+        return alone(query)
+
+    for case in cases():
+        yield Cell(name=case.name, under=under, measure=partial(in_orders, case))
+    for query in QUERIES:
+        yield Cell(name=(ALONE, query.name), under=under, measure=partial(by_itself, query))
+
+
+def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield a row a case, a column a strategy: orders with all deadlines met."""
+    yield "In how many orders of the deadlines all 13 were met; *cost* is that of LLF, as times one"
+    yield "batch of each query."
+    yield ""
+    yield f"![Deadlines met, by strategy]({PLOT})"
+    yield ""
+    names = [strategy.name for strategy in Strategy]
+    kinds = dict.fromkeys(name[:-1] for name in found if name[0] != ALONE)
+    rows = []
+    for kind in kinds:
+        of = {name: found[*kind, name] for name in names if (*kind, name) in found}
+        met = (f"{of[name]['met']}/{given.orders}" if name in of else "" for name in names)
+        best = of.get(Strategy.LLF.name)
+        told = (f"{best['cost']:.2f}", f"{best['batches']:,.0f}") if best else ("", "")
+        rows.append((*kind, *met, *told))
+    yield from table(("batches", "rate", "deadlines", *names, "cost", "batches run"), rows)
+    yield ""
+    yield "Each query alone: batches, and cost as times one batch."
+    yield ""
+    singles = ((name[1], *one["by_fraction"]) for name, one in found.items() if name[0] == ALONE)
+    yield from table(("query", *(f"{fraction:g}D" for fraction in FRACTIONS)), singles)
+
+
+def beside(given: argparse.Namespace, found: Found) -> dict[str, str]:
+    """The plot: by how tight deadlines are, at the fixed rate with a slack of 50 %."""
+    drawn = [
+        Line(
+            strategy.name,
+            [
+                (fraction, found[Case(0.5, "FR", fraction, strategy).name]["met"] / given.orders)
+                for fraction in sorted(FRACTIONS)
+            ],
         )
-    return 0
+        for strategy in Strategy
+    ]
+    title = "Orders of the queries in which all 13 deadlines are met, slack 50%, fixed rate"
+    return {PLOT: lines_svg(title, "deadlines, D", "share of orders", drawn)}
+
+
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, section=lambda _given: "bench-schedule", page=SCHEDULE_PAGE,
+    beside=beside,
+)  # fmt: skip

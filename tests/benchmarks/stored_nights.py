@@ -46,6 +46,7 @@ from forerun.planner.api import plan
 from forerun.planner.contract import ColumnSpec, Plan, encode_plan
 from forerun.planner.contract.plan_v1 import ArtifactOutput
 from forerun.planner.request import Committed, PlanRequest, Source, SourceColumn, TimePoint
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 
 WEIGHTS = (0.25, 0.3, 1.0)
 POLICY = RunPolicy(
@@ -476,14 +477,28 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--asks", type=int, default=60)
 
 
-def main(given: argparse.Namespace) -> int:
-    """Make the nights if they are not there, and say how long pages take: median and p95, in ms."""
-    without_flushing()
-    tonight = date(2026, 3, 14)
-    if not given.folder.exists():
-        make_nights(given.folder, given.reports, given.days, tonight)
-    now = datetime(2026, 3, 15, 3, 10, tzinfo=UTC)
-    for page, took in answers(given.folder, now, given.asks).items():
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the store of so many nights, which is made if it is not there."""
+
+    def measure(_found: Found) -> Figures:
+        without_flushing()
+        if not given.folder.exists():
+            make_nights(given.folder, given.reports, given.days, date(2026, 3, 14))
+        return {
+            "seconds": answers(given.folder, datetime(2026, 3, 15, 3, 10, tzinfo=UTC), given.asks)
+        }
+
+    under = f"{given.reports} reports, {given.days} days, {given.asks} asks"
+    yield Cell(name=("pages",), under=under, measure=measure)
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield how long each page takes."""
+    rows = []
+    for page, took in found["pages",]["seconds"].items():
         middle, worst = statistics.median(took), sorted(took)[int(0.95 * (len(took) - 1))]
-        print(f"{page:<8} median {1000 * middle:7.1f} ms   p95 {1000 * worst:7.1f} ms")
-    return 0
+        rows.append((page, f"{1000 * middle:.1f}", f"{1000 * worst:.1f}"))
+    yield from table(("page", "median ms", "p95 ms"), rows)
+
+
+BENCHMARK = Benchmark(cells=cells, lines=lines)

@@ -3,12 +3,11 @@
 The rows of ``lineitem`` come as files, evenly over a window of 4,500 s, as in section 7 of the
 paper. The clock of the window is left out: an application finds the files that would be there when
 it starts, a micro-batch takes those of its interval, and nobody waits in between. Figures are CPU
-seconds of whole process trees, and every result is compared with batch as a bag. What has its
-figures by this code is not run again, so the command may be killed and started again.
+seconds of whole process trees, and every result is compared with batch as a bag.
 
     python -m tests.benchmarks streaming --scale 1
     python -m tests.benchmarks streaming --scale 0.1 --only q06 --no-page
-    python -m tests.benchmarks streaming --scale 1 --only q06 --ways auto,shortest
+    python -m tests.benchmarks streaming --scale 1 --only q06 --only batch,auto,shortest
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 import shutil
 import statistics
@@ -50,9 +48,10 @@ from forerun.simulation.plain import PlainQuery
 from forerun.simulation.running import DRIVER_MEMORY, SparkRunner
 from forerun.simulation.simulated_day import Simulation, open_day
 from forerun.simulation.tables import Table, find_tables
-from tests.benchmarks.days import POINTS, TPCH, say
-from tests.benchmarks.page import ROOT, SCHEDULE_PAGE, write_section
-from tests.benchmarks.results import code_version
+from tests.benchmarks.days import POINTS
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
+from tests.benchmarks.page import ROOT, SCHEDULE_PAGE
+from tests.benchmarks.suites import TPCH
 
 JOB = Path(__file__).with_name("streaming_job.py")
 QUERIES = ("q06", "q01", "q14")
@@ -72,38 +71,6 @@ class StreamingError(ForerunError):
     """An application of the benchmark failed."""
 
     code = "streaming"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """What one way of having a query's day took: CPU seconds of each application in turn, and into
-    how many batches the rows went. ``differences`` are empty if the result equals batch."""
-
-    code: str
-    query: str
-    way: str
-    cpu_s: tuple[float, ...]
-    batches: int
-    differences: tuple[str, ...] = ()
-
-
-class Kept:
-    """Figures in a file, a line each, that outlives the command."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.code = path, code_version()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-
-    def all(self) -> list[Figure]:
-        """The figures by the code as it is now."""
-        read = map(json.loads, self.path.read_text(encoding="utf-8").splitlines())
-        own = [one for one in read if one["code"] == self.code]
-        return [Figure(**{**one, "cpu_s": tuple(one["cpu_s"])}) for one in own]
-
-    def put(self, figure: Figure) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(figure)) + "\n")
 
 
 def deliver(tables: dict[str, Table], streams: dict[str, int], folder: Path) -> Path:
@@ -142,15 +109,15 @@ class Window:
 
     def _arrive(self, place: Path, arrived: float) -> Path:
         """The tables in ``place``, as they are when that part of the files has come."""
-        for table in sorted(self.tables.iterdir()):
-            files = [*table.glob("*.parquet")]
-            if table.name == STREAM:
+        for name in sorted(self.tables.iterdir()):
+            files = [*name.glob("*.parquet")]
+            if name.name == STREAM:
                 last = round(arrived * FILES)
                 files = [path for path in files if int(path.stem.partition("-")[2]) <= last]
-            (place / table.name).mkdir(parents=True, exist_ok=True)
+            (place / name.name).mkdir(parents=True, exist_ok=True)
             for path in files:
-                if not (place / table.name / path.name).exists():
-                    os.link(path, place / table.name / path.name)
+                if not (place / name.name / path.name).exists():
+                    os.link(path, place / name.name / path.name)
         return place
 
     def _report(self, way: str, points: tuple[TimePoint, ...]) -> tuple[Simulation, PlainQuery]:
@@ -242,36 +209,6 @@ def ways(window: Window) -> dict[str, Callable[[], Took]]:
     }
 
 
-def measure(kept: Kept, window: Window, asked: set[str], folder: Path) -> None:
-    """Measure the ways asked for that have no figures yet, batch first: the others are compared
-    with its rows."""
-    query = window.query
-    done = {figure.way for figure in kept.all() if figure.query == query}
-    expected = folder / f"{query}-batch.parquet"
-    if not expected.exists():
-        done.discard(BATCH)
-    for way, run in ways(window).items():
-        if way in done or way not in {BATCH, *asked}:
-            continue
-        say(f"{query}: {LABELS[way]}")
-        cpu, batches, rows = run()
-        if way == BATCH:
-            pq.write_table(rows, expected)
-        verdict = compare(pq.read_table(expected), rows)
-        figure = Figure(
-            code=kept.code, query=query, way=way, cpu_s=tuple(round(one, 2) for one in cpu),
-            batches=batches, differences=verdict.differences,
-        )  # fmt: skip
-        kept.put(figure)
-        say(f"{query}: {LABELS[way]}: {_told(figure)}")
-    shutil.rmtree(window.work)
-
-
-def _told(figure: Figure) -> str:
-    equal = "; ".join(figure.differences) or "equal"
-    return f"{sum(figure.cpu_s):.0f} CPU s, {figure.batches} batches, {equal}"
-
-
 _NO_STREAM = "WRITE_STREAM_NOT_ALLOWED"
 _NAMES = re.compile(r"^[\w.]+: (\[[\w.]+\] )?|\.? SQLSTATE.*$|;.*$")
 """What is before and after the sentence of an error."""
@@ -293,12 +230,11 @@ class Answer:
         return {True: "equal", False: "**other rows**", None: "runs"}[self.equal[mode]]
 
 
-def ask(folder: Path, code: str) -> list[Answer]:
+def ask(folder: Path) -> list[Answer]:
     """Give streaming every query of TPC-H, with the tables of :data:`TPCH` that change as streams,
-    at scale 0.01 in two micro-batches; once by this code."""
-    work = folder / f"answers-{code}"
-    if not (work / "said.json").exists():
-        _ask(folder, work)
+    at scale 0.01 in two micro-batches."""
+    work = folder / "answers"
+    _ask(folder, work)
     errors: dict[str, dict[str, str]] = {}
     for one in json.loads((work / "said.json").read_text()):
         errors.setdefault(one["query"], {})[one["mode"]] = one["said"]
@@ -329,78 +265,93 @@ def _same(work: Path, query: str, mode: str) -> bool | None:
     return compare(expected, pq.read_table(work / f"{query}_{mode}")).equal
 
 
-def section(scale: float, figures: Sequence[Figure], answers: Sequence[Answer]) -> list[str]:
-    """The section of the page of the schedule."""
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    queries = sorted({figure.query for figure in figures})
-    of = {(figure.way, figure.query): figure for figure in figures}
-    small = statistics.median(s for f in figures if f.way == "small" for s in f.cpu_s[:-1])
-    micro = [_per_batch(of["shortest", query], of["available-now", query]) for query in queries]
-    wrong = [f"{f.query} {f.way}" for f in figures if f.differences]
-    return [
-        f"TPC-H at scale {scale:g} on {machine}, {MASTER}, beside other work: CPU seconds of whole",
-        "processes, as times those of the plain query, and in how many batches.",
-        "",
-        f"| | {' | '.join(queries)} |",
-        f"| --- |{' --- |' * len(queries)}",
-        *(_line(way, [(of[way, q], of[BATCH, q]) for q in queries]) for way in LABELS),
-        "",
-        f"Results that are not those of batch: {', '.join(wrong) or 'none'}. Half of the small",
-        f"early runs took more than {small:.1f} CPU s, most of it to start. A micro-batch takes",
-        f"{min(micro):.2f} to {max(micro):.2f} CPU s: at one a second, as the paper's files come,",
-        f"{WINDOW_S:,} of them would take {WINDOW_S * min(micro):,.0f} to",
-        f"{WINDOW_S * max(micro):,.0f} CPU s (worked out, not run).",
-        "",
-        "The 22 queries of TPC-H as they are written, with orders, lines and customers as streams",
-        "(scale 0.01, two micro-batches), by output mode; rows are compared with batch:",
-        "",
-        "| queries | append | update | complete |",
-        "| --- | --- | --- | --- |",
-        *_answered(answers),
-    ]  # fmt: skip
+ASKED = "asked"
+"""The cell of what streaming does with all queries."""
 
 
-def _per_batch(many: Figure, one: Figure) -> float:
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query in every way, batch first: the others are compared with its rows."""
+    folder = home_folder() / "bench" / f"streaming-{given.scale:g}"
+
+    def window(query: str) -> Window:
+        generated = find_tables(TPCH.generate(given.scale))
+        tables = deliver(generated, {STREAM: FILES}, folder / "window")
+        fine = deliver(generated, {STREAM: FINE}, folder / "fine-window")
+        return Window(query, tables, fine, folder / query)
+
+    def measure(query: str, way: str, _found: Found) -> Figures:
+        of, expected = window(query), folder / f"{query}-batch.parquet"
+        cpu, batches, rows = ways(of)[way]()
+        if way == BATCH:
+            pq.write_table(rows, expected)
+        differences = compare(pq.read_table(expected), rows).differences
+        shutil.rmtree(of.work)
+        return {"cpu_s": cpu, "batches": batches, "differences": differences}
+
+    def asked(_found: Found) -> Figures:
+        return {"answers": [asdict(one) for one in ask(folder)]}
+
+    under = f"{TPCH.title} at scale {given.scale:g}, {MASTER}"
+    for query in QUERIES:
+        for way in LABELS:
+            yield Cell(name=(query, way), under=under, measure=partial(measure, query, way))
+    yield Cell(name=(ASKED,), under=under, measure=asked)
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield a row for each way, what a micro-batch takes, and what streaming says to all
+    queries."""
+    of = {name: one for name, one in found.items() if name != (ASKED,)}
+    queries = sorted({query for query, _ in of})
+    yield "CPU seconds of whole processes, as times those of the plain query, and in how many"
+    yield "batches."
+    yield ""
+    rows = ((LABELS[way], *(_cell(of, query, way) for query in queries)) for way in LABELS)
+    yield from table(("", *queries), rows)
+    yield ""
+    if small := [s for (_, way), one in of.items() if way == "small" for s in one["cpu_s"][:-1]]:
+        yield f"Half of the small early runs took more than {statistics.median(small):.1f} CPU s,"
+        yield "most of it to start."
+    both = [
+        [of[query, way] for way in ("shortest", "available-now") if (query, way) in of]
+        for query in queries
+    ]
+    if micro := [_per_batch(*pair) for pair in both if len(pair) == 2]:
+        low, high = min(micro), max(micro)
+        yield f"A micro-batch takes {low:.2f} to {high:.2f} CPU s: at one a second, as the paper's"
+        yield f"files come, {WINDOW_S:,} of them would take {WINDOW_S * low:,.0f} to"
+        yield f"{WINDOW_S * high:,.0f} CPU s (worked out, not run)."
+    if (ASKED,) in found:
+        yield ""
+        yield "The 22 queries of TPC-H as they are written, with orders, lines and customers as"
+        yield "streams (scale 0.01, two micro-batches), by output mode, compared with batch:"
+        yield ""
+        answers = [Answer(**one) for one in found[(ASKED,)]["answers"]]
+        yield from table(("queries", *MODES), _answered(answers))
+
+
+def _per_batch(many: Figures, one: Figures) -> float:
     """What each micro-batch takes beside the work on its rows."""
-    return (sum(many.cpu_s) - sum(one.cpu_s)) / (many.batches - one.batches)
+    return float((sum(many["cpu_s"]) - sum(one["cpu_s"])) / (many["batches"] - one["batches"]))
 
 
-def _line(way: str, found: Sequence[tuple[Figure, Figure]]) -> str:
-    cells = (
-        f"{sum(one.cpu_s):.0f} s, {sum(one.cpu_s) / sum(batch.cpu_s):.2f}, {one.batches}"
-        for one, batch in found
-    )
-    return f"| {LABELS[way]} | {' | '.join(cells)} |"
+def _cell(of: Found, query: str, way: str) -> str:
+    if (query, way) not in of:
+        return ""
+    one, batch = of[query, way], of.get((query, BATCH))
+    ratio = f", {sum(one['cpu_s']) / sum(batch['cpu_s']):.2f}" if batch else ""
+    return f"{sum(one['cpu_s']):.0f} s{ratio}, {one['batches']}"
 
 
-def _answered(answers: Sequence[Answer]) -> Iterator[str]:
-    """A line for all queries that got the same answers."""
+def _answered(answers: Sequence[Answer]) -> Iterator[tuple[str, ...]]:
+    """A row for all queries that got the same answers."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for answer in answers:
         alike.setdefault(tuple(map(answer.said, MODES)), []).append(answer.query)
     for said, queries in alike.items():
-        yield f"| {', '.join(queries)} | {' | '.join(said)} |"
+        yield ", ".join(queries), *said
 
 
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ways", default="", help=f"only some of {','.join(LABELS)}; no page")
-
-
-def main(given: argparse.Namespace) -> int:
-    folder = home_folder() / "bench" / f"streaming-{given.scale:g}"
-    kept, queries = Kept(folder / "figures.jsonl"), (given.only or list(QUERIES))
-    generated = find_tables(TPCH.generate(given.scale))
-    tables = deliver(generated, {STREAM: FILES}, folder / "window")
-    fine = deliver(generated, {STREAM: FINE}, folder / "fine-window")
-    asked = {*given.ways.split(",")} if given.ways else {*LABELS}
-    for query in queries:
-        measure(kept, Window(query, tables, fine, folder / query), asked, folder)
-    if given.ways:
-        return 0
-    figures = [figure for figure in kept.all() if figure.query in queries]
-    say("what streaming takes of TPC-H")
-    lines = section(given.scale, figures, ask(folder, kept.code))
-    print("\n".join(lines))
-    if not given.no_page:
-        write_section("bench-streaming", lines, SCHEDULE_PAGE)
-    return int(any(figure.differences for figure in figures))
+BENCHMARK = Benchmark(
+    cells=cells, lines=lines, section=lambda _given: "bench-streaming", page=SCHEDULE_PAGE
+)

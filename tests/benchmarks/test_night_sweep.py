@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.night_sweep import run_warehouse, section
+import argparse
+from dataclasses import asdict
+
+from tests.benchmarks.night_sweep import USUAL, lines, run_warehouse
 from tests.benchmarks.nights import generate_night
 
 
@@ -15,8 +18,8 @@ def test_a_warehouse_of_some_reports():
         assert 0.9 < night.paid[0] / night.hindsight < 1.1
     assert found.peaks[1] < found.peaks[0]
     assert found.least[0] < found.least[1]
-    text = "\n".join(section([found], found.nights, 150, 0.5))
-    assert "1 warehouses of 150 reports, 1 nights in all." in text
+    text = "\n".join(lines(argparse.Namespace(), {(USUAL, "2"): asdict(found)}))
+    assert "1 warehouses, 1 nights in all." in text
     assert "met and the plan missed: 0." in text
 
 

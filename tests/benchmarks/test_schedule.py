@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import csv
+import argparse
 
 import pytest
 
 from forerun.planner.schedule.single import Feasible, schedule_single
+from tests.benchmarks.driver import Figures
 from tests.benchmarks.minimum_batch import minimum_batch, total_cost
 from tests.benchmarks.paper_queries import FILES, FIXED, LONGEST_S, QUERIES, RATES
 from tests.benchmarks.paper_scheduling import Strategy
 from tests.benchmarks.schedule import (
     FRACTIONS,
+    PLOT,
     Case,
-    Outcome,
-    plot,
+    beside,
+    cases,
+    lines,
     run_case,
     staggered,
-    table,
-    write_csv,
 )
 
 BY_NAME = {query.name: query for query in QUERIES}
@@ -79,7 +80,7 @@ def test_the_rates_are_those_of_the_paper():
         assert all(RATES[name].rows_at(t) < FIXED.rows_at(t) for t in range(60, FILES, 60))
 
 
-def _met(slack: float | None, rate: str, fraction: float, strategy: Strategy) -> Outcome:
+def _met(slack: float | None, rate: str, fraction: float, strategy: Strategy) -> Figures:
     return run_case(Case(slack, rate, fraction, strategy), ORDERS)
 
 
@@ -87,46 +88,35 @@ def _met(slack: float | None, rate: str, fraction: float, strategy: Strategy) ->
 def test_deadlines_hold_down_to_a_fifth(strategy):
     for fraction in (1.0, 0.2):
         found = _met(0.5, "FR", fraction, strategy)
-        assert found.met == ORDERS
-        assert found.cost == pytest.approx(1.5, abs=0.05)
-    assert _met(0.5, "FR", 0.1, strategy).met == 0
+        assert found["met"] == ORDERS
+        assert found["cost"] == pytest.approx(1.5, abs=0.05)
+    assert _met(0.5, "FR", 0.1, strategy)["met"] == 0
     for rate in ("VR1", "VR2"):
-        assert _met(1.0, rate, 0.1, strategy).met == ORDERS
+        assert _met(1.0, rate, 0.1, strategy)["met"] == ORDERS
 
 
 def test_who_does_not_look_at_deadlines_misses_them():
     for strategy in (Strategy.SJF, Strategy.RR):
-        assert _met(0.5, "FR", 0.2, strategy).met == 0
-        assert _met(1.0, "VR3", 0.1, strategy).met == 0
+        assert _met(0.5, "FR", 0.2, strategy)["met"] == 0
+        assert _met(1.0, "VR3", 0.1, strategy)["met"] == 0
 
 
 def test_a_larger_slack_costs_more_and_holds_longer():
     found = _met(1.0, "FR", 0.1, Strategy.EDF)
-    assert found.met == ORDERS
-    assert found.cost == pytest.approx(2.0, abs=0.05)
+    assert found["met"] == ORDERS
+    assert found["cost"] == pytest.approx(2.0, abs=0.05)
 
 
 def test_without_a_minimum_batch_deadlines_are_missed_at_many_times_the_cost():
     found = _met(None, "FR", 0.4, Strategy.EDF)
-    assert found.met == 0
-    assert found.cost > 7
+    assert found["met"] == 0
+    assert found["cost"] > 7
 
 
-def test_outcomes_are_written(tmp_path):
-    case = Case(0.5, "VR1", 0.2, Strategy.LLF)
-    found = [run_case(Case(case.slack, case.rate, case.fraction, s), 1) for s in Strategy]
-    assert table(found)[-1].startswith("| slack 50% | VR1 | 0.2D | 1/1 | 1/1 |")
-    write_csv(found, tmp_path / "out.csv")
-    with (tmp_path / "out.csv").open() as lines:
-        assert [row["strategy"] for row in csv.DictReader(lines)] == [s.value for s in Strategy]
-
-
-def test_the_plot_has_a_bar_for_each_strategy_and_case():
-    found = [
-        Outcome(slack, rate, fraction, s.value, 4, 3, 0.0, 9.0, 1.5)
-        for slack in (0.5, 1.0, None)
-        for rate in RATES
-        for fraction in FRACTIONS
-        for s in Strategy
-    ]
-    assert plot(found).count("<title>") == 1 + 4 * (3 * len(FRACTIONS) + 2 * len(RATES))
+def test_a_row_a_case_and_a_line_a_strategy() -> None:
+    found = {case.name: {"met": 3, "missed": 0.0, "batches": 9.0, "cost": 1.5} for case in cases()}
+    given = argparse.Namespace(orders=4)
+    text = "\n".join(lines(given, found))
+    assert "| slack-50% | VR1 | 0.2D | 3/4 | 3/4 | 3/4 | 3/4 | 1.50 | 9 |" in text
+    drawn = beside(given, found)[PLOT]
+    assert drawn.count("<circle") == len(Strategy) * len(FRACTIONS)

@@ -11,7 +11,6 @@ import subprocess
 from pathlib import Path
 
 from forerun.include.machine.jvm import home_folder
-from tests.benchmarks.days import Suite
 from tests.benchmarks.page import ROOT
 
 FACTS = frozenset({
@@ -74,6 +73,3 @@ def tables(scale: float) -> Path:
 def texts_of_99() -> dict[str, str]:
     """The 99 queries by name, four of which have two parts."""
     return {name: text for name, text in queries().items() if not name.startswith("v27-")}
-
-
-TPCDS = Suite("tpcds", "TPC-DS", FACTS, TOGETHER, tables, texts_of_99)

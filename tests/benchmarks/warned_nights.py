@@ -21,8 +21,9 @@ import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from forerun.airflow.watching.watch import POLL_S
@@ -33,6 +34,7 @@ from forerun.include.times.safe_start import AROUND_S, SafeStart, needed_for
 from forerun.planner.schedule.arrivals import ArrivalCurve
 from forerun.planner.schedule.many import plan_night
 from forerun.planner.schedule.night_course import ReportCourse, Turnout, run_night
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.nights import HOUR, generate_night
 from tests.include.oncall.dag_days import at, dag_day
 
@@ -198,24 +200,43 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("nights", type=int)
 
 
-def main(given: argparse.Namespace) -> None:
-    """Print what came of so many nights."""
-    nights = given.nights
-    with tempfile.TemporaryDirectory() as folder:
-        template = a_day(Path(folder))
-        found = [one for seed in range(nights) for one in outcomes(seed, template)]
-    missed = [one for one in found if one.missed]
-    foreseen = [one for one in missed if one.foreseeable]
-    others = [one for one in missed if not one.foreseeable]
-    needless = [one for one in found if one.lead_s is not None and not one.missed]
-    print(f"{nights} nights, {len(found)} days, {len(missed)} deadlines missed")
-    print(f"could be foreseen: {len(foreseen)}; warned with the time of batch: {_held(foreseen)}")
-    print(f"could not: {len(others)}; warned with the time of batch: {_held(others)}, ", end="")
-    print(f"later: {sum(o.lead_s is not None and not o.in_time for o in others)}")
-    print(f"warned, and in time after all: {len(needless)}")
-    for what, many in Counter(one.what.split(" for ")[0] for one in foreseen).most_common():
-        print(f"  {many} {what or 'nothing was said'}")
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield the nights, a hundred to a cell."""
+
+    def measure(first: int, last: int, _found: Found) -> Figures:
+        with tempfile.TemporaryDirectory() as folder:
+            template = a_day(Path(folder))
+        found = (one for seed in range(first, last) for one in outcomes(seed, template))
+        return {"days": [{**asdict(one), "in_time": one.in_time} for one in found]}
+
+    for first in range(0, given.nights, 100):
+        last = min(first + 100, given.nights)
+        yield Cell(name=(f"{first}-{last}",), measure=partial(measure, first, last))
 
 
-def _held(found: list[Outcome]) -> int:
-    return sum(one.in_time for one in found)
+def lines(given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield what came of the nights."""
+    days = [one for figures in found.values() for one in figures["days"]]
+    missed = [one for one in days if one["missed"]]
+    foreseen = [one for one in missed if one["foreseeable"]]
+    others = [one for one in missed if not one["foreseeable"]]
+    warned = [one for one in days if one["lead_s"] is not None]
+    late = sum(one["lead_s"] is not None and not one["in_time"] for one in others)
+    rows = (
+        ("nights", given.nights),
+        ("days", len(days)),
+        ("deadlines missed", len(missed)),
+        ("could be foreseen", len(foreseen)),
+        ("of these, warned with the time of batch", sum(one["in_time"] for one in foreseen)),
+        ("could not", len(others)),
+        ("of these, warned with the time of batch", sum(one["in_time"] for one in others)),
+        ("of these, warned later", late),
+        ("warned, and in time after all", sum(not one["missed"] for one in warned)),
+    )
+    yield from table(("", "number"), rows)
+    yield ""
+    first_words = Counter(one["what"].split(" for ")[0] for one in foreseen)
+    yield from table(("foreseen by", "number"), first_words.most_common())
+
+
+BENCHMARK = Benchmark(cells=cells, lines=lines)

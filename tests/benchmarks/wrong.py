@@ -15,14 +15,10 @@ executed.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 
 from forerun.planner.algebra.relational import Filter, sources, walk
 from forerun.planner.algebra.scalar import Scalar
@@ -34,12 +30,9 @@ from forerun.planner.materialize.opening import RunOpening
 from forerun.planner.materialize.stage_prices import stage_prices
 from forerun.planner.request import Committed, Method, Observed, PlanRequest, Source, TimePoint
 from forerun.planner.rules.methods.catalog import SINGLE
-from forerun.simulation.planning import with_statistics
-from forerun.simulation.tables import find_tables
-from tests.benchmarks.days import generate_tpch
+from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.methods import mean
-from tests.benchmarks.page import PAGE, ROOT, write_section
-from tests.benchmarks.planning import TPCH_CHANGING
+from tests.benchmarks.suites import TPCH_GROWING as SUITE
 from tests.benchmarks.truth import TrueFigures, true_costs, written_rows
 
 FACTORS = (0.1, 1 / 3, 3.0, 10.0)
@@ -63,29 +56,6 @@ class Wrong:
     factor: float
     believed: Believe
     through: tuple[tuple[Scalar, float], ...] = ()
-
-
-@dataclass(slots=True)
-class Found:
-    """True costs of the day in CPU seconds, by ``auto``, as batch, and by each method that applies.
-    ``worth``: methods of which the first plan was clearly below batch, by the wrong estimate."""
-
-    query: str
-    kind: str
-    of: str
-    factor: float
-    auto: float
-    batch: float
-    alone: dict[str, float] = field(default_factory=dict)
-    worth: dict[str, bool] = field(default_factory=dict)
-
-    def like_auto(self) -> dict[str, float]:
-        """The methods under the rule that ``auto`` is under: batch where no more was promised."""
-        return {n: cost if self.worth[n] else self.batch for n, cost in self.alone.items()}
-
-    def times(self, costs: dict[str, float]) -> float:
-        """How many times as dear ``auto`` is as the best of these."""
-        return self.auto / min(costs.values()) if costs else 1.0
 
 
 def cases(request: PlanRequest, right: PlanResult) -> Iterator[Wrong]:
@@ -207,95 +177,106 @@ def _observed(first: PlanResult, request: PlanRequest, wrong: Wrong) -> tuple[Ob
     )
 
 
-def measure(query: str, tables: Iterable[Source]) -> Iterator[Found]:
-    """All that may be wrong of a query."""
+def measure(query: str, tables: Iterable[Source]) -> Figures:
+    """All that may be wrong of a query. Of each case the true costs of the day in CPU seconds, by
+    ``auto``, as batch, and by each method that applies; ``worth``: methods of which the first plan
+    was clearly below batch, by the wrong estimate."""
     request = PlanRequest(
         report=query,
-        sql=(ROOT / "tests" / "tpch" / f"{query}.sql").read_text(),
+        sql=SUITE.texts()[query],
         sources=tuple(tables),
         points=(TimePoint(weight=EARLY, arrived=ARRIVED), TimePoint(weight=LATE)),
     )
     right = plan(request)
     request = replace(request, sources=right.request.sources)
+    found = []
     for wrong in cases(request, right):
         auto, _ = day_cost(request, wrong, "auto")
         batch, _ = day_cost(request, wrong, "batch")
-        found = Found(query, wrong.kind, wrong.of, wrong.factor, auto, batch)
+        alone, worth = {}, []
         for method in SINGLE:
-            try:
-                cost, promised = day_cost(request, wrong, method.name)
-            except MethodError:
-                continue
-            found.alone[method.name], found.worth[method.name] = cost, promised
-        yield found
+            with suppress(MethodError):
+                alone[method.name], promised = day_cost(request, wrong, method.name)
+                worth += [method.name] if promised else []
+        found.append(
+            {"kind": wrong.kind, "of": wrong.of, "factor": wrong.factor, "auto": auto,
+             "batch": batch, "alone": alone, "worth": worth}
+        )  # fmt: skip
+    return {"cases": found}
+
+
+def cells(given: argparse.Namespace) -> Iterator[Cell]:
+    """Yield every query."""
+    under = f"{SUITE.title} at scale {given.scale:g}"
+
+    def one(query: str, _found: Found) -> Figures:
+        return measure(query, SUITE.sources(given.scale))
+
+    for query in SUITE.texts():
+        yield Cell(name=(query,), under=under, measure=partial(one, query))
 
 
 # -- the page ------------------------------------------------------------------------------------
 
 
-def section(found: Sequence[Found], head: str) -> list[str]:
-    """The figures as lines of the page of benchmarks."""
-    out = [
-        head,
-        "",
-        "What `auto` costs as times the best of the single methods in hindsight, and as",
-    ]
-    out += [
-        "times batch (geometric means, the worst in brackets). *By name*: the method works early"
-    ]
-    out += ["whatever its estimate promises. *Like auto*: it gives batch where not clearly below."]
+def like_auto(case: Figures) -> dict[str, float]:
+    """The methods under the rule that ``auto`` is under: batch where no more was promised."""
+    costs = case["alone"].items()
+    return {name: cost if name in case["worth"] else case["batch"] for name, cost in costs}
+
+
+def times(case: Figures, costs: Mapping[str, float]) -> float:
+    """How many times as dear ``auto`` is as the best of these."""
+    return float(case["auto"] / min(costs.values())) if costs else 1.0
+
+
+def lines(_given: argparse.Namespace, found: Found) -> Iterator[str]:
+    """Yield the figures by what is wrong, and the cases that lose most."""
+    every = [{"query": name[0], **case} for name, one in found.items() for case in one["cases"]]
+    kinds: dict[tuple[str, float], list[Figures]] = {}
+    for case in every:
+        kinds.setdefault((case["kind"], case["factor"]), []).append(case)
     columns = ("wrong", "factor", "cases", "best by name", "best like auto", "batch")
-    out += ["", f"| {' | '.join(columns)} |", "| --- " * len(columns) + "|"]
-    for kind, factor in dict.fromkeys((f.kind, f.factor) for f in found):
-        some = [f for f in found if (f.kind, f.factor) == (kind, factor)]
-        named, like = [f.times(f.alone) for f in some], [f.times(f.like_auto()) for f in some]
-        batch = [f.auto / f.batch for f in some]
-        cells = (f"{mean(t):.2f} ({max(t):.2f})" for t in (named, like, batch))
-        out.append(f"| {kind} | {factor:.2g} | {len(some)} | {' | '.join(cells)} |")
-    return out + _losers(found)
-
-
-def _losers(found: Sequence[Found]) -> list[str]:
-    out = [""]
-    for title, worse in (
-        ("a method by name", [f for f in found if f.times(f.alone) > LEVEL]),
-        ("a method like auto", [f for f in found if f.times(f.like_auto()) > LEVEL]),
-        ("batch", [f for f in found if f.auto > LEVEL * f.batch]),
-    ):
-        out.append(f"- {len(worse)} of {len(found)} cases are more than 3 % above {title}.")
-    worst = sorted(found, key=lambda f: -f.times(f.like_auto()))
-    out += ["", "The worst of them beside the methods like auto:", ""]
-    out += ["| query | wrong | auto | batch | methods |", "| --- " * 5 + "|"]
-    for f in worst[:12]:
-        costs = ", ".join(f"{n} {c:.1f}" for n, c in f.like_auto().items())
-        what = f"{f.kind} {f.of} x{f.factor:.2g}"
-        out.append(f"| {f.query} | {what} | {f.auto:.1f} | {f.batch:.1f} | {costs} |")
-    return out
-
-
-def main(given: argparse.Namespace) -> int:
-    tables = with_statistics(find_tables(generate_tpch(given.scale)), TPCH_CHANGING)
-    only = given.only
-    queries = only or sorted(p.stem for p in (ROOT / "tests" / "tpch").glob("q*.sql"))
-    started, found = time.process_time(), []
-    for query in queries:
-        for one in measure(query, tables):
-            found.append(one)
-            alone = {name: round(cost, 2) for name, cost in one.like_auto().items()}
-            told = f"{query} {one.kind} {one.of} x{one.factor:.2g}: auto {one.auto:.2f}"
-            flag = " ABOVE" if one.times(one.like_auto()) > LEVEL else ""
-            print(f"{told} batch {one.batch:.2f} {alone}{flag}", file=sys.stderr, flush=True)
-    if given.json:
-        given.json.write_text(json.dumps([asdict(f) for f in found], indent=1), encoding="utf-8")
-    head = (
-        f"{datetime.now(UTC).date()}, {platform.system()} {platform.machine()}, {os.cpu_count()} "
-        f"cores, scale {given.scale:g}; {len(found)} days of {len(queries)} queries, two runs at "
-        f"prices {EARLY:g} and {LATE:g}, {ARRIVED:.0%} of {', '.join(sorted(TPCH_CHANGING))} "
-        f"arrived by the first. {time.process_time() - started:,.0f} CPU seconds of planning."
+    yield from table(
+        columns,
+        (
+            (kind, f"{factor:.2g}", len(some), *_of_kind(some))
+            for (kind, factor), some in kinds.items()
+        ),
     )
-    lines = section(found, head)
-    print("\n".join(lines))
-    if not given.no_page:
-        write_section("bench-wrong", lines)
-        print(f"wrote {PAGE.relative_to(ROOT)}", file=sys.stderr)
-    return 0
+    yield ""
+    for title, worse in (
+        ("a method by name", [f for f in every if times(f, f["alone"]) > LEVEL]),
+        ("a method like auto", [f for f in every if times(f, like_auto(f)) > LEVEL]),
+        ("batch", [f for f in every if f["auto"] > LEVEL * f["batch"]]),
+    ):
+        yield f"- {len(worse)} of {len(every)} cases are more than 3 % above {title}."
+    yield ""
+    yield "The worst of them beside the methods like auto:"
+    yield ""
+    worst = sorted(every, key=lambda f: -times(f, like_auto(f)))[:12]
+    yield from table(("query", "wrong", "auto", "batch", "methods"), map(_row, worst))
+
+
+def _of_kind(some: Sequence[Figures]) -> Iterator[str]:
+    for ratios in (
+        [times(f, f["alone"]) for f in some],
+        [times(f, like_auto(f)) for f in some],
+        [f["auto"] / f["batch"] for f in some],
+    ):
+        yield f"{mean(ratios):.2f} ({max(ratios):.2f})"
+
+
+def _row(f: Figures) -> tuple[str, ...]:
+    costs = ", ".join(f"{name} {cost:.1f}" for name, cost in like_auto(f).items())
+    what = f"{f['kind']} {f['of']} x{f['factor']:.2g}"
+    return f["query"], what, f"{f['auto']:.1f}", f"{f['batch']:.1f}", costs
+
+
+ABOUT = f"""\
+Two runs at prices {EARLY:g} and {LATE:g}, {ARRIVED:.0%} of {", ".join(sorted(SUITE.changing))}
+arrived by the first. What `auto` costs as times the best of the single methods in hindsight, and as
+times batch (geometric means, the worst in brackets). *By name*: the method works early whatever its
+estimate promises. *Like auto*: it gives batch where not clearly below."""
+
+BENCHMARK = Benchmark(cells=cells, lines=lines, about=ABOUT, section=lambda _given: "bench-wrong")

@@ -20,7 +20,7 @@ from forerun.planner.contract import encode_plan
 from forerun.planner.request import PlanRequest
 from tests.benchmarks.planning import points, tasks
 
-for task in tasks(0.01, []):
+for task in tasks(0.01):
     for method in ("auto", "progressive"):
         found = plan(PlanRequest(report="r", sql=task.sql, sources=task.sources,
                                  points=points(3), method=method))

@@ -10,7 +10,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,7 @@ def standalone(folder: Path, *, workers: int = 2, memory: str = "600m") -> Itera
         stack.enter_context(_daemon(at, _MASTER, "--host", _HOST, "--port", str(port),
                                     "--webui-port", str(pages)))  # fmt: skip
         # A worker that finds no master asks again only after seconds.
-        _wait(lambda: _answers(port), at)
+        wait(lambda: _answers(port), at)
         places = tuple(_folder(folder, f"worker-{number}") for number in range(workers))
         processes = tuple(
             stack.enter_context(
@@ -74,7 +74,7 @@ def standalone(folder: Path, *, workers: int = 2, memory: str = "600m") -> Itera
             for at in places
         )  # fmt: skip
         cluster = Standalone(url, pages, folder, places, processes)
-        _wait(lambda: cluster.state()["aliveworkers"] == workers, places[-1])
+        wait(lambda: cluster.state()["aliveworkers"] == workers, places[-1])
         yield cluster
 
 
@@ -101,7 +101,7 @@ def connect_server(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     with _daemon(at, *command, "spark-internal") as process:
-        _wait(lambda: _answers(port), at)
+        wait(lambda: _answers(port), at)
         yield f"sc://{_HOST}:{port}", process
 
 
@@ -136,14 +136,15 @@ def _folder(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def _wait(done: Any, at: Path) -> None:
+def wait(done: Callable[[], bool], at: Path) -> None:
+    """Wait until what was started in a folder answers so."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         try:
             if done():
                 return
-        except (URLError, OSError):
-            pass
+        except (URLError, OSError, json.JSONDecodeError):
+            pass  # a master answers before it has anything to say
         time.sleep(0.1)
     raise AssertionError(f"{at.name} did not start: {(at / 'log').read_text()[-2000:]}")
 

@@ -24,8 +24,9 @@ from forerun.simulation.planning import Report
 from forerun.simulation.running import SparkRunner, Used
 from forerun.simulation.simulated_day import Simulation, shared_place
 from forerun.simulation.tables import Table, find_tables
-from tests.benchmarks.days import POINTS, TPCH, generate_tpch, tpch_texts
+from tests.benchmarks.days import POINTS
 from tests.benchmarks.page import ROOT
+from tests.benchmarks.suites import TPCH
 from tests.s3_servers import use_bucket
 from tests.spark.standalone import Standalone, standalone
 from tests.spark.test_cluster import small
@@ -59,7 +60,7 @@ def _demo() -> dict[str, str]:
 
 
 def _eight() -> dict[str, str]:
-    texts = tpch_texts()
+    texts = TPCH.texts()
     return {name: texts[name] for name in EIGHT}
 
 
@@ -72,7 +73,7 @@ NIGHTS = {
     ),
     "tpch": Night(
         _eight,
-        lambda _folder: find_tables(generate_tpch(SCALE)),
+        lambda _folder: find_tables(TPCH.generate(SCALE)),
         TPCH.changing,
         (TimePoint(weight=0.3, arrived=0.7), TimePoint(weight=1.0, arrived=1.0)),
     ),

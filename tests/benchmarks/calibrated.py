@@ -4,13 +4,10 @@
 too: every run that was committed in the stores of a suite, its days beside both batches. All
 applications of a query are left out together where prices are tried on what they were not fitted
 to.
-
-    python -m tests.benchmarks executed_work .forerun/bench/tpch-10-stores
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +25,7 @@ from forerun.planner.cost.calibration import (
 )
 from forerun.planner.cost.prices import SPARK, STARTS, WORK
 from forerun.simulation.accounts import read_plan
+from tests.benchmarks.driver import table
 
 _REPORTS = "reports"
 
@@ -59,32 +57,23 @@ def _executed(store: StoreReader, commit: RunCommit, query: str) -> ExecutedRun:
     )
 
 
-def lines(found: Calibration) -> Iterator[str]:
-    """The fits, and the prices that changed, for the page."""
+def price_lines(found: Calibration | None) -> Iterator[str]:
+    """The fits, and the prices that changed, for the page; none where nothing was executed."""
+    if found is None:
+        return
     yield "How well prices fit the CPU of these applications' processes, as shares of it:"
     yield ""
-    yield "| prices | applications | median error | 9 of 10 below | rank correlation |"
-    yield "| --- | --- | --- | --- | --- |"
-    yield _line("that Forerun comes with", found.before)
-    yield _line("fitted to them", found.after)
+    rows = [_row("that Forerun comes with", found.before), _row("fitted to them", found.after)]
     if found.unseen is not None:
-        yield _line("fitted to all other queries", found.unseen)
+        rows.append(_row("fitted to all other queries", found.unseen))
+    columns = ("prices", "applications", "median error", "9 of 10 below", "rank correlation")
+    yield from table(columns, rows)
     yield ""
     factors = {name: found.prices.of(name) / SPARK.of(name) for name in (*STARTS, *WORK)}
     changed = (f"{name} {factor:.2f}" for name, factor in factors.items() if factor != 1.0)
     yield f"Fitted prices as shares of those: {', '.join(changed)}."
 
 
-def _line(prices: str, fit: PriceFit) -> str:
-    errors = f"{fit.median_error:.0%} | {fit.ninth_decile:.0%}"
-    return f"| {prices} | {fit.runs} | {errors} | {fit.correlation:.2f} |"
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="a folder of stores")
-
-
-def main(given: argparse.Namespace) -> int:
-    found = fitted(given.folder)
-    print("\n".join(lines(found)) if found else "there are no runs")
-    return int(found is None)
+def _row(prices: str, fit: PriceFit) -> tuple[object, ...]:
+    errors = (f"{fit.median_error:.0%}", f"{fit.ninth_decile:.0%}")
+    return (prices, fit.runs, *errors, f"{fit.correlation:.2f}")
