@@ -1,7 +1,9 @@
-"""``forerun doctor --airflow``: whether Airflow gives runs of backfills the pools that DAGs name.
+"""``forerun doctor --airflow``: whether Airflow gives runs of backfills the pools that DAGs name,
+and whether its triggerer can call whom DAGs name to be told of missed deadlines.
 
 Airflow itself says nothing: in a pool that is not there a task waits for ever, and without the
-policy it takes the slots of tonight's reports.
+policy it takes the slots of tonight's reports; a function that the triggerer cannot import is a
+line in the triggerer's log when the deadline has passed.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from forerun.doctors.findings import DoctorFinding
+from forerun.doctors.told import examine_told
 
 _NAME = "backfill-pool"
 _NO_POLICY = (
@@ -28,10 +31,9 @@ def examine_airflow() -> tuple[DoctorFinding, ...]:
         found = f"Airflow's database does not answer: {str(error).splitlines()[0]}"
         todo = "Run `airflow db check`, with the AIRFLOW_HOME of the scheduler."
         return (DoctorFinding(name=_NAME, state="problem", found=found, todo=todo),)
-    if troubles := tuple(_judged(wanted, there)):
-        return troubles
     named = ", ".join(sorted({pool for _, pool, _ in wanted})) or "no DAG names one"
-    return (DoctorFinding(name=_NAME, state="ok", found=named),)
+    pools = tuple(_judged(wanted, there)) or (DoctorFinding(name=_NAME, state="ok", found=named),)
+    return (*pools, *examine_told())
 
 
 def _judged(wanted: set[tuple[str, str, bool]], there: set[str]) -> Iterator[DoctorFinding]:

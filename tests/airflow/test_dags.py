@@ -70,7 +70,9 @@ def test_publish_is_the_only_leaf_and_early_failures_do_not_block():
 
 
 def test_the_watch_begins_with_the_day_and_decides_about_nothing():
-    dag = progressive_dag(sales_report(), start_date=START, retries=5, notify="oncall.pager.send")
+    dag = progressive_dag(
+        sales_report(), start_date=START, retries=5, notify="tests.airflow.pager.send"
+    )
     watch = dag.get_task("watch")
     assert (watch.upstream_task_ids, watch.downstream_task_ids) == ({"open_day"}, set())
     assert (watch.is_teardown, watch.on_failure_fail_dagrun) == (True, False)

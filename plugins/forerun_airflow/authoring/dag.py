@@ -35,8 +35,9 @@ from forerun.airflow.tasks.publish import CheckResult, PublishReport
 from forerun.airflow.tasks.submit import SubmitUnits
 from forerun.airflow.tasks.units import Step, alone
 from forerun.airflow.tasks.wait import WaitForUnits
-from forerun.airflow.watching.alerting import EarlyRunTicket, check_notify
+from forerun.airflow.watching.alerting import EarlyRunTicket
 from forerun.airflow.watching.failing import keep_failures
+from forerun.airflow.watching.notify import Notify, check_notify
 from forerun.airflow.watching.watch import WatchDay
 from forerun.include.reports.cluster import Cluster, under_cluster
 from forerun.include.reports.spec import ReportSpec, RunTime, SpecError
@@ -53,7 +54,7 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     engine: str = "spark",
     before_run: BeforeRun | None = None,
     poll: float = 30.0,
-    notify: str = "",
+    notify: Notify = "",
     watch: bool = True,
     cluster: Cluster | None = None,
     backfill_pool: str = "",
@@ -71,8 +72,8 @@ def add_report_tasks(  # noqa: PLR0913 - the options of an author
     ``before_run`` makes a task that comes before the wait of run i (the demo lets data arrive
     there), ``poll`` is the number of seconds between looks for complete sources, ``notify`` the
     dotted path of a function that is called with an :class:`forerun.include.oncall.alerts.Alert`
-    where somebody has to know; with ``watch`` false nobody watches the deadline. ``cluster`` is
-    what runs have to share: each waits for cores of it.
+    where somebody has to know, or a notifier of Airflow; with ``watch`` false nobody watches the
+    deadline. ``cluster`` is what runs have to share: each waits for cores of it.
     ``backfill_pool`` is the pool that runs take in place of ``pool`` when a day is backfilled; for
     that Airflow needs the policy in :mod:`forerun.airflow_policy`.
     """
@@ -108,7 +109,7 @@ class Steps:
     cluster: Cluster | None
     poll: float
     backfill_pool: str
-    notify: str = ""
+    notify: Notify = ""
 
     def tasks(self, step: Step, awaited: Mapping[str, Asset]) -> list[BaseOperator]:
         """Add the tasks of a step, and return them in order. ``awaited``: the assets that its wait
@@ -154,10 +155,11 @@ def opening(
     *,
     cluster: Cluster | None,
     engine: str,
-    notify: str,
+    notify: Notify,
     group: str = "",
 ) -> BaseOperator:
     """Add the task that opens a report's day."""
+    check_notify(notify)
     opened = OpenDay(
         task_id=task_id,
         spec=spec,
@@ -171,9 +173,8 @@ def opening(
     return opened
 
 
-def watching(spec: ReportSpec, opened: BaseOperator, notify: str) -> None:
+def watching(spec: ReportSpec, opened: BaseOperator, notify: Notify) -> None:
     """Add the task that watches a report's day."""
-    check_notify(notify)
     watch = WatchDay(
         task_id="watch",
         spec=spec,
@@ -186,7 +187,7 @@ def watching(spec: ReportSpec, opened: BaseOperator, notify: str) -> None:
 
 
 def raise_tickets(
-    tasks: Iterable[BaseOperator], runs: Iterable[tuple[ReportSpec, int, str]], notify: str
+    tasks: Iterable[BaseOperator], runs: Iterable[tuple[ReportSpec, int, str]], notify: Notify
 ) -> None:
     """Let tasks of early runs raise a ticket when they fail, beside what the author has named for
     that. ``runs`` has the reports whose runs they are, each with its run and the task that opens
@@ -224,12 +225,11 @@ def publishing(
     return [check, publish]
 
 
-def comparing(spec: ReportSpec, opened: BaseOperator, notify: str) -> list[BaseOperator]:
+def comparing(spec: ReportSpec, opened: BaseOperator, notify: Notify) -> list[BaseOperator]:
     """The task that compares a report in shadow, after it is published; none of any other. It
     decides nothing about the DAG run: readers have what the other job makes."""
     if spec.shadow is None:
         return []
-    check_notify(notify)
     compare = CompareShadow(task_id="compare", spec=spec, day_task=opened.task_id, notify=notify)
     return [compare.as_teardown()]
 

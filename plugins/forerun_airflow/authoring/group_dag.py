@@ -33,6 +33,7 @@ from forerun.airflow.authoring.schedules import AS_REPORT
 from forerun.airflow.day import OPEN_DAY
 from forerun.airflow.tasks.units import Seat, Step, alone
 from forerun.airflow.watching.failing import keep_failures
+from forerun.airflow.watching.notify import Notify
 from forerun.include.reports.cluster import Cluster, under_cluster
 from forerun.include.reports.group import GroupMember, ReportGroup
 
@@ -47,7 +48,7 @@ def add_group_tasks(  # noqa: PLR0913 - the options of an author
     engine: str = "spark",
     before_point: BeforePoint | None = None,
     poll: float = 30.0,
-    notify: str = "",
+    notify: Notify = "",
     watch: bool = True,
     cluster: Cluster | None = None,
     backfill_pool: str = "",
@@ -132,7 +133,7 @@ def _of_report(
     opened: BaseOperator,
     own: TaskGroup,
     steps: Steps,
-    notify: str,
+    notify: Notify,
 ) -> None:
     """Add what a report does after a time point: what the group has not done of its final run, and
     publishing its result, if it has one by then."""

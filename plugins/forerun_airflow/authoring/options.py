@@ -52,7 +52,7 @@ ABOUT: dict[str, str] = {
     "wait.",
     "poll": "Seconds between looks for complete sources, cores and instructions.",
     "notify": "The dotted path of a function that is called with an `Alert` where somebody has to "
-    "know; workers and the triggerer import it.",
+    "know, or a notifier of Airflow; workers import it, and for `deadline_alerts` the triggerer.",
     "watch": "Whether a task watches the deadline, and warns before it is missed.",
     "cluster": "The cluster whose cores the runs share; each waits for cores of it.",
     "backfill_pool": "The pool that runs take in place of `pool` when a day is backfilled.",

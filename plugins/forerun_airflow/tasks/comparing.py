@@ -10,6 +10,7 @@ from forerun.airflow.day import explained, utc_now
 from forerun.airflow.retries import RepeatableOperator
 from forerun.airflow.tasks.units import alone, units_of
 from forerun.airflow.watching.alerting import raise_ticket
+from forerun.airflow.watching.notify import Notify
 from forerun.airflow.watching.telling import tell_compared
 from forerun.include.reports.spec import ReportSpec
 
@@ -25,7 +26,7 @@ class CompareShadow(RepeatableOperator):
 
     ui_color = "#f3eef7"
 
-    def __init__(self, *, spec: ReportSpec, day_task: str, notify: str, **kwargs: Any) -> None:
+    def __init__(self, *, spec: ReportSpec, day_task: str, notify: Notify, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.spec = spec
         self.day_task = day_task

@@ -19,6 +19,7 @@ from forerun.airflow.tasks.application import SubmitApplication
 from forerun.airflow.tasks.cores import WantedCores, joined, wanted_for
 from forerun.airflow.tasks.plan import prepare, wanted
 from forerun.airflow.tasks.units import Step, Unit, next_due, units_of
+from forerun.airflow.watching.notify import Notify
 from forerun.airflow.watching.telling import telling_how_runs_end
 from forerun.include.reports.cluster import Cluster
 from forerun.include.state.layout import generation_of
@@ -36,7 +37,7 @@ class SubmitUnits(SubmitApplication):
     with tickets.
     """
 
-    def __init__(self, *, step: Step, plan_task: str, notify: str = "", **kwargs: Any) -> None:
+    def __init__(self, *, step: Step, plan_task: str, notify: Notify = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.step = step
         self.notify = notify

@@ -1,14 +1,10 @@
-"""Tells people: by a function that the author names, and always in the log.
-
-The function is named by its dotted path (``oncall.pager.send``), as the triggerer and the workers
-must be able to import it. It is called with an :class:`forerun.include.oncall.alerts.Alert`.
-"""
+"""Tells people: by what the author names (:mod:`forerun.airflow.watching.notify`), and always in
+the log."""
 
 from __future__ import annotations
 
-import importlib
 import logging
-import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -16,24 +12,14 @@ from airflow.configuration import conf
 
 from forerun.airflow.day import read_opened, store_uri, utc_now
 from forerun.airflow.pages import PREFIX
-from forerun.include.reports.spec import ReportSpec, SpecError
+from forerun.airflow.watching.notify import Notify, send
+from forerun.include.reports.spec import ReportSpec
 from forerun.planner.errors import ForerunError
 
 if TYPE_CHECKING:
     from forerun.include.oncall.alerts import Alert
 
 _LOG = logging.getLogger(__name__)
-_PATH = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\Z")
-
-
-def check_notify(notify: str) -> str:
-    """The dotted path of a function, or nothing. Raises :class:`SpecError` for what is neither."""
-    if notify and not _PATH.match(str(notify)):
-        raise SpecError(
-            f"the option notify is {notify!r}, which is not the dotted path of a function",
-            hint='Write its module and name, such as notify="oncall.pager.send".',
-        )
-    return notify
 
 
 def page_of(report: str, day: str) -> str:
@@ -42,15 +28,13 @@ def page_of(report: str, day: str) -> str:
     return f"{base}{PREFIX}/days/{quote(report)}/{quote(day)}"
 
 
-def tell(notify: str, alert: Alert) -> None:
-    """Log an alert, and call the function with it. Raises what the function raises."""
+def tell(notify: Notify | Mapping[str, Any], alert: Alert) -> None:
+    """Log an alert, and tell it to what the author names. Raises what that raises."""
     _LOG.log(logging.WARNING if alert.kind == "ticket" else logging.ERROR, "%s", alert.text)
-    if notify:
-        module, _, name = notify.rpartition(".")
-        getattr(importlib.import_module(module), name)(alert)
+    send(notify, alert)
 
 
-def raise_ticket(spec: ReportSpec, day: str, notify: str, what: str) -> None:
+def raise_ticket(spec: ReportSpec, day: str, notify: Notify, what: str) -> None:
     """Tell what is for working hours. A failure to tell is logged, and changes nothing."""
     from forerun.include.oncall.alerts import alert_of, read_watched
     from forerun.include.state.opening import open_store
@@ -69,7 +53,7 @@ class EarlyRunTicket:
     """Called by Airflow when a task of an early run has failed for good. That wakes nobody: the
     final run does its work."""
 
-    def __init__(self, spec: ReportSpec, run: int, day_task: str, notify: str) -> None:
+    def __init__(self, spec: ReportSpec, run: int, day_task: str, notify: Notify) -> None:
         self._spec = spec
         self._run = run
         self._day_task = day_task

@@ -17,7 +17,8 @@ from airflow.sdk.definitions.deadline import DeadlineReference
 
 from forerun.airflow.day import store_uri, utc_now
 from forerun.airflow.versions import deadline_alert
-from forerun.airflow.watching.alerting import check_notify, page_of, tell
+from forerun.airflow.watching.alerting import page_of, tell
+from forerun.airflow.watching.notify import Notify, for_triggerer
 from forerun.include.reports.calendar import DueOn, due_time
 from forerun.include.reports.clock import parse_zone
 from forerun.include.reports.period import Period
@@ -27,13 +28,15 @@ from forerun.planner.contract.codec import from_json, to_json
 _AHEAD = timedelta(hours=1)
 
 
-def deadline_alerts(*specs: ReportSpec, notify: str) -> list[Any]:
+def deadline_alerts(*specs: ReportSpec, notify: Notify) -> list[Any]:
     """The deadlines of reports, for the option ``deadline`` of the DAG that runs them. ``notify``
-    is the dotted path of a function, called with an :class:`forerun.include.oncall.alerts.Alert`.
+    is the dotted path of a function, called with an :class:`forerun.include.oncall.alerts.Alert`,
+    or a notifier of Airflow. The triggerer calls it, so its module may not lie in the folder of
+    DAGs.
 
     (``airflow dags test`` of Airflow 3.3 cannot end a DAG run of a DAG that has any.)
     """
-    check_notify(notify)
+    told = for_triggerer(notify)
     return [
         deadline_alert(
             reference=DeadlineReference.DAGRUN_LOGICAL_DATE,
@@ -47,7 +50,7 @@ def deadline_alerts(*specs: ReportSpec, notify: str) -> list[Any]:
                     "calendar": [to_json(due) for due in spec.calendar],
                     "period": to_json(spec.period, tagged=True) if spec.period else None,
                     "store": store_uri(spec),
-                    "notify": notify,
+                    "notify": told,
                 },
             ),
             name=f"{spec.name} due",
@@ -61,7 +64,7 @@ async def at_deadline(
     timezone: str,
     deadline: str,
     store: str,
-    notify: str,
+    notify: str | dict[str, Any],
     context: dict[str, Any],
     calendar: Sequence[dict[str, Any]] = (),
     period: dict[str, Any] | None = None,
@@ -83,7 +86,7 @@ async def at_deadline(
     await asyncio.to_thread(_tell_if_missed, report, day.isoformat(), store, notify)
 
 
-def _tell_if_missed(report: str, day: str, store_root: str, notify: str) -> None:
+def _tell_if_missed(report: str, day: str, store_root: str, notify: str | dict[str, Any]) -> None:
     from forerun.include.oncall.alerts import alert_of, read_watched
     from forerun.include.state.opening import open_store
 

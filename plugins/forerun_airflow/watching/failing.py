@@ -14,6 +14,7 @@ from airflow.sdk import BaseOperator
 
 from forerun.airflow.day import OpenedDay, read_opened, report_date, store_uri, utc_now
 from forerun.airflow.watching.alerting import page_of, tell
+from forerun.airflow.watching.notify import Notify
 from forerun.include.reports.spec import ReportSpec
 from forerun.planner.errors import ForerunError
 
@@ -24,7 +25,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def keep_failures(
-    tasks: Iterable[BaseOperator], spec: ReportSpec, run: int, day_task: str, notify: str = ""
+    tasks: Iterable[BaseOperator], spec: ReportSpec, run: int, day_task: str, notify: Notify = ""
 ) -> None:
     """Let tasks without which a day is not published keep their error when they have failed for
     good, and take it away when they are started again, beside what the author has named for that.
@@ -39,7 +40,7 @@ def keep_failures(
 
 
 class _Keeper:
-    def __init__(self, spec: ReportSpec, run: int, day_task: str, notify: str) -> None:
+    def __init__(self, spec: ReportSpec, run: int, day_task: str, notify: Notify) -> None:
         self._spec = spec
         self._run = run
         self._day_task = day_task

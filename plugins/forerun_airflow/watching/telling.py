@@ -18,6 +18,7 @@ from airflow.sdk.observability import stats
 
 from forerun.airflow.day import utc_now
 from forerun.airflow.watching import openlineage
+from forerun.airflow.watching.notify import Notify
 from forerun.include.telemetry.events import Event, Part, line
 from forerun.include.telemetry.metrics import MetricSample, samples
 
@@ -134,7 +135,7 @@ def tell_skipped(day: Day, run: int, why: str) -> None:
 
 @contextlib.contextmanager
 def telling_how_runs_end(
-    runs: Callable[[], Sequence[tuple[Day, int, Part]]], notify: str = ""
+    runs: Callable[[], Sequence[tuple[Day, int, Part]]], notify: Notify = ""
 ) -> Iterator[None]:
     """Tell how the runs end whose application is submitted inside of this; ``runs`` says which they
     are. Those that were committed before were told then. The author of a report whose text Spark
@@ -155,7 +156,7 @@ def telling_how_runs_end(
                 _tell_misread(day, run, notify)
 
 
-def _tell_misread(day: Day, run: int, notify: str) -> None:
+def _tell_misread(day: Day, run: int, notify: Notify) -> None:
     from forerun.airflow.watching.alerting import raise_ticket
     from forerun.include.runs.misread import verdict_on_run
 

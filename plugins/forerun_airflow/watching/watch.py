@@ -18,6 +18,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from forerun.airflow.day import OpenedDay, read_opened, store_uri, utc_now
 from forerun.airflow.retries import RepeatableOperator
 from forerun.airflow.watching.alerting import page_of, tell
+from forerun.airflow.watching.notify import Notify
 from forerun.include.reports.spec import ReportSpec
 from forerun.planner.errors import ForerunError
 
@@ -108,7 +109,7 @@ class WatchDay(RepeatableOperator):
         *,
         spec: ReportSpec,
         day_task: str,
-        notify: str = "",
+        notify: Notify = "",
         poll: float = POLL_S,
         **more: Any,
     ) -> None:
