@@ -3,7 +3,7 @@ runs hold."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,10 +67,13 @@ def forecast_points(day: Day, history: Sequence[LedgerEntry]) -> tuple[TimePoint
     return time_points(spec.weights, fractions)
 
 
-def committed_run(store: StoreReader, commit: RunCommit) -> Committed:
+def committed_run(
+    store: StoreReader, commit: RunCommit, without: Collection[str] = ()
+) -> Committed:
     """The families of which a committed run holds a partition, as its plan describes them, and what
-    the partitions take."""
-    held = {artifact.family for artifact in commit.artifacts}
+    the partitions take. Those ``without`` are lost: to the planner they are as if the run had left
+    them out, so the same rows are computed of the sources, or kept anew in another family."""
+    held = {artifact.family for artifact in commit.artifacts}.difference(without)
     planned = decode_plan(store.get(commit.plan))
     return Committed(
         index=commit.run,

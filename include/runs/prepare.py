@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Required, TypedDict, Unpack
@@ -179,7 +179,7 @@ class Asking(TypedDict, total=False):
     """The keywords by which a run is planned. ``method`` is ``auto`` by default. ``points``
     replaces the forecast of what arrives when, and ``holds`` says what is there now, if not what
     the forecast has for this run; ``incomplete`` says which sources were known not to be complete,
-    and what is missing."""
+    and what is missing; ``lost`` names families that are kept and cannot be read any more."""
 
     now: Required[datetime]
     method: Method
@@ -187,6 +187,7 @@ class Asking(TypedDict, total=False):
     settings: Settings | None
     incomplete: Sequence[tuple[str, str]]
     holds: TimePoint
+    lost: Collection[str]
 
 
 def prepare_run(day: Day, run: int, **asking: Unpack[Asking]) -> PreparedRun:
@@ -261,7 +262,7 @@ def ask_for_run(day: Day, run: int, **asking: Unpack[Asking]) -> AskedRun | Prep
         first_sources=first_sources(day, chain, times, pins),
         points=times,
         current=run,
-        committed=tuple(committed_run(store, commit) for commit in chain),
+        committed=tuple(committed_run(store, one, asking.get("lost", ())) for one in chain),
         observed=observed(history),
         method="progressive" if forced and method == "auto" else method,
         may_open=None if points else chosen.may_open,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from forerun.include.state.layout import Generation, generation_of
 from forerun.include.state.opening import open_store, split_uri
 from forerun.include.state.store import Store
-from forerun.planner.contract import Plan, decode_plan
+from forerun.planner.contract import ArtifactOutput, FamilyInput, Plan, decode_plan
 from forerun.planner.errors import ContractError
 
 
@@ -36,3 +36,12 @@ class StoredPlan:
                 hint="Plan the run again (in Airflow this happens by itself).",
             )
         return cls(store, generation_of(key), key, plan)
+
+    @property
+    def families(self) -> frozenset[str]:
+        """Return the families that the plan's run reads, or adds a partition to."""
+        stages = self.plan.run.stages
+        read = {one.family for s in stages for one in s.inputs if isinstance(one, FamilyInput)}
+        return frozenset(
+            read | {s.output.family for s in stages if isinstance(s.output, ArtifactOutput)}
+        )

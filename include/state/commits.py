@@ -165,6 +165,19 @@ def verify_partition(store: StoreReader, partition: ArtifactPartition) -> None:
             raise _broken(partition, name, "was written again after the commit")
 
 
+def lost_families(store: StoreReader, chain: Sequence[RunCommit]) -> dict[str, str]:
+    """Return the families of which a partition is not what its commit says, each with what is
+    wrong. Whatever a run reads it verifies by itself; this is for who plans again after one has
+    failed."""
+    lost: dict[str, str] = {}
+    for partition in (one for commit in chain for one in commit.artifacts):
+        try:
+            verify_partition(store, partition)
+        except ArtifactError as error:
+            lost.setdefault(partition.family, error.message)
+    return lost
+
+
 def _broken(partition: ArtifactPartition, name: str, what: str) -> ArtifactError:
     return ArtifactError(
         f"{partition.folder}/{name} {what}",

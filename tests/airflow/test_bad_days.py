@@ -74,6 +74,14 @@ class BadDays(Days):
                 raw, _ = unseal(store.get(file.key), "a plan")
                 store.put(file.key, seal({**raw, "version": 0}))
 
+    def plans(self, name, run):
+        """The plans that were made for a run, oldest first."""
+        store = open_store(str(self.root / "store"))
+        found = [f for f in store.list(f"reports/{name}") if f"/plans/run-{run}-" in f.key]
+        return [
+            unseal(store.get(f.key), "a plan")[0] for f in sorted(found, key=lambda f: f.modified)
+        ]
+
     def delete(self, name, what):
         store = open_store(str(self.root / "store"))
         found = [file.key for file in store.list(f"reports/{name}") if what in file.key]
@@ -130,17 +138,23 @@ def test_a_store_that_is_away_whenever_a_task_begins(days, monkeypatch):
     assert list(days.commits("away"))[-1] == 3
 
 
-def test_a_table_that_is_deleted_is_named_and_a_cleared_day_does_without(days, capfd):
+def test_a_table_that_is_deleted_is_named_and_planned_around_in_the_same_try(days, capfd):
     states = days.run("lost", run_3__run=lambda: days.delete("lost", "/artifacts/"))
-    assert (states["run_3.run"], states["publish"]) == ("failed", "upstream_failed")
-    assert days.pointer("lost") is None
-    logged = "".join(capfd.readouterr())
-    assert "artifacts/" in logged
-    assert "clear the day" in logged.lower()
-    days.prepare("lost", {})
-    assert rerun(days, "lost", MIDNIGHT)["dag"] == "success"
+    assert states["dag"] == "success"
     assert days.result("lost") == EXPECTED
-    assert days.pointer("lost")["generation"] == 2
+    assert days.pointer("lost")["generation"] == 1
+    logged = "".join(capfd.readouterr())
+    assert logged.count(f"planning lost {DAY} again: ") == 1
+    assert "is named by the commit, but is gone" in logged
+    first, again = days.plans("lost", 3)
+    assert {one["id"] for one in first["families"]}
+    assert not {one["id"] for one in again["families"]} & {one["id"] for one in first["families"]}
+
+
+def test_an_early_run_whose_table_is_lost_leaves_its_work_to_the_next(days):
+    states = days.run("lost_early", run_2__run=lambda: days.delete("lost_early", "/artifacts/"))
+    assert (states["run_2.run"], states["dag"]) == ("skipped", "success")
+    assert days.result("lost_early") == EXPECTED
 
 
 def test_tasks_that_are_cleared_when_all_is_done_change_nothing(days):
@@ -177,7 +191,9 @@ def test_a_plan_of_another_version_is_made_again(days, capfd):
     states = days.run("planned", run_1__run=older, run_3__run=older)
     assert states["dag"] == "success"
     assert days.result("planned") == EXPECTED
-    assert "planning the run again: the plan has contract version 0" in "".join(capfd.readouterr())
+    assert f"planning planned {DAY} again: the plan has contract version 0" in "".join(
+        capfd.readouterr()
+    )
 
 
 def test_early_runs_by_plans_of_another_version_are_said_and_a_cleared_day_does_without(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -52,13 +52,15 @@ def prepare(
     *,
     incomplete: Incomplete = (),
     batch: bool = False,
+    lost: Collection[str] = (),
 ) -> PreparedRun:
     """Plan a unit by itself, as was asked for when its day was opened or since, at the prices of
-    the engine of that name; with ``batch`` as batch in any case. ``incomplete`` is
-    that of :func:`forerun.include.runs.prepare.prepare_run`."""
+    the engine of that name; with ``batch`` as batch in any case. ``incomplete`` and ``lost`` are
+    those of :func:`forerun.include.runs.prepare.prepare_run`."""
     from forerun.include.runs.prepare import prepare_run
 
     asking = _asking(unit, engine, incomplete)
+    asking["lost"] = lost
     if batch:
         asking["method"] = "batch"
     prepared = prepare_run(unit.day, unit.run, **asking)

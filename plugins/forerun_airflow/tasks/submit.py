@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -32,8 +32,9 @@ class SubmitUnits(SubmitApplication):
     them nothing to do. It fails if one of them does: the others are committed, and are not done
     again when it is retried.
 
-    If a plan cannot be followed (it is damaged, or of another version of Forerun), its unit is
-    planned once more and submitted again. ``notify``: the dotted path of a function that is called
+    If a plan cannot be followed (it is damaged, of another version of Forerun, or reads a table
+    that was kept and is lost), its unit is planned once more, without that table, and submitted
+    again. ``notify``: the dotted path of a function that is called
     with tickets.
     """
 
@@ -154,36 +155,43 @@ class SubmitUnits(SubmitApplication):
             return prepare(unit, self.engine, batch=True).plan_uri
 
     def _planned_again(self, units: Sequence[Unit], plans: Mapping[str, str]) -> dict[str, str]:
-        """Return other plans of what is not done, if that is why it failed that a plan is damaged
-        or of another version of Forerun."""
+        """Return other plans of what is not done, if that is why it failed that a plan cannot be
+        followed."""
         again: dict[str, str] = {}
         for unit in units:
-            why = "" if unit.duty.is_over else self._why_unreadable(plans[unit.key])
-            if not why:
+            if unit.duty.is_over:
                 continue  # what is over is planned where it is opened
+            why, lost = self._why_not_followed(unit, plans[unit.key])
+            if not why:
+                continue
             with explained():
                 if _is_done(unit):
                     continue
                 self.log.warning("planning %s again: %s", unit.key, why)
-                prepared = prepare(unit, self.engine)
+                prepared = prepare(unit, self.engine, lost=lost)
             if not prepared.skip_reason:
                 again[unit.key] = prepared.plan_uri
             elif len(units) == 1:
                 raise AirflowSkipException(prepared.skip_reason)
         return again
 
-    def _why_unreadable(self, plan_uri: str) -> str:
-        """Return why a plan cannot be followed; nothing for one that can. Where that cannot be
-        found out, the failure of the run is what counts: it may be tried again."""
+    def _why_not_followed(self, unit: Unit, plan_uri: str) -> tuple[str, Collection[str]]:
+        """Return why a plan cannot be followed, nothing for one that can, and the families that are
+        lost. Where that cannot be found out, the failure of the run is what counts: it may be tried
+        again."""
         from forerun.include.runs.stored_plan import StoredPlan
+        from forerun.include.state.commits import lost_families
 
         try:
-            StoredPlan.read(plan_uri)
+            plan = StoredPlan.read(plan_uri)
+            lost = lost_families(plan.store, unit.day.chain(tip=plan.plan.run.base))
         except ContractError as error:
-            return str(error)
+            return str(error), ()
         except ForerunError as error:
             self.log.warning("why the run failed cannot be looked up: %s", error.message)
-        return ""
+            return "", ()
+        read = [why for family, why in lost.items() if family in plan.families]
+        return "; ".join(read), lost
 
 
 def _is_done(unit: Unit) -> bool:

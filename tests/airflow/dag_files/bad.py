@@ -27,7 +27,7 @@ def build(dag_id, report=""):
     )
 
 
-away, lost, again, jumping, planned, committed, edited = map(
-    build, ("away", "lost", "again", "jumping", "planned", "committed", "edited")
+away, lost, lost_early, again, jumping, planned, committed, edited = map(
+    build, ("away", "lost", "lost_early", "again", "jumping", "planned", "committed", "edited")
 )
 second = build("second", report="edited")

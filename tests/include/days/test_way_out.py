@@ -20,8 +20,13 @@ from tests.include.oncall.dag_days import at, dag_day
         (100, 300, 1000, True, False, ""),
         (100, 300, 399, True, False, "after another try batch would be late"),
         (100, 300, 1000, True, True, "this is its last try"),
-        (100, 300, 299, True, True, ""),
+        (100, 300, 299, True, True, "this is its last try"),
+        (100, 300, -3600, True, True, "this is its last try"),
+        (100, 300, -3600, True, False, ""),
         (900, 300, 400, True, False, "only batch can be in time"),
+        (900, 300, 400, True, True, "this is its last try"),
+        (None, 300, 400, False, False, ""),
+        (100, None, 400, True, True, "this is its last try: nothing forecasts either way"),
     ],
 )
 def test_batch_is_the_way_out_while_it_can_be_in_time(kept, batch, left, failed, last, why):
@@ -50,7 +55,8 @@ def test_a_plan_that_reads_what_is_kept_gives_way_and_one_of_batch_does_not(tmp_
     past(case, 10.0, 600.0)
     assert read_way_out(case.handle, at(17)) == ""
     assert "its last try" in read_way_out(case.handle, at(17), failed=True, last=True)
-    assert read_way_out(case.handle, at(29, 59), failed=True, last=True) == ""
+    assert read_way_out(case.handle, at(29, 59), failed=True) == ""
+    assert "its last try" in read_way_out(case.handle, at(31), failed=True, last=True)
     other = dag_day(tmp_path / "batch")
     other.begin()
     other.plan(2, at(16), method="batch")
