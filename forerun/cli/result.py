@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -43,6 +44,7 @@ def result_command(
                 "complete": found.complete,
                 "early": found.early,
                 "incomplete": [list(pair) for pair in found.incomplete],
+                "overruled": asdict(found.overruled) if found.overruled else None,
             }
         )
         return 0
@@ -51,4 +53,6 @@ def result_command(
     console.say(
         "complete" if found.complete else "\n".join(f"not complete: {what}" for what in lacking)
     )
+    if found.overruled is not None:
+        console.say(found.overruled.text)
     return 0

@@ -14,25 +14,29 @@ from forerun.include.state.backoff import Backoff
 from forerun.include.state.layout import Generation
 from forerun.include.state.records import decode, encode
 from forerun.include.state.store import Store, StoreReader
+from forerun.planner.contract.plan_v1 import later
 
-Kind = Literal["batch", "skip-early", "replan", "repair", "publish"]
+Kind = Literal["batch", "skip-early", "replan", "publish-anyway", "repair", "publish"]
 """``batch``: skip the early runs that are left, and run the report's own text now, over what its
 sources have. ``skip-early``: skip them, and do the rest in the final run at its time. ``replan``:
 plan again the run that is planned and not committed; Airflow's own clearing does that, and the
-instruction says who wanted it. ``repair``: said to a published generation, of which a DAG run then
-computes a repair. ``publish``: said to the generation of a repair, whose difference somebody has
-read."""
+instruction says who wanted it. ``publish-anyway``: publish the result although a critical
+expectation does not hold, with a reason that readers are told. ``repair``: said to a published
+generation, of which a DAG run then computes a repair. ``publish``: said to the generation of a
+repair, whose difference somebody has read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instruction:
     """``by`` is who gave it, by the name that Airflow knows, at ``at``. ``form`` is the id of the
-    form that was sent: sent twice it is one instruction."""
+    form that was sent: sent twice it is one instruction. ``reason``: why, where that is asked
+    for."""
 
     kind: Kind
     by: str
     at: str
     form: str
+    reason: str = later("")
 
     @property
     def text(self) -> str:
@@ -55,6 +59,12 @@ class Told:
     def skips_early(self) -> Instruction | None:
         """The newest one after which no early run is to begin, None if there is none."""
         return self._newest("batch", "skip-early")
+
+    @property
+    def publish_anyway(self) -> Instruction | None:
+        """Return the newest instruction to publish although critical expectations do not hold, or
+        None."""
+        return self._newest("publish-anyway")
 
     @property
     def repair(self) -> Instruction | None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from forerun.include.days.handle import Day
+from forerun.include.days.instructions import read_told
 from forerun.include.days.ledger import record_history
 from forerun.include.days.manifests import read_manifest
 from forerun.include.days.partition_sink import (
@@ -28,7 +30,7 @@ from forerun.include.sources.delivery import read_pin
 from forerun.include.state.backoff import Backoff
 from forerun.include.state.commits import verify_partition
 from forerun.include.state.layout import Generation, pointer_key, version_folder
-from forerun.include.state.pointers import Pointer, read_published
+from forerun.include.state.pointers import Overruled, Pointer, read_published
 from forerun.include.state.records import (
     ArtifactFile,
     ArtifactPartition,
@@ -36,9 +38,9 @@ from forerun.include.state.records import (
     RunCommit,
     encode,
 )
-from forerun.include.state.store import Store, StoreReader
+from forerun.include.state.store import Store, StoreDownError, StoreReader
 from forerun.planner.contract import decode_plan
-from forerun.planner.errors import ContractError
+from forerun.planner.errors import ContractError, ForerunError
 
 _SAMPLE = 3
 
@@ -123,9 +125,9 @@ def publish_result(day: Day, *, now: datetime, run: int | None = None) -> Pointe
     day.refuse_closed()
     chain, result = _with_result(day, run)
     _refuse_part_of_day(day, run)
-    _refuse_critical(day.spec, chain)
+    overruled = _overruled(day, chain)
     backoff = Backoff(pointer_key(at.report, at.day))
-    while (moved := _try_to_publish(day, chain, result, now)) is None:
+    while (moved := _try_to_publish(day, chain, result, now, overruled)) is None:
         backoff.wait()
     record_history(day, chain)  # also if the pointer was there: a kill may have come between
     return moved
@@ -144,7 +146,11 @@ def _refuse_part_of_day(day: Day, run: int) -> None:
 
 
 def _try_to_publish(
-    day: Day, chain: list[RunCommit], result: ArtifactPartition, now: datetime
+    day: Day,
+    chain: list[RunCommit],
+    result: ArtifactPartition,
+    now: datetime,
+    overruled: Overruled | None,
 ) -> Pointer | None:
     """Bring the result to where readers find it and move the pointer; None if the pointer has
     changed since this began.
@@ -188,6 +194,7 @@ def _try_to_publish(
         published_at=now.astimezone(UTC).isoformat(),
         swept=found.swept,
         incomplete=manifest.incomplete,
+        overruled=overruled,
     )
     if early:
         pointer = _as_early(store, manifest, chain[-1], pointer)
@@ -265,16 +272,40 @@ def _as_early(
     )
 
 
-def _refuse_critical(spec: ReportSpec, chain: list[RunCommit]) -> None:
+def broken_promises(store: StoreReader, chain: Sequence[RunCommit]) -> tuple[str, ...]:
+    """Return a line for each critical expectation that did not hold in the runs of a day, with
+    sample rows; one line for those whose outcome is lost. Raises :class:`StoreDownError`."""
+    lines: list[str] = []
+    for run, check in ((one.run, check) for one in chain for check in one.checks if check.critical):
+        try:
+            found = failed_checks(store, run, check.target, check.key)
+        except StoreDownError:
+            raise
+        except ForerunError:
+            found = []
+        critical = [one.text for one in found if one.severity == "critical"]
+        lost = f"run {run}, {check.target}: {check.key} is lost, or cannot be read"
+        lines += critical or [lost]
+    return tuple(lines)
+
+
+def _overruled(day: Day, chain: list[RunCommit]) -> Overruled | None:
+    """Return what is published against the expectations, as somebody has said; None where all that
+    are critical hold. Raises :class:`NotPublishedError` where nobody has."""
     failed = [c for commit in chain for c in commit.checks if c.critical]
-    if failed:
+    if not failed:
+        return None
+    told = read_told(day.store, day.at).publish_anyway
+    if told is None:
         targets = ", ".join(dict.fromkeys(check.target for check in failed))
         raise NotPublishedError(
-            f"{sum(c.critical for c in failed)} critical expectations of {spec.name} did not hold "
-            f"({targets}); nothing is published",
+            f"{sum(c.critical for c in failed)} critical expectations of {day.spec.name} did not "
+            f"hold ({targets}); nothing is published",
             hint=f"See {failed[0].key.removesuffix('.json')}.html in the store. Correct the data "
-            "and clear the day.",
+            "and clear the day, or publish it all the same, with a reason, from the day's page.",
         )
+    lines = broken_promises(day.store, chain)
+    return Overruled(by=told.by, at=told.at, reason=told.reason, failed=lines)
 
 
 def _refuse_older(there: Pointer | None, number: int, run: int, *, early: bool) -> None:

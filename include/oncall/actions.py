@@ -26,11 +26,14 @@ TITLES: dict[Kind, str] = {
     "batch": "Run batch now",
     "skip-early": "Skip the early runs",
     "replan": "Plan again",
+    "publish-anyway": "Publish all the same",
     "repair": "Prepare the repair",
     "publish": "Publish the repair",
 }
-OF_A_DAY: tuple[Kind, ...] = ("batch", "skip-early", "replan")
-"""What can be told a day that is under way."""
+OF_A_DAY: tuple[Kind, ...] = ("batch", "skip-early", "replan", "publish-anyway")
+"""What can be told a day that is under way, or blocked."""
+WITH_REASON: frozenset[Kind] = frozenset({"publish-anyway"})
+"""What is told with a reason, which readers of the result see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,8 @@ def actions_of(situation: Situation) -> tuple[Action, ...]:
     """Return the actions of a day, each with what it brings or with why it is refused."""
     if refused := _over(situation):
         return tuple(Action(kind=kind, refused=refused) for kind in OF_A_DAY)
+    if situation.records.is_blocked:
+        return (_publish_anyway(situation),)
     return _batch(situation), _skip_early(situation), _replan(situation)
 
 
@@ -141,13 +146,16 @@ def _over(situation: Situation) -> str:
     """Return why nothing can be told the day any more, empty if something can."""
     records, opened_by = situation.records, situation.records.record.opened_by
     clear = "To compute the day again, clear its whole DAG run in Airflow: that opens it anew."
-    if any(check.critical for commit in records.chain for check in commit.checks):
-        return f"A critical expectation did not hold. Put the data right first. {clear}"
     published = records.published
-    if published and not published.early and published.generation >= records.at.number:
+    if published and records.is_published:
         repair = "If its sources were corrected since, its page leads to what a repair takes."
         return f"The day is published, version {published.version}. {clear} {repair}"
-    if records.final is not None:
+    if records.is_blocked and records.final is None:
+        return (
+            "A critical expectation does not hold of what an early run has read. Put the data "
+            f"right. {clear} What else does not hold is known once the final run has ended."
+        )
+    if records.final is not None and not records.is_blocked:
         return f"The final run is committed; what is left is to check and publish. {clear}"
     if situation.dag_run is None and opened_by:
         return (
@@ -155,6 +163,36 @@ def _over(situation: Situation) -> str:
             "carry it out. Put the DAG back, or trigger it for this report date."
         )
     return ""
+
+
+def _publish_anyway(situation: Situation) -> Action:
+    """A day of which a critical expectation did not hold goes out with a reason, or not at all."""
+    records, run = situation.records, situation.dag_run
+    kind: Kind = "publish-anyway"
+    tasks = tuple(
+        one
+        for one in situation.tasks_of(records.spec.runs)
+        if one.rpartition(".")[2] in ("check", "publish")
+    )
+    if run is not None and (busy := run.any_in(tasks, BUSY)):
+        return _busy(kind, busy, run)
+    does = (
+        *held_up(run),
+        f"Not published so far: {'; '.join(records.broken)}.",
+        _TO_READERS,
+        _OTHERWISE,
+    )
+    begun = run is not None and bool(run.any_in(tasks, _ENDED))
+    return Action(kind=kind, does=does, clears=tasks if begun else ())
+
+
+_TO_READERS = (
+    "The result is published at once, with your reason: readers find it beside the result, in the "
+    "asset's event and by forerun result, with your name and what did not hold."
+)
+_OTHERWISE = (
+    "Otherwise put the data right, and clear the whole DAG run in Airflow: that opens the day anew."
+)
 
 
 def _batch(situation: Situation) -> Action:

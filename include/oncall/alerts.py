@@ -237,7 +237,10 @@ def _to_do(watched: Watched, now: datetime) -> tuple[str, ...]:
         was_batch = planned is not None and planned.method == "batch"
         return remedies(records.fatal, was_batch=was_batch)
     if watched.standing.state == "blocked":
-        return ("put right the data that breaks a critical expectation, then clear the DAG run",)
+        return (
+            "put right the data that breaks a critical expectation, then clear the DAG run",
+            "or publish all the same, with a reason that readers are told, from the page",
+        )
     if records.final is not None:
         return ("look at the tasks check and publish",)
     done = [f"deliver: {text}" for text in watched.missing]

@@ -11,6 +11,7 @@ from forerun.include.days.generations import generations, read_spec
 from forerun.include.days.handle import Day
 from forerun.include.days.instructions import Told, read_told
 from forerun.include.days.ledger import read_history
+from forerun.include.days.publishing import broken_promises
 from forerun.include.days.run_times import read_times
 from forerun.include.reports.run_policy import Retries
 from forerun.include.reports.spec import ReportSpec
@@ -51,7 +52,8 @@ class DayRecords:
     seconds that one run of batch over the day is forecast to take, None where nothing forecasts it.
     ``older``: how many generations came before. ``told`` has what people told this one to do.
     ``failures``: the errors of its tasks that have failed for good and not been started again,
-    oldest first. ``verdict``: what Spark has said of the plan's reading of the text, None if it was
+    oldest first. ``broken``: a line for each critical expectation that did not hold.
+    ``verdict``: what Spark has said of the plan's reading of the text, None if it was
     not asked."""
 
     at: Generation
@@ -69,6 +71,7 @@ class DayRecords:
     older: int
     told: Told
     failures: tuple[Failure, ...] = ()
+    broken: tuple[str, ...] = ()
     verdict: ReadingVerdict | None = None
 
     @property
@@ -92,14 +95,23 @@ class DayRecords:
         return published is not None and whole and published.generation >= self.at.number
 
     @property
+    def is_blocked(self) -> bool:
+        """Return whether a critical expectation did not hold, and nobody has said to publish the
+        day all the same."""
+        critical = any(check.critical for commit in self.chain for check in commit.checks)
+        return critical and self.told.publish_anyway is None
+
+    @property
     def fatal(self) -> Failure | None:
         """The newest failure that keeps the day from being published, None if there is none. What
         an early run was to do is done by a later one, and a plan that was made for the final run
-        since says that it was begun again."""
+        since says that it was begun again, as does who has overruled a check that failed."""
         last = [one for one in self.failures if one.run == self.spec.runs]
         if not last:
             return None
         planned = [plan.stored_at for plan in self.plans_of_final]
+        if overruled := self.told.publish_anyway:
+            planned.append(datetime.fromisoformat(overruled.at))
         # A failure is kept to the second.
         since = max(planned, default=self.started_at).replace(microsecond=0)
         return last[-1] if last[-1].failed_at >= since else None
@@ -169,6 +181,7 @@ def read_day_records(store: StoreReader, report: str, day: str) -> DayRecords | 
         older=len(known) - 1,
         told=read_told(store, at),
         failures=read_failures(store, at),
+        broken=broken_promises(store, chain),
         verdict=newest_verdict(store, plan.question.id) if plan and plan.question else None,
     )
 

@@ -15,6 +15,7 @@ from typing import Literal
 from forerun.include.oncall.airflow_condition import Halt
 from forerun.include.oncall.day_records import DayRecords
 from forerun.include.oncall.spans import span_text
+from forerun.include.state.pointers import Pointer
 from forerun.include.times.safe_start import AROUND_S
 from forerun.planner.contract import Plan
 
@@ -25,6 +26,7 @@ State = Literal[
     "halted",
     "at risk",
     "late",
+    "overruled",
     "incomplete",
     "waits",
     "overdue",
@@ -42,6 +44,7 @@ SEVERITIES: dict[State, Severity] = {
     "halted": "bad",
     "at risk": "bad",
     "late": "warn",
+    "overruled": "warn",
     "incomplete": "warn",
     "waits": "warn",
     "overdue": "warn",
@@ -112,10 +115,9 @@ def _state(
     (``counts``), or nothing forecasts when the day is published."""
     published, final = day.published, day.final
     if published is not None and day.is_published:
-        return _published(finish, len(published.incomplete))
-    if critical := _critical(day):
-        plural = "" if critical == 1 else "s"
-        return "blocked", f"{critical} critical expectation{plural} did not hold: not published"
+        return _published(finish, published)
+    if day.is_blocked:
+        return "blocked", _blocked(day.broken)
     if failure := day.fatal:
         return "failed", failure.what
     if counts and now > day.deadline:
@@ -139,17 +141,21 @@ def _state(
     return "ahead", _doing(day, now, missing)
 
 
-def _published(finish: Finish | None, incomplete: int) -> tuple[State, str]:
-    if incomplete:
-        return "incomplete", f"published with {_sources(incomplete)} not complete"
+def _published(finish: Finish | None, pointer: Pointer) -> tuple[State, str]:
+    if pointer.overruled is not None:
+        return "overruled", pointer.overruled.text
+    if pointer.incomplete:
+        return "incomplete", f"published with {_sources(len(pointer.incomplete))} not complete"
     if finish is not None and finish.margin_s < 0:
         return "late", f"published {span_text(-finish.margin_s)} after the deadline"
     return "published", "published"
 
 
-def _critical(day: DayRecords) -> int:
-    """Return how many critical expectations did not hold: then nothing is published."""
-    return sum(check.critical for commit in day.chain for check in commit.checks)
+def _blocked(broken: Sequence[str]) -> str:
+    """Return which critical expectation did not hold, with its rows, and how many others."""
+    count = f"{len(broken)} critical expectation{'' if len(broken) == 1 else 's'}"
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    return f"{count} did not hold, nothing is published: {broken[0]}{more}"
 
 
 def _working(day: DayRecords) -> int:
@@ -180,7 +186,7 @@ def _finish(day: DayRecords, now: datetime, missing: Sequence[str]) -> Finish | 
         at = datetime.fromisoformat(published.published_at)
         margin = (deadline - at).total_seconds()
         return Finish(at=at, done=True, margin_s=margin, why="published")
-    if _critical(day) or day.fatal:
+    if day.is_blocked or day.fatal:
         return None
     safe, around = day.safe, timedelta(seconds=AROUND_S)
     if day.final is not None:

@@ -12,6 +12,24 @@ from forerun.planner.contract.plan_v1 import later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Overruled:
+    """Critical expectations that did not hold of a result that somebody has published all the same:
+    ``failed`` has a line for each, ``by`` is who has, at ``at``, and ``reason`` what readers are to
+    know of it."""
+
+    by: str
+    at: str
+    reason: str
+    failed: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Return all of it in a line."""
+        failed = "; ".join(self.failed)
+        return f"published all the same by {self.by}: {self.reason} (did not hold: {failed})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pointer:
     """The published version of a report's day, and exactly its files.
 
@@ -20,8 +38,9 @@ class Pointer:
     when its sources were pinned (``as_of``, empty if not early): by forecast the fraction
     ``fraction`` of the day, and exactly ``arrived`` rows by source. ``incomplete``: a result of the
     whole day that was published although these sources were not complete, each with what was
-    missing. ``swept`` counts how often clean-up has deleted other versions of the day: it changes
-    the pointer first, so that whoever was about to move it to one of them has to look again.
+    missing. ``overruled``: critical expectations that did not hold, None if all did. ``swept``
+    counts how often clean-up has deleted other versions of the day: it changes the pointer first,
+    so that whoever was about to move it to one of them has to look again.
     """
 
     report: str
@@ -39,6 +58,7 @@ class Pointer:
     arrived: tuple[tuple[str, int], ...] = ()
     swept: int = later(0)
     incomplete: tuple[tuple[str, str], ...] = later(())
+    overruled: Overruled | None = later(None)  # noqa: RUF009 - a marked default
 
     @property
     def complete(self) -> bool:

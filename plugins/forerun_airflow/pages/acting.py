@@ -11,7 +11,7 @@ from forerun.airflow.pages.access import Actor
 from forerun.airflow.pages.airflow_api import AirflowApi
 from forerun.airflow.pages.form_page import FormPage, Refusal
 from forerun.airflow.pages.forms import Form
-from forerun.include.oncall.actions import OF_A_DAY, Action, Situation, actions_of
+from forerun.include.oncall.actions import OF_A_DAY, WITH_REASON, Action, Situation, actions_of
 from forerun.include.oncall.night import NightRow
 
 
@@ -27,15 +27,20 @@ class ActionPages(FormPage[NightRow]):
         return view.records.at.generation if view.records else ""
 
     async def do(
-        self, request: Request, view: NightRow, form: Form, actor: Actor, kind: str
+        self, request: Request, view: NightRow, form: Form, actor: Actor, kind: str, reason: str
     ) -> Refusal | None:
         """Write the instruction down and let Airflow begin its tasks again."""
         if view.records is None:
             return Refusal(409, "The day cannot be read.")
-        action = next(a for a in await self._actions(request, view) if a.kind == kind)
+        found = [one for one in await self._actions(request, view) if one.kind == kind]
+        if not found:
+            return Refusal(409, "The day is in another state by now.")
+        action = found[0]
+        if kind in WITH_REASON and not reason:
+            return Refusal(400, "Say why: readers of the result are told.")
         if action.refused and not any(one.form == form.id for one in view.records.told.given):
             return Refusal(409, action.refused)
-        await self.tell(view.records.at, action, form, actor)
+        await self.tell(view.records.at, action, form, actor, reason)
         return await self.clear(request, view.records.record.opened_by, action, actor)
 
     async def shown(

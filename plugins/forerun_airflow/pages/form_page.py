@@ -32,6 +32,7 @@ from forerun.include.state.records import OpenedBy
 _DAGS = Depends(readable_dags)
 _ACTOR = Depends(Actor)
 _View = TypeVar("_View")
+_LONGEST_REASON = 500
 
 
 class FindsRows(Protocol):
@@ -89,9 +90,9 @@ class FormPage(Generic[_View]):
         raise NotImplementedError
 
     async def do(
-        self, request: Request, view: _View, form: Form, actor: Actor, kind: str
+        self, request: Request, view: _View, form: Form, actor: Actor, kind: str, reason: str
     ) -> Refusal | None:
-        """Do what a form says, or return why it is not done."""
+        """Do what a form says, for the reason that it gives, or return why it is not done."""
         raise NotImplementedError
 
     async def shown(
@@ -127,16 +128,19 @@ class FormPage(Generic[_View]):
         about = "" if view is None else self.about(view, kind)
         refusal = refuse_form(form, row, actor, about, kind, self.kinds)
         if refusal is None and view is not None and form is not None:
-            refusal = await self.do(request, view, form, actor, kind)
+            reason = " ".join(fields.get("reason", "").split())[:_LONGEST_REASON]
+            refusal = await self.do(request, view, form, actor, kind, reason)
         if refusal is not None:
             return await self._page(request, row, view, actor, refusal)
         page = f"{where_of(request).base}/days/{report}/{day}{self.then}"
         return RedirectResponse(page, status_code=303)
 
-    async def tell(self, at: Generation, action: Action, form: Form, actor: Actor) -> None:
+    async def tell(
+        self, at: Generation, action: Action, form: Form, actor: Actor, reason: str = ""
+    ) -> None:
         """Write the instruction of an action into the store."""
         reader, now = self._pages.reader, self._clock().isoformat()
-        wanted = Instruction(kind=action.kind, by=actor.name, at=now, form=form.id)
+        wanted = Instruction(kind=action.kind, by=actor.name, at=now, form=form.id, reason=reason)
         store = open_store(reader.store.root)
         await in_thread(reader.ask, partial(instruct, store, at, wanted))
         reader.changed()

@@ -17,7 +17,7 @@ from forerun.airflow.pages.lanes_drawing import lanes_drawing
 from forerun.airflow.pages.plan_drawing import plan_drawing
 from forerun.airflow.pages.savings_drawing import savings_drawing, total_drawing
 from forerun.airflow.pages.timeline import day_timelines, strip
-from forerun.include.oncall.actions import TITLES
+from forerun.include.oncall.actions import TITLES, WITH_REASON
 from forerun.planner.cost.constants import MICRO
 from forerun.planner.explain.reasons import reason_text
 
@@ -79,6 +79,7 @@ def _environment() -> Environment:
     environment.globals.update(
         MICRO=MICRO,
         action_titles=TITLES,
+        with_reason=WITH_REASON,
         savings_drawing=savings_drawing,
         total_drawing=total_drawing,
         arrivals_drawing=arrivals_drawing,

@@ -59,7 +59,13 @@ class RepairPages(FormPage[RepairView]):
         return computed.at.generation if computed else view.about
 
     async def do(
-        self, request: Request, view: RepairView, form: Form, actor: Actor, kind: str
+        self,
+        request: Request,
+        view: RepairView,
+        form: Form,
+        actor: Actor,
+        kind: str,
+        reason: str,  # noqa: ARG002 - a repair needs none
     ) -> Refusal | None:
         step = self._publish if kind == "publish" else self._prepare
         return await step(request, view, form, actor)

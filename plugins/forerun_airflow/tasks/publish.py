@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -18,7 +19,8 @@ from forerun.include.reports.spec import ReportSpec
 class CheckResult(RepeatableOperator):
     """Reads the outcome of all expectations of the day up to run ``run``. A critical one that does
     not hold fails the task for good, with the expectation, what was observed and sample rows;
-    nothing is published then. A warning is logged. Returns the warnings.
+    nothing is published then, unless somebody has said so, with a reason, from the day's page. A
+    warning is logged. Returns the warnings.
 
     After an early run these are the expectations on deliveries: those of the result are meant for
     the whole day."""
@@ -32,6 +34,7 @@ class CheckResult(RepeatableOperator):
         self.run = run
 
     def execute(self, context: Any) -> list[str]:
+        from forerun.include.days.instructions import read_told
         from forerun.include.runs.prepare import read_findings
 
         with explained():
@@ -53,6 +56,10 @@ class CheckResult(RepeatableOperator):
         if several:  # each is published by itself, and that refuses what is broken
             for text in critical:
                 self.log.error("critical expectation does not hold: %s", text)
+        elif critical and (told := read_told(units[0].day.store, units[0].day.at).publish_anyway):
+            for text in critical:
+                self.log.warning("critical expectation does not hold: %s", text)
+            self.log.warning("published all the same: %s: %s", told.text, told.reason)
         elif critical:
             raise AirflowFailException(
                 f"{len(critical)} critical expectation(s) do not hold; nothing is published\n"
@@ -70,7 +77,8 @@ def _skip_without_result(unit: Unit) -> None:
 class PublishReport(RepeatableOperator):
     """Moves the report's pointer to the result of run ``run``, at once and for good.
 
-    The asset event carries the day, the version, its rows, and what was not complete. An early
+    The asset event carries the day, the version, its rows, what was not complete, and critical
+    expectations that did not hold of what somebody has published all the same. An early
     result says instead how much had arrived; it is skipped where readers have a later one.
     """
 
@@ -117,6 +125,9 @@ class PublishReport(RepeatableOperator):
             record["arrived"] = dict(pointer.arrived)
         else:
             record["incomplete"] = [list(pair) for pair in pointer.incomplete]
+        if pointer.overruled is not None:
+            record["overruled"] = asdict(pointer.overruled)
+            self.log.warning("%s", pointer.overruled.text)
         self.log.info("published %s rows at %s", pointer.rows, pointer.folder)
         tell_published(day, pointer)
         return record

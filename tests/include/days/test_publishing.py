@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forerun.include.days import publishing
+from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.days.ledger import read_history
 from forerun.include.days.publishing import published_folder
 from forerun.include.runs.prepare import (
@@ -22,6 +23,7 @@ from forerun.include.state.commits import ArtifactError, read_commit
 from forerun.include.state.expire import Retention, expire
 from forerun.include.state.file_store import FileStore
 from forerun.include.state.layout import Generation, history_folder, history_key
+from forerun.include.state.pointers import Overruled
 from forerun.include.state.records import CheckRecord, encode
 from tests.include.days.day_cases import DAY, NOW, DayCase, later
 
@@ -151,6 +153,34 @@ def test_a_critical_expectation_stops_publishing_and_says_what_it_saw(case):
         "critical", 'run 2, result: v is too large; such as {"k": 1}',
     )  # fmt: skip
     assert read_pointer(case.store, "totals", DAY) is None
+
+
+def test_somebody_may_publish_all_the_same_and_readers_find_why(case):
+    generation = whole_day(case, checks=(failing(case, "critical"),))
+    told = Instruction(
+        kind="publish-anyway", by="anna", at="2026-03-01T03:00:00+00:00", form="f",
+        reason="the refund is real",
+    )  # fmt: skip
+    assert instruct(case.store, case.day(generation).at, told)
+    published = publish(case, generation)
+    assert published.overruled == Overruled(
+        by="anna", at=told.at, reason="the refund is real",
+        failed=('run 2, result: v is too large; such as {"k": 1}',),
+    )  # fmt: skip
+    assert read_pointer(case.store, "totals", DAY) == published
+    assert publish(case, generation) == published, "it may be repeated"
+
+
+def test_an_outcome_that_is_lost_still_blocks_and_can_be_overruled(case):
+    check = failing(case, "critical")
+    generation = whole_day(case, checks=(check,))
+    case.store.delete(check.key)
+    with pytest.raises(NotPublishedError, match="did not hold"):
+        publish(case, generation)
+    told = Instruction(kind="publish-anyway", by="anna", at="", form="f", reason="seen elsewhere")
+    instruct(case.store, case.day(generation).at, told)
+    (line,) = publish(case, generation).overruled.failed
+    assert line == f"run 2, result: {check.key} is lost, or cannot be read"
 
 
 def test_a_warning_publishes_and_says_so(case):

@@ -129,9 +129,22 @@ def test_a_day_that_is_over_cannot_be_told_anything(case):
     assert "clear its whole DAG run" in published["batch"].refused
 
 
-def test_a_day_that_is_blocked_wants_its_data_put_right(case):
+def test_a_day_that_an_early_run_found_bad_wants_its_data_put_right(case):
     case.make(1, at(12), checks=(CheckRecord(target="orders", key="k", critical=1),))
-    assert "critical expectation did not hold" in told(case, at(13))["batch"].refused
+    (refused,) = {one.refused for one in told(case, at(13)).values()}
+    assert refused.startswith("A critical expectation does not hold of what an early run has read.")
+
+
+def test_a_day_that_is_blocked_can_be_published_all_the_same_and_nothing_else(case):
+    case.make(2, at(16), checks=(CheckRecord(target="result", key="k", critical=1),))
+    (action,) = told(case, at(17), airflow(check="failed", publish="upstream_failed")).values()
+    assert (action.kind, action.title) == ("publish-anyway", "Publish all the same")
+    assert action.clears == ("check", "publish")
+    assert action.does[0].startswith("Not published so far: run 2, result: ")
+    assert told(case, at(17), airflow(check="running"))["publish-anyway"].refused
+    tell(case, "publish-anyway")
+    after = told(case, at(17), airflow(check="queued"))
+    assert all(one.refused.startswith("The final run is committed") for one in after.values())
 
 
 def test_a_dag_run_that_airflow_does_not_know_carries_nothing_out(case):

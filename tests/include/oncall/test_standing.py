@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 
 import pytest
 
+from forerun.include.days.instructions import Instruction, instruct
 from forerun.include.oncall.standing import plan_sentence, standing
 from forerun.include.state.failure import failure_of, forget_failure, record_failure
 from forerun.include.state.records import CheckRecord
@@ -148,6 +150,41 @@ def test_a_critical_expectation_blocks_the_day(tmp_path):
     case.make(2, at(16), checks=(CheckRecord(target="result", key="c.json", critical=1),))
     found = standing(case.read(), at(17))
     assert (found.state, found.severity, found.finish) == ("blocked", "bad", None)
+    assert found.what == (
+        "1 critical expectation did not hold, nothing is published: run 2, result: c.json is lost, "
+        "or cannot be read"
+    )
+
+
+def test_which_expectation_blocks_the_day_is_said_with_its_rows_until_somebody_overrules_it(
+    tmp_path,
+):
+    case = dag_day(tmp_path)
+    case.begin()
+    finding = {
+        "severity": "critical",
+        "outcome": "failed",
+        "sentence": "v >= 0",
+        "rows": [{"v": -1}],
+    }
+    case.store.put("c.json", json.dumps({"findings": [finding, finding]}).encode())
+    case.make(2, at(16), checks=(CheckRecord(target="result", key="c.json", critical=2),))
+    failed = failure_of("1 critical", task="check", run=2, at=at(16, 5), tries=1)
+    record_failure(case.store, case.handle.at, failed)
+    found = standing(case.read(), at(17))
+    line = 'run 2, result: v >= 0; such as {"v": -1}'
+    assert found.what == (
+        f"2 critical expectations did not hold, nothing is published: {line} (and 1 more)"
+    )
+    told = Instruction(
+        kind="publish-anyway", by="anna", at=at(17).isoformat(), form="f", reason="ok"
+    )
+    instruct(case.store, case.handle.at, told)
+    assert standing(case.read(), at(17, 1)).state == "working"
+    case.publish(at(17, 2))
+    found = standing(case.read(), at(18))
+    assert (found.state, found.severity) == ("overruled", "warn")
+    assert found.what == f"published all the same by anna: ok (did not hold: {line}; {line})"
 
 
 def test_an_early_result_is_not_the_report(tmp_path):
