@@ -31,10 +31,10 @@ from forerun.include.state.store import MissingKeyError, Store, StoreError
 from forerun.include.times.cluster_reports import RECENT, reports_of
 from forerun.include.times.leases import Leases, read_cluster, read_stop
 from forerun.include.times.outlook import curves_known
+from forerun.include.times.so_far import SoFar, read_so_far
 from forerun.include.times.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
 from forerun.night.budgets import Budgets
 from forerun.night.file import Night
-from forerun.night.so_far import SoFar, read_so_far
 from forerun.planner.errors import ContractError, ScheduleError
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.batch_cost import PartsOfDay

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from forerun.planner.contract.plan_v1 import later
+
 _DAYS_KEPT = 3
 
 
@@ -19,14 +21,40 @@ class WantedRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DayForecast:
+    """What is known of a day whose times are chosen, for who decides about the whole night.
+
+    All instants are seconds of the UNIX epoch, parts are those of the day's work. ``arrived``:
+    which part has come, over instants; the day is complete at the last of them. Of this ``done`` is
+    committed, in so many ``batches``. ``seconds``: what a run takes over its part; ``merging``:
+    what a final run takes beyond that, over the number of batches that it merges. The final run is
+    not before ``ready`` and has to be over ``due``, where possible with ``reserve`` seconds left.
+    ``slots``: the early runs that are to come at most, each with its own time.
+    """
+
+    arrived: tuple[tuple[float, float], ...]
+    done: float
+    batches: int
+    seconds: tuple[tuple[float, float], ...]
+    merging: tuple[tuple[float, float], ...]
+    ready: float
+    due: float
+    reserve: float
+    slots: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WantedDay:
     """The runs of a generation of a day. ``latest_start``: until when its final run has to begin,
-    in seconds of the UNIX epoch, as it was forecast when the day was decided about last."""
+    in seconds of the UNIX epoch, as it was forecast when the day was decided about last.
+    ``forecast``: of a day whose times are chosen, what they are decided by; None for one that runs
+    at its own times."""
 
     day: str
     generation: str
     latest_start: float
     runs: tuple[WantedRun, ...]
+    forecast: DayForecast | None = later(None)  # noqa: RUF009 - a field, as above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,9 @@
 """Chooses when the runs of a day are, and again as the day goes on, from what the store knows.
 
-A report of a cluster chooses beside the others (:mod:`forerun.include.times.others`), and says then
-what it wants itself.
+The times of a report of a cluster are part of a decision about the whole night
+(:mod:`forerun.include.times.night`). It says which hours the report has; within these the report
+compares plans of its own runs, which know better what an early run is worth. A group whose final
+runs meet has the times of the night as they are.
 
 Three things have to be known: when the rows of past days came
 (:mod:`forerun.include.times.past_arrivals`), how long runs take
@@ -17,6 +19,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import accumulate
 from statistics import mean, median
 
 from forerun.include.days.handle import Day
@@ -27,25 +30,33 @@ from forerun.include.reports.cluster import Cluster
 from forerun.include.reports.run_policy import Retries
 from forerun.include.runs.prepare import AskedRun, ask_for_run, imagine_generation
 from forerun.include.sources.statistics import time_points
-from forerun.include.state.cluster_report import WantedDay, WantedRun
+from forerun.include.state.cluster_report import DayForecast, WantedDay, WantedRun
 from forerun.include.state.ledger_entry import LedgerEntry
 from forerun.include.state.run_schedule import RunSchedule, ScheduledRun
 from forerun.include.times.cluster_reports import put_wanted
-from forerun.include.times.others import Choice, read_others
+from forerun.include.times.handing import hand_over
+from forerun.include.times.night import Choice, DecidedNight, decide_night
 from forerun.include.times.outlook import curves_today, prices_until, rows_now
 from forerun.include.times.past_arrivals import published_days
 from forerun.include.times.safe_start import AROUND_S, needed_for
+from forerun.include.times.so_far import read_so_far
 from forerun.include.times.wall_forecast import NEWEST, WallForecast, final_runs, usual_batch_s
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import PlanRequest, TimePoint
 from forerun.planner.schedule.arrivals import ArrivalCurve
 from forerun.planner.schedule.candidate_times import RestOfDay
 from forerun.planner.schedule.choose import MOST_CANDIDATES, ChosenTimes, Timing, choose_times
-from forerun.planner.schedule.others import UNSHARED, Others
-from forerun.planner.schedule.step_curve import StepCurve
+from forerun.planner.schedule.night import WHOLE
+from forerun.planner.schedule.run_times import thin
 from forerun.planner.schedule.today import curve_complete
 
 _LOG = logging.getLogger(__name__)
+
+_MOST_KNOTS = 48
+"""So many knots of a curve of arrivals are told to who decides about the night."""
+
+_PARTS = (0.0, 0.03, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
+"""What runs take is told for these parts of the day's work."""
 
 
 class NothingToChooseError(ForerunError):
@@ -58,13 +69,15 @@ class NothingToChooseError(ForerunError):
 class Decision:
     """What a decision goes by: slot ``before`` is the next one, it is ``now``, ``complete`` says
     that all sources are known to be complete. ``retries`` are those of the final run's task;
-    ``cluster`` is what the report's runs share, None for nothing."""
+    ``cluster`` is what the report's runs share, None for nothing, and ``group`` the report group
+    that it runs in, empty for none."""
 
     before: int
     now: datetime
     retries: Retries
     complete: bool = False
     cluster: Cluster | None = None
+    group: str = ""
 
 
 def choose_day(day: Day, asked: Decision) -> RunTimes:
@@ -74,14 +87,16 @@ def choose_day(day: Day, asked: Decision) -> RunTimes:
     then nothing is stored, and what held before holds on.
     """
     choosing = _Choosing(day, asked)
-    chosen = choosing.choose()
-    times = store_times(day, choosing.schedule(chosen))
-    if asked.cluster is not None:
-        try:
-            put_wanted(day, asked.cluster.name, choosing.wanted(chosen))
-        except ForerunError as error:
-            _LOG.warning("others on the cluster do not know of it: %s", error.message)
-    return times
+    night = choosing.decide()
+    is_alone = night is None or len(night.beside) == 1
+    if is_alone:
+        chosen = choosing.choose(night)
+        times = store_times(day, choosing.schedule(chosen))
+        choosing.say(choosing.wanted(chosen))
+    if night is not None:
+        for member, plan in night.to_tell(but_own=is_alone):
+            hand_over(day.store, member, plan, night, asked.now)
+    return times if is_alone else read_times(day)
 
 
 class _Choosing:
@@ -104,10 +119,41 @@ class _Choosing:
         self._rows = rows_now(day, asked.now)
         self._curves = self._curves_today()
         self._batch_s = usual_s * self._size()
-        self._others: Others | None = None
+        self._night: DecidedNight | None = None
         self._rest = self._rest_of_day()
 
-    def choose(self) -> ChosenTimes:
+    def decide(self) -> DecidedNight | None:
+        """Say what is known of the day, and decide the night of its cluster by what all have said;
+        None where that cannot be decided: then the report chooses as if it were alone, and its
+        runs wait for cores as they come."""
+        if self._asked.cluster is None:
+            return None
+        wanted = self._wanted(())
+        self.say(wanted)
+        choice = Choice(
+            day=self._day, now=self._now, wanted=wanted,
+            application=self._asked.group or self._day.spec.name,
+        )  # fmt: skip
+        try:
+            return decide_night(choice, self._asked.cluster)
+        except ForerunError as error:
+            _LOG.warning("chosen as if the report were alone on its cluster: %s", error.message)
+            return None
+
+    def say(self, wanted: WantedDay) -> None:
+        """Say to the others of the cluster what the day wants."""
+        if self._asked.cluster is not None:
+            try:
+                put_wanted(self._day, self._asked.cluster.name, wanted, self._asked.group)
+            except ForerunError as error:
+                _LOG.warning("others on the cluster do not know of it: %s", error.message)
+
+    def choose(self, night: DecidedNight | None) -> ChosenTimes:
+        """Choose by the plans of the report's own runs, in the hours that the night leaves it."""
+        self._night = night
+        if night is not None:
+            given = tuple(run.start for run in night.own.runs[:-1])
+            self._rest = replace(self._rest, cores=night.others, given=given)
         slots = self._day.spec.runs
         early = self._rest.early(MOST_CANDIDATES)
         starts = (*self._done_starts(), *early, self._rest.final)
@@ -139,11 +185,37 @@ class _Choosing:
         seconds = self._seconds(chosen.work[-1], batches)
         at = self._rest.cores.final_begins(self._rest.expected, seconds)
         final = WantedRun(run=self._day.spec.runs, at=at, seconds=seconds)
+        return self._wanted((*runs, final))
+
+    def _wanted(self, runs: tuple[WantedRun, ...]) -> WantedDay:
         return WantedDay(
             day=self._day.at.day,
             generation=self._day.at.generation,
             latest_start=self._rest.latest,
-            runs=(*runs, final),
+            runs=runs,
+            forecast=self._forecast(),
+        )
+
+    def _forecast(self) -> DayForecast:
+        """The forecast of this day by which the night is decided."""
+        rest, own = self._rest, self._day.points
+        arrivals = rest.arrivals_until(max(rest.ready, rest.complete, self._now + 1))
+        times = thin(list(arrivals.rows.xs), _MOST_KNOTS)
+        takes = [rest.seconds(part, 1) for part in _PARTS]
+        merges = [max(0.0, rest.seconds(0.0, n) - takes[0]) for n in (2, 3)]
+        done = read_so_far(self._day.store, self._day.spec, self._day.date)
+        parts = [min(1.0, done.rows_of(n) / one.total) for n, one in self._curves.items()]
+        slots = range(self._asked.before, self._day.spec.runs)
+        return DayForecast(
+            arrived=tuple((at, arrivals.rows.at(at) / WHOLE) for at in times),
+            done=mean(parts) if parts else 1.0,
+            batches=done.runs,
+            seconds=tuple(zip(_PARTS, accumulate(takes, max), strict=True)),
+            merging=tuple(zip((2.0, 3.0), accumulate(merges, max), strict=True)),
+            ready=rest.ready,
+            due=rest.due,
+            reserve=max(0.0, rest.due - rest.latest - rest.seconds(1.0, 1)),
+            slots=tuple((run, own[run - 1].timestamp()) for run in slots),
         )
 
     def schedule(self, chosen: ChosenTimes) -> RunSchedule:
@@ -167,11 +239,11 @@ class _Choosing:
 
     def _beside(self) -> str:
         """What others had to do with it, for people."""
-        if self._others is None or self._asked.cluster is None:
+        if self._night is None or self._asked.cluster is None:
             return ""
         final, seconds = self._rest.expected, self._rest.seconds(1.0, 1)
-        waits = self._others.final_begins(final, seconds) - final
-        name, first = self._asked.cluster.name, self._others.planned
+        waits = self._night.others.final_begins(final, seconds) - final
+        name, first = self._asked.cluster.name, self._night.others.planned
         said = f"; on cluster {name} {first} runs of others go first"
         return f"{said}, and one batch would wait {waits:,.0f} s for cores" if waits >= 1 else said
 
@@ -226,7 +298,6 @@ class _Choosing:
         latest = deadline.timestamp() - max(float(reserve), needed)
         due = deadline.timestamp() - AROUND_S
         prices = prices_until(spec, date_, max(ready, due, self._now))
-        self._others = self._read_others(latest, prices)
         return RestOfDay(
             now=self._now,
             ready=ready,
@@ -235,20 +306,7 @@ class _Choosing:
             curves=self._curves,
             prices=prices,
             seconds=self._part_seconds,
-            cores=self._others or UNSHARED,
         )
-
-    def _read_others(self, latest: float, prices: StepCurve) -> Others | None:
-        """What others leave of the cluster; None without one, or where that cannot be read: then
-        the report chooses as if alone, and its runs wait for cores as they come."""
-        if self._asked.cluster is None:
-            return None
-        choice = Choice(day=self._day, now=self._now, latest=latest, prices=prices)
-        try:
-            return read_others(choice, self._asked.cluster)
-        except ForerunError as error:
-            _LOG.warning("chosen as if the report were alone on its cluster: %s", error.message)
-            return None
 
     def _part_seconds(self, part: float, batches: int) -> float:
         return self._seconds(part * self._batch_s, batches)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from forerun.planner.errors import ScheduleError
@@ -33,6 +33,11 @@ class BatchCost(Protocol):
         """Seconds that combining the partial results of so many batches takes; 0 for one."""
         ...
 
+    def after(self, batches: int) -> BatchCost:
+        """The costs of the rest of a day of which so many batches are done: its final run merges
+        these, too."""
+        ...
+
 
 _MOST_ROWS = 10**15
 """No day has more; where time hardly grows with rows, nothing beyond that is asked for."""
@@ -46,11 +51,13 @@ class FittedCost:
     """A cost model of two monotone piecewise-linear functions.
 
     ``batch``: seconds of a batch over its rows; the value at 0 is the start of an application.
-    ``merge``: seconds of the final aggregation over the number of batches, from 2 on.
+    ``merge``: seconds of the final aggregation over the number of batches, from 2 on, of which so
+    many were done ``before``.
     """
 
     batch: PiecewiseLinear
     merge: PiecewiseLinear = NO_MERGE
+    before: int = 0
 
     def __post_init__(self) -> None:
         if self.batch.xs[0] != 0 or self.batch.ys[0] < 0:
@@ -76,7 +83,11 @@ class FittedCost:
         return max(0, math.floor(most)) if most > 0 else 0
 
     def final_aggregation(self, batches: int) -> float:
-        return self.merge.at(batches) if batches > 1 else 0.0
+        merged = self.before + batches
+        return self.merge.at(merged) if merged > 1 else 0.0
+
+    def after(self, batches: int) -> FittedCost:
+        return replace(self, before=self.before + batches)
 
 
 def linear_cost(
@@ -118,3 +129,6 @@ class PartsOfDay:
     def final_aggregation(self, batches: int) -> float:
         merged = self.before + batches
         return self.seconds(0.0, merged) - self.seconds(0.0, 1) if merged > 1 else 0.0
+
+    def after(self, batches: int) -> PartsOfDay:
+        return replace(self, before=self.before + batches)

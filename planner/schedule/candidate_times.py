@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from forerun.planner.schedule.arrivals import ArrivalCurve, arrival_curve
 from forerun.planner.schedule.batch_cost import PartsOfDay
+from forerun.planner.schedule.night import WHOLE
 from forerun.planner.schedule.others import UNSHARED, Cores
 from forerun.planner.schedule.piecewise import TICK
 from forerun.planner.schedule.run_times import thin
@@ -21,9 +22,6 @@ from forerun.planner.schedule.step_curve import StepCurve
 PARTS = (0.25, 0.5, 0.75, 0.9)
 """Of what is still to come, so much has come at a candidate time."""
 
-_WHOLE = 10_000
-"""A day's work is counted in so many parts where rows are asked for."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestOfDay:
@@ -32,7 +30,8 @@ class RestOfDay:
     ``curves`` are those of the growing sources. The final run may start from ``ready`` on if they
     are complete then, and has to by ``latest`` to be safe; ``due`` is when it has to be done.
     ``seconds`` forecasts the run that does a part of the day's work, from 0 to 1, and merges so
-    many batches. ``cores`` says when runs can begin where others share them.
+    many batches. ``cores`` says when runs can begin where others share them, and ``given`` has the
+    times of the early runs as the night was decided.
     """
 
     now: float
@@ -43,6 +42,7 @@ class RestOfDay:
     prices: StepCurve
     seconds: Callable[[float, int], float]
     cores: Cores = UNSHARED
+    given: tuple[float, ...] = ()
 
     def arrived(self, instant: float) -> dict[str, float]:
         """The fraction of each growing source that is there at an instant."""
@@ -99,7 +99,8 @@ class RestOfDay:
 
     def _early_times(self) -> Iterator[float]:
         yield self.now
-        arrivals = self._arrivals()
+        yield from self.given
+        arrivals = self.arrivals_until(self.ready)
         there = arrivals.rows_at(self.now)
         for part in PARTS:
             yield arrivals.time_of(round(there + part * (arrivals.total - there)))
@@ -109,7 +110,7 @@ class RestOfDay:
             yield at
             # The last start from which all that is there is done before the price changes.
             yield self.cores.early_by(at, self._seconds_of_all(at))
-        batches = schedule_single(PartsOfDay(self.seconds, _WHOLE), arrivals, self.due)
+        batches = schedule_single(PartsOfDay(self.seconds, WHOLE), arrivals, self.due)
         if isinstance(batches, Feasible):
             yield from (batch.start for batch in batches.batches)
         # What is there shortly before the final run is the last that can be taken off it.
@@ -120,9 +121,9 @@ class RestOfDay:
         """Return the forecast seconds of a run over all rows that are there at an instant."""
         return self.seconds(self.mean_arrived(at), 1)
 
-    def _arrivals(self) -> ArrivalCurve:
-        """The fraction of the day as one curve of rows, complete when the final run may start."""
+    def arrivals_until(self, end: float) -> ArrivalCurve:
+        """The parts of the day as one curve of rows, complete at an instant."""
         edges = {x for curve in self.curves.values() for x in curve.rows.xs}
-        knots = sorted({*(x for x in edges if x < self.ready), self.ready})
-        rows = [(x, _WHOLE * self.mean_arrived(x)) for x in knots[:-1]]
-        return arrival_curve([*rows, (self.ready, float(_WHOLE))])
+        knots = sorted({*(x for x in edges if x < end), end})
+        rows = [(x, WHOLE * self.mean_arrived(x)) for x in knots[:-1]]
+        return arrival_curve([*rows, (end, float(WHOLE))])

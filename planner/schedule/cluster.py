@@ -85,10 +85,24 @@ class Cluster:
         return end - seconds
 
 
-class FreeCores:
-    """The cores that are free over a night, as runs are placed one after the other."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenCores:
+    """Cores that somebody has, or will have, from ``start`` on."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    start: float
+    seconds: float
+    cores: float
+
+    @property
+    def end(self) -> float:
+        return self.start + self.seconds
+
+
+class FreeCores:
+    """The cores that are free over a night, as runs are placed one after the other beside what is
+    ``taken``."""
+
+    def __init__(self, cluster: Cluster, taken: Iterable[TakenCores] = ()) -> None:
         edges = {cluster.start, cluster.end, *cluster.ceiling.starts}
         for one in cluster.blackouts:
             edges |= {at for at in (one.start, one.end) if cluster.start < at < cluster.end}
@@ -98,6 +112,10 @@ class FreeCores:
             for at in self._times[:-1]
         ]
         self._free.append(0.0)  # after the night
+        for cores in taken:
+            start = max(cores.start, cluster.start)
+            if start < min(cores.end, cluster.end):
+                self.take(start, cores.end - start, cores.cores)
 
     def earliest(self, release: float, seconds: float, cores: float) -> float:
         """The earliest start from ``release`` on at which so many cores are free for so long.

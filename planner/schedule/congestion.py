@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from itertools import accumulate
 
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import Cluster, TakenCores
 from forerun.planner.schedule.night import ReportPlan
 from forerun.planner.schedule.piecewise import TICK
 
@@ -39,8 +39,15 @@ class Congestion:
     def add(self, plan: ReportPlan, sign: float = 1.0) -> None:
         """Count a plan's cores, or, with -1, no longer."""
         for run in plan.runs:
-            for cell, seconds in self._cells(run.start, run.end):
-                self._planned[cell] += sign * plan.report.cores * seconds / CELL_S
+            self._count(run.start, run.end, sign * plan.report.cores)
+
+    def take(self, one: TakenCores) -> None:
+        """Count cores that are taken whatever is planned."""
+        self._count(max(one.start, self._cluster.start), min(one.end, self._cluster.end), one.cores)
+
+    def _count(self, start: float, end: float, cores: float) -> None:
+        for cell, seconds in self._cells(start, end):
+            self._planned[cell] += cores * seconds / CELL_S
 
     def is_over(self, plan: ReportPlan) -> bool:
         """Return whether a run of the plan lies where more is planned than the ceiling."""

@@ -1,13 +1,19 @@
-"""Many reports under one ceiling: each planned alone against a price, then placed by least laxity.
+"""Decides when the reports of a cluster run: each planned against a price, then placed by laxity.
+
+This is the one decision about who has which hour, a function of what is known now: before the night
+of all reports; in the night of the rest of it, where one of them is decided anew, and the others
+keep what was decided for them unless it is in somebody's way.
 
 Reports are planned one by one, the least lax first, and a congestion price is added where planned
-cores exceed the ceiling; those that lie there are planned again, for a counted number of rounds
-(:mod:`forerun.planner.schedule.congestion`). Then all runs are placed without preemption, report by
-report, the least lax first, each run at the first instant from its planned one on at which its
-cores are free. Where a deadline is missed that way, the report is tried as soon as its source is
-complete; if it is still missed, the report waits until the others have their places, goes before
-all of them the next time, and everything is placed again, a counted number of times. The best
-placement is kept.
+cores exceed the ceiling. Then all runs are placed without preemption, report by report, the least
+lax first, each run at the first instant from its planned one on at which its cores are free. If
+nobody loses a deadline or a reserve by waiting, that is the plan.
+
+Else those that lie where cores are short are planned again, the most lax first, for a counted
+number of rounds (:mod:`forerun.planner.schedule.congestion`), and placed. Where a deadline is
+missed, the report is tried as soon as its source is complete; if it is still missed, the report
+waits until the others have their places, goes before all of them the next time, and everything is
+placed again, a counted number of times. The best placement is kept.
 
 One run of each report as soon as its source is complete is placed, too. The plan with the fewest
 missed deadlines is handed out, so never one that misses more than that; and of those that miss as
@@ -20,9 +26,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.cluster import Cluster, FreeCores, peak
+from forerun.planner.schedule.cluster import Cluster, FreeCores, TakenCores, peak
 from forerun.planner.schedule.congestion import Congestion
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.piecewise import TICK
 from forerun.planner.schedule.run_times import RunTimes
 
 ROUNDS = 8
@@ -34,11 +41,13 @@ REPAIRS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NightPlan:
-    """A plan for every report, in the order in which they were given. ``rounds``: of congestion
-    prices; ``over``: core seconds above the ceiling that the repair had to move; ``repairs``: how
-    often everything was placed again."""
+    """A plan for every report, in the order in which they were given. ``moved``: those whose runs
+    are others than were decided for them before, by name. ``rounds``: of congestion prices;
+    ``over``: core seconds above the ceiling that the repair had to move; ``repairs``: how often
+    everything was placed again."""
 
     plans: tuple[ReportPlan, ...]
+    moved: frozenset[str] = frozenset()
     rounds: int
     over: float
     repairs: int
@@ -65,9 +74,11 @@ def plan_night(
     reports: Sequence[NightReport],
     cluster: Cluster,
     *,
+    taken: Sequence[TakenCores] = (),
     on_report: Callable[[], None] = lambda: None,
 ) -> NightPlan:
-    """Plan a night. ``on_report`` is called once for each report when its first plan is there.
+    """Plan a night, beside the cores that are ``taken`` already. ``on_report`` is called once for
+    each report when its first plan is there.
 
     Raises :class:`ScheduleError` for two reports of one name, a report that needs more cores than
     the ceiling ever has, and a night that ends before all is done.
@@ -76,11 +87,33 @@ def plan_night(
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ScheduleError(f"there are two reports {twice}", hint="Give each its own name.")
+    night = _Night(cluster, tuple(taken))
     times = [RunTimes(report, cluster) for report in reports]
-    wanted, rounds, over = _negotiated(times, cluster, on_report)
-    batch = _placed([one.earliest_batch(cluster.prices) for one in times], cluster, ())
-    placed, repairs = _repaired(wanted, batch, cluster)
-    return NightPlan(plans=tuple(placed), rounds=rounds, over=over, repairs=repairs)
+    wanted = night.wanted(times, on_report)
+    placed, rounds, over, repairs = night.placed(wanted, ()), 0, 0.0, 0
+    if any(_costs_time(one, plan) for one, plan in zip(wanted, placed, strict=True)):
+        wanted, rounds, over = night.negotiated(times, wanted)
+        batch = night.placed([one.earliest_batch(cluster.prices) for one in times], ())
+        placed, repairs = night.repaired(wanted, batch)
+    pairs = zip(wanted, placed, strict=True)
+    moved = (plan.report.name for one, plan in pairs if _is_moved(one, plan))
+    return NightPlan(
+        plans=tuple(placed), moved=frozenset(moved), rounds=rounds, over=over, repairs=repairs
+    )
+
+
+def _costs_time(wanted: ReportPlan, placed: ReportPlan) -> bool:
+    """Return whether a deadline is missed, or a reserve lost by waiting for cores."""
+    return placed.missing > 0 or placed.short > wanted.short + TICK
+
+
+def _is_moved(wanted: ReportPlan, placed: ReportPlan) -> bool:
+    """Return whether a plan is another than was decided before. One that only waits for its cores
+    is the same."""
+    old, new = wanted.report.decided, placed.runs
+    if wanted.runs != old or len(new) != len(old):
+        return True
+    return any(run.start < was.start - TICK for run, was in zip(new, old, strict=True))
 
 
 def at_fixed_times(
@@ -109,62 +142,108 @@ def at_fixed_times(
 
 def place_all(plans: Sequence[ReportPlan], cluster: Cluster) -> NightPlan:
     """Plans that did not look at the ceiling, placed under it by least laxity."""
-    return NightPlan(plans=tuple(_placed(plans, cluster, ())), rounds=0, over=0.0, repairs=0)
+    placed = _Night(cluster, ()).placed(plans, ())
+    return NightPlan(plans=tuple(placed), rounds=0, over=0.0, repairs=0)
 
 
-# -- prices --------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Night:
+    """The cores of a night, and those that are taken already."""
+
+    cluster: Cluster
+    taken: tuple[TakenCores, ...]
+
+    # -- prices ----------------------------------------------------------------------------------
+
+    def wanted(self, times: Sequence[RunTimes], on_report: Callable[[], None]) -> list[ReportPlan]:
+        """The plan of each report as it was decided, or at the prices that others leave."""
+        congestion = self._congestion()
+        found: dict[int, ReportPlan] = {}
+        for i in _by_slack(times):
+            report = times[i].report
+            if report.decided:
+                found[i] = _priced(report, report.decided, self.cluster)
+            else:
+                found[i] = times[i].best(congestion.tariff(report.cores))
+            congestion.add(found[i])
+            on_report()
+        return [found[i] for i in range(len(times))]
+
+    def negotiated(
+        self, times: Sequence[RunTimes], wanted: Sequence[ReportPlan]
+    ) -> tuple[list[ReportPlan], int, float]:
+        """A plan for each report, and how many rounds it took; what is still over the ceiling."""
+        congestion, found, rounds = self._congestion(), list(wanted), 0
+        for plan in wanted:
+            congestion.add(plan)
+        while congestion.over() > 0 and rounds < ROUNDS:
+            rounds += 1
+            congestion.remember()
+            for i in reversed(_by_slack(times)):
+                if not times[i].report.keeps and congestion.is_over(found[i]):
+                    congestion.add(found[i], -1.0)
+                    found[i] = times[i].best(congestion.tariff(times[i].report.cores))
+                    congestion.add(found[i])
+        return found, rounds, congestion.over()
+
+    def _congestion(self) -> Congestion:
+        congestion = Congestion(self.cluster)
+        for one in self.taken:
+            congestion.take(one)
+        return congestion
+
+    # -- repair ----------------------------------------------------------------------------------
+
+    def repaired(
+        self, wanted: Sequence[ReportPlan], batch: Sequence[ReportPlan]
+    ) -> tuple[list[ReportPlan], int]:
+        """All runs placed under the ceiling, and how often that took. What is late goes first the
+        next time; the best of all placements is kept."""
+        first: list[str] = []
+        best = last = self.placed(wanted, first)
+        repairs = 0
+        while repairs < REPAIRS:
+            late = _late_by_choice(last, batch) or [p.report.name for p in last if p.missing]
+            late = [name for name in late if name not in first]
+            if not late:
+                break
+            repairs += 1
+            first += late
+            last = self.placed(wanted, first)
+            best = min(best, last, key=lambda plans: _lateness(plans, batch))
+        best = min(best, list(batch), key=lambda plans: _lateness(plans, batch))
+        return best, repairs
+
+    def placed(self, wanted: Sequence[ReportPlan], first: Sequence[str]) -> list[ReportPlan]:
+        """Every plan where its cores are free, those that are named ``first`` before the others.
+        What would be late waits until the others have their places: it takes no deadline along
+        with its own."""
+        free = FreeCores(self.cluster, self.taken)
+        found: dict[int, ReportPlan] = {}
+        order = sorted(
+            range(len(wanted)),
+            key=lambda i: (wanted[i].report.name not in first, *wanted[i].place(self.cluster)),
+        )
+        for late_too in (False, True):
+            for i in order:
+                if i not in found:
+                    plan = _place(wanted[i], self.cluster, free)
+                    if late_too or not plan.missing:
+                        found[i] = plan
+                        for run in plan.runs:
+                            free.take(run.start, run.seconds, plan.report.cores)
+        return [found[i] for i in range(len(wanted))]
 
 
-def _negotiated(
-    times: Sequence[RunTimes], cluster: Cluster, on_report: Callable[[], None]
-) -> tuple[list[ReportPlan], int, float]:
-    """A plan for each report, and how many rounds it took; what is still over the ceiling."""
-    congestion = Congestion(cluster)
-    order = sorted(range(len(times)), key=lambda i: _slack(times[i].report))
-    found: dict[int, ReportPlan] = {}
-    for i in order:
-        found[i] = times[i].best(congestion.tariff(times[i].report.cores))
-        congestion.add(found[i])
-        on_report()
-    rounds = 0
-    while congestion.over() > 0 and rounds < ROUNDS:
-        rounds += 1
-        congestion.remember()
-        for i in order:
-            if congestion.is_over(found[i]):
-                congestion.add(found[i], -1.0)
-                found[i] = times[i].best(congestion.tariff(times[i].report.cores))
-                congestion.add(found[i])
-    return [found[i] for i in range(len(times))], rounds, congestion.over()
+def _by_slack(times: Sequence[RunTimes]) -> list[int]:
+    """The places of reports, those first that have least seconds between their last row and their
+    deadline which one batch does not need; by name among those that have as many."""
 
+    def slack(i: int) -> tuple[float, str]:
+        report = times[i].report
+        return report.latest_batch + report.reserve - report.arrivals.complete_at, report.name
 
-def _slack(report: NightReport) -> float:
-    """Seconds between the last row and the deadline that one batch does not need."""
-    return report.deadline - report.arrivals.complete_at - report.batch_seconds
-
-
-# -- repair --------------------------------------------------------------------------------------
-
-
-def _repaired(
-    wanted: Sequence[ReportPlan], batch: Sequence[ReportPlan], cluster: Cluster
-) -> tuple[list[ReportPlan], int]:
-    """All runs placed under the ceiling, and how often that took. What is late goes first the next
-    time; the best of all placements is kept."""
-    first: list[str] = []
-    best = last = _placed(wanted, cluster, first)
-    repairs = 0
-    while repairs < REPAIRS:
-        late = _late_by_choice(last, batch) or [p.report.name for p in last if p.missing]
-        late = [name for name in late if name not in first]
-        if not late:
-            break
-        repairs += 1
-        first += late
-        last = _placed(wanted, cluster, first)
-        best = min(best, last, key=lambda plans: _lateness(plans, batch))
-    best = min(best, list(batch), key=lambda plans: _lateness(plans, batch))
-    return best, repairs
+    return sorted(range(len(times)), key=slack)
 
 
 def _late_by_choice(plans: Sequence[ReportPlan], batch: Sequence[ReportPlan]) -> list[str]:
@@ -178,38 +257,11 @@ def _lateness(plans: Sequence[ReportPlan], batch: Sequence[ReportPlan]) -> tuple
     return len(late), len(_late_by_choice(plans, batch)), sum(late)
 
 
-def _placed(
-    wanted: Sequence[ReportPlan], cluster: Cluster, first: Sequence[str]
-) -> list[ReportPlan]:
-    """Every plan where its cores are free, those that are named ``first`` before the others. What
-    would be late waits until the others have their places: it takes no deadline along with its
-    own."""
-    free = FreeCores(cluster)
-    found: dict[int, ReportPlan] = {}
-    order = sorted(
-        range(len(wanted)),
-        key=lambda i: (
-            wanted[i].report.name not in first,
-            wanted[i].safe_start(cluster) - wanted[i].report.reserve,
-            wanted[i].report.name,
-        ),
-    )
-    for late_too in (False, True):
-        for i in order:
-            if i not in found:
-                plan = _place(wanted[i], cluster, free)
-                if late_too or not plan.missing:
-                    found[i] = plan
-                    for run in plan.runs:
-                        free.take(run.start, run.seconds, plan.report.cores)
-    return [found[i] for i in range(len(wanted))]
-
-
 def _place(wanted: ReportPlan, cluster: Cluster, free: FreeCores) -> ReportPlan:
     """A plan at its own times, or a little later; earlier, or as one batch, where that is late."""
     tried = [_moved(wanted, cluster, free, wanted.runs[-1].start)]
     complete = max(wanted.report.arrivals.complete_at, cluster.start)
-    if tried[0].missing:
+    if tried[0].missing and not wanted.report.keeps:
         tried.append(_moved(wanted, cluster, free, complete))
         batch = PlannedRun(
             start=complete,
@@ -231,6 +283,9 @@ def _moved(wanted: ReportPlan, cluster: Cluster, free: FreeCores, final_from: fl
         start = free.earliest(max(planned.start, after), planned.seconds, report.cores)
         rows = report.arrivals.rows_at(start) - done
         seconds = report.cost.cost(rows)
+        if wanted.runs == report.decided:
+            # Whoever decided knew better what its runs take than its cost model says.
+            seconds = planned.seconds if start <= planned.start else max(seconds, planned.seconds)
         if seconds > planned.seconds:
             start = free.earliest(start, seconds, report.cores)
         if start + seconds <= report.arrivals.complete_at and rows > 0:
@@ -238,6 +293,8 @@ def _moved(wanted: ReportPlan, cluster: Cluster, free: FreeCores, final_from: fl
             done, after = done + rows, start + seconds
     rows = report.arrivals.total - done
     seconds = report.cost.cost(rows) + report.cost.final_aggregation(len(runs) + 1)
+    if wanted.runs == report.decided and len(runs) + 1 == len(wanted.runs):
+        seconds = wanted.runs[-1].seconds
     start = free.earliest(max(final_from, after), seconds, report.cores)
     runs.append(PlannedRun(start=start, rows=rows, seconds=seconds))
     return _priced(report, tuple(runs), cluster)

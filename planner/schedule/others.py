@@ -1,24 +1,24 @@
-"""The cores that the other reports of a cluster leave to one that chooses its times.
+"""The cores that the decision about a night leaves to one of its reports, which looks closer.
 
-Reports decide one at a time, each for itself. All of them keep one order: the report whose final
-run has to begin first goes first, as it does when cores are handed out. A report plans around those
-before it and does not look at those after it, so what is decided depends on nobody who depends on
-it: however stale a view was, nobody moves to and fro, and of those who want the same hour only
-those leave it for whom there is no room.
+The night is decided by what runs are said to take (:mod:`forerun.planner.schedule.many`). What an
+early run is worth depends on the query, so a report compares plans of its own runs, beside what the
+decision gives to those whose final run has to begin before its own. Whoever is after it sees it in
+the same way, so nobody moves to and fro.
 
 No run is put off for what others only plan. A core that is left idle for somebody who is late, or
 done already, is lost to all, while a run that waits for cores has its turn. So an early run that
-finds its place taken is brought forward, and a final run is planned where its turn comes in time.
+finds its place taken is brought forward, and a final run is planned where its turn comes in time:
+after those that have less time, which go before it when cores are handed out, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from forerun.planner.errors import ScheduleError
-from forerun.planner.schedule.cluster import Cluster, FreeCores
+from forerun.planner.schedule.cluster import Cluster, FreeCores, TakenCores
 
 _FORWARD_S = 5400.0
 """An early run is brought forward by so much at most: before that too little of what it is for has
@@ -57,22 +57,9 @@ UNSHARED: Cores = _Unshared()
 """A report that shares its cores with nobody."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakenCores:
-    """Cores that another report has or wants from ``start`` on."""
-
-    start: float
-    seconds: float
-    cores: float
-
-    @property
-    def end(self) -> float:
-        return self.start + self.seconds
-
-
 class Others:
     """The cores of a cluster for a report that needs so many, beside those that are ``held`` and
-    those that reports before it have ``planned`` to take. Instants are those of the cluster."""
+    those that are ``planned`` for reports before it. Instants are those of the cluster."""
 
     def __init__(
         self,
@@ -83,10 +70,9 @@ class Others:
     ) -> None:
         self._end, self._cores = cluster.end, cores
         self.planned = len(planned)
-        taken = (*held, *planned)
-        self._certain = _free(cluster, held)
-        self._early = _free(cluster, taken)
-        self._final = _free(replace(cluster, blackouts=()), taken)
+        self._certain = FreeCores(cluster, held)
+        self._early = FreeCores(cluster, (*held, *planned))
+        self._final = FreeCores(replace(cluster, blackouts=()), (*held, *planned))
 
     def opens(self, at: float, seconds: float) -> float:
         return self._begins(self._certain, at, seconds)
@@ -103,12 +89,3 @@ class Others:
             return free.earliest(at, seconds, self._cores)
         except ScheduleError:  # not before the end of what is known
             return max(at, self._end)
-
-
-def _free(cluster: Cluster, taken: Iterable[TakenCores]) -> FreeCores:
-    free = FreeCores(cluster)
-    for one in taken:
-        start = max(one.start, cluster.start)
-        if start < min(one.end, cluster.end):
-            free.take(start, one.end - start, one.cores)
-    return free

@@ -12,6 +12,7 @@ why the batches of section 3.1 are compared as they are, too.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule.cluster import Cluster
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.piecewise import TICK
-from forerun.planner.schedule.single import Feasible, schedule_single
+from forerun.planner.schedule.single import Feasible, Infeasible, schedule_single
 
 QUANTILES = (0.25, 0.5, 0.75, 0.9)
 MOST_EARLY, MOST_FINAL = 8, 7
@@ -54,7 +55,6 @@ class RunTimes:
     def __init__(self, report: NightReport, cluster: Cluster) -> None:
         self.report = report
         self._cluster = cluster
-        self._latest = schedule_single(report.cost, report.arrivals, report.deadline)
         complete = max(report.arrivals.complete_at, cluster.start)
         if max(complete, report.deadline) > cluster.end:
             raise ScheduleError(
@@ -68,8 +68,20 @@ class RunTimes:
                 hint="Raise the ceiling, or give the report fewer cores.",
             )
         self._complete = complete
-        self._finals = thin(sorted(set(self._final_times())), MOST_FINAL)
-        self._early = thin(sorted(set(self._early_times())), MOST_EARLY)
+
+    # Looked for where they are asked for: who keeps what was decided needs none of them.
+
+    @functools.cached_property
+    def _latest(self) -> Feasible | Infeasible:
+        return schedule_single(self.report.cost, self.report.arrivals, self.report.deadline)
+
+    @functools.cached_property
+    def _finals(self) -> list[float]:
+        return thin(sorted(set(self._final_times())), MOST_FINAL)
+
+    @functools.cached_property
+    def _early(self) -> list[float]:
+        return thin(sorted(set(self._early_times())), MOST_EARLY)
 
     def best(self, tariff: Tariff) -> ReportPlan:
         """The best plan by a tariff; its own ``cost`` is by that tariff."""

@@ -21,11 +21,11 @@ from itertools import combinations, pairwise
 
 from forerun.planner.schedule.candidate_times import RestOfDay
 from forerun.planner.schedule.choose import MOST_CANDIDATES
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.cluster import Cluster, TakenCores
 from forerun.planner.schedule.many import plan_night
 from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
 from forerun.planner.schedule.night_course import run_night
-from forerun.planner.schedule.others import UNSHARED, Cores, Others, TakenCores
+from forerun.planner.schedule.others import UNSHARED, Cores, Others
 from tests.benchmarks.driver import Benchmark, Cell, Figures, Found, table
 from tests.benchmarks.night_sweep import part_of, turnouts
 from tests.benchmarks.nights import MIDNIGHT, GeneratedNight, generate_night

@@ -46,14 +46,20 @@ def choose_again(
     *,
     complete: bool = False,
     cluster: Cluster | None = None,
+    group: str = "",
 ) -> RunTimes:
     """Choose the times from slot ``before`` on, by what is known now; else those that held. Of a
-    report of a ``cluster`` beside the others."""
+    report of a ``cluster`` as a part of its night, and of one of a ``group`` for all of it."""
     from forerun.include.days.run_times import read_times
     from forerun.include.times.choosing import Decision, choose_day
 
     asked = Decision(
-        before=before, now=utc_now(), retries=retries, complete=complete, cluster=cluster
+        before=before,
+        now=utc_now(),
+        retries=retries,
+        complete=complete,
+        cluster=cluster,
+        group=group,
     )
     try:
         times = choose_day(day, asked)

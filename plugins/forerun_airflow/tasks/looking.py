@@ -181,7 +181,7 @@ class UnitLook:
         return self._choose_again()
 
     def _choose_again(self, *, complete: bool = False) -> RunTimes:
-        retries = retries_of(self._task, self.unit.seat.final_task)
+        retries, step = retries_of(self._task, self.unit.seat.final_task), self._task.step
         return choose_again(
             self._day,
             self.unit.run,
@@ -189,6 +189,7 @@ class UnitLook:
             self._log,
             complete=complete,
             cluster=self._task.cluster,
+            group=step.name if step.is_shared else "",
         )
 
     def _chosen_start(self, times: RunTimes) -> datetime | LeaveOut:

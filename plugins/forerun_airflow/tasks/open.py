@@ -109,7 +109,7 @@ class OpenDay(RepeatableOperator):
         if not dry_run:
             say_wanted(handle, opened, self.cluster, self.group, retries, self.log)
         if is_choosing(handle, opened):
-            choose_again(handle, 1, retries, self.log, cluster=self.cluster)
+            choose_again(handle, 1, retries, self.log, cluster=self.cluster, group=self.group)
         dry = ", a dry run: it is not opened" if dry_run else ""
         self.log.info("day %s, generation %s, mode %s%s", day, opened.generation, mode, dry)
         return opened

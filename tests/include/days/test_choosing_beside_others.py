@@ -10,21 +10,21 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from forerun.include.days.handle import Day
-from forerun.include.days.run_times import read_times
+from forerun.include.days.run_times import read_times, store_times
 from forerun.include.reports.cluster import Blackout, Cluster
 from forerun.include.reports.hours import Hours
 from forerun.include.reports.run_policy import Retries
+from forerun.include.reports.spec import ReportSpec
 from forerun.include.runs.prepare import open_generation
 from forerun.include.state.cluster_report import ClusterReport, WantedDay, WantedRun
 from forerun.include.state.layout import ClusterKeys
-from forerun.include.state.records import encode
+from forerun.include.state.records import OpenedBy, encode
 from forerun.include.state.slots import Lease, SlotRequest, Slots, Stop
 from forerun.include.times.choosing import Decision, choose_day
 from forerun.include.times.cluster_reports import put_wanted, reports_of
 from forerun.include.times.leases import Leases, declare, say_stop
-from forerun.include.times.others import Choice, read_others
+from forerun.include.times.night import Choice, decide_night
 from forerun.planner.contract.seal import seal
-from forerun.planner.schedule.step_curve import constant
 from tests.include.days.past_days import (
     BERLIN,
     MONDAY,
@@ -49,8 +49,15 @@ def past(tmp_path) -> PastDays:
 
 def another(past: PastDays, name: str) -> Day:
     """A report with the same past, on that Monday."""
-    spec = also(past, name)
-    return open_generation(past.store.root, spec, MONDAY, trigger="t", now=at(0))
+    return tonight(past, also(past, name))
+
+
+def tonight(past: PastDays, spec: ReportSpec | None = None) -> Day:
+    """That Monday of a report, opened by a DAG run."""
+    by = OpenedBy(dag_id="d", run_id="r", mode="auto", group="", retries=ONCE)
+    return open_generation(
+        past.store.root, spec or past.spec, MONDAY, trigger="t", now=at(0), opened_by=by
+    )
 
 
 def choose(day: Day, cluster: Cluster | None = ONE, hours: float = 0.0, before: int = 1):
@@ -88,7 +95,7 @@ def hours_of(times) -> list[float | None]:
 
 
 def test_three_that_would_choose_the_same_hour_decide_one_after_another(past):
-    days = [opened(past), another(past, "b"), another(past, "a")]
+    days = [tonight(past), another(past, "b"), another(past, "a")]
     alone = hours_of(choose(days[0], None))
     assert [hours_of(choose(day, None)) for day in days[1:]] == [alone, alone]
     for _ in range(3):  # in the worst order: each time one more has all before it settled
@@ -108,13 +115,13 @@ def test_three_that_would_choose_the_same_hour_decide_one_after_another(past):
 def test_with_a_stale_view_nobody_moves_who_need_not(past, monkeypatch):
     """Two decide at once and see nothing of one another; then each knows what the other has
     said before, not what it says now: only the second in the order moves, and once."""
-    days = [opened(past), another(past, "a")]
-    monkeypatch.setattr("forerun.include.times.others.reports_of", lambda *_: ())
+    days = [tonight(past), another(past, "a")]
+    monkeypatch.setattr("forerun.include.times.night.reports_of", lambda *_: ())
     first = [choose(day).starts for day in days]
     assert first[0] == first[1]
     for _ in range(2):
         said = reports_of(past.store, "night", MONDAY)
-        monkeypatch.setattr("forerun.include.times.others.reports_of", lambda *_, said=said: said)
+        monkeypatch.setattr("forerun.include.times.night.reports_of", lambda *_, said=said: said)
         again = [choose(day).starts for day in days]
         assert again[1] == first[1]
         assert again[0] != first[0]
@@ -213,23 +220,27 @@ def test_the_runs_of_one_application_are_one(past):
         record = ClusterReport(report=name, owner="o", application=group, cores=cores, days=(day,))
         past.store.put(ClusterKeys("night").report(name), encode(record))
     four = replace(ONE, ceiling=(Hours(start="00:00", end="24:00", value=4.0),))
-    prices = constant(at(0).timestamp(), at(72).timestamp(), 1.0)
+    choose(tonight(past))
+    record = next(one for one in reports_of(past.store, "night", MONDAY) if one.report == "totals")
     choice = Choice(
-        day=past.day_of(MONDAY), now=at(1).timestamp(), latest=at(25).timestamp(), prices=prices
-    )
-    others = read_others(choice, four)
+        day=past.day_of(MONDAY), now=at(1).timestamp(), wanted=record.days[-1],
+        application="totals",
+    )  # fmt: skip
+    others = decide_night(choice, four).others
     assert others.planned == 2
     begins = [others.final_begins(at(hour).timestamp(), 60.0) for hour in (12, 13)]
     assert begins == [at(12).timestamp(), at(13).timestamp()]  # 4 cores, of which 3 are taken
     three = replace(ONE, ceiling=(Hours(start="00:00", end="24:00", value=3.0),))
-    others = read_others(choice, three)
+    others = decide_night(choice, three).others
     assert others.final_begins(at(12).timestamp(), 60.0) == at(12).timestamp() + 600
     waits = SlotRequest(
         token="t", report="g", owner="o", day=MONDAY.isoformat(), run=1, final=False, cores=2,
         latest_start=at(13).timestamp(), seconds=600.0, lease_s=300.0, run_s=900.0,
     )  # fmt: skip
     Leases(past.store, three).look(waits)
-    others = read_others(choice, three)  # what it waits for it wants now, and not at noon, too
+    others = decide_night(
+        choice, three
+    ).others  # what it waits for it wants now, and not at noon, too
     assert others.planned == 2
     assert others.final_begins(at(12).timestamp(), 60.0) == at(12).timestamp()
 
@@ -250,3 +261,91 @@ def test_the_cluster_has_a_clock_of_its_own(past, zone, day):
     first = choose_day(opened(past, day), asked).schedule.runs[0]
     early = cheap_until - dt.datetime.fromisoformat(first.at)
     assert dt.timedelta(minutes=36) < early < dt.timedelta(minutes=40)  # it takes 7 minutes
+
+
+def flat(past: PastDays, due: str) -> None:
+    """No hour is cheaper than another, and a batch takes ten minutes."""
+    policy = replace(past.spec.policy, prices=ALWAYS, reserve="+00:01")
+    past.spec = replace(past.spec, deadline=due, policy=policy)
+
+
+def test_who_is_in_the_way_is_told_to_make_room(past):
+    """Three batches of ten minutes on one core, all due half an hour after midnight: nobody can be
+    last. Whoever has chosen batch before is told of early runs, in its next slots."""
+    flat(past, "24:30")
+    days = [tonight(past), another(past, "b"), another(past, "c")]
+    for day in days[:2]:
+        choose(day)
+    batch = [read_times(day) for day in days[:2]]
+    assert [hours_of(times) for times in batch] == [[None, None, None, 24]] * 2
+    choose(days[2])
+    told = [read_times(day) for day in days]
+    moved = [times for times, was in zip(told, batch, strict=False) if times.number > was.number]
+    assert moved, "somebody who had decided before is told"
+    for times in moved:
+        said = f"the night of cluster night, as it was decided for c {MONDAY}"
+        assert times.schedule.why == said
+        assert times.schedule.before == 1
+        assert [start for start in times.starts[:-1] if start is not None]
+        assert times.forced
+    assert not overlap(*days)
+    due = at(24.5).timestamp()
+    assert all(run.at + run.seconds <= due for day in days for run in wanted(day))
+    for day in days:
+        assert at(24) <= read_times(day).instants[-1] < at(24.5)
+
+
+def test_nobody_moves_while_waiting_costs_no_deadline(past):
+    flat(past, "30:00")
+    days = [tonight(past), another(past, "b"), another(past, "c")]
+    for day in days:
+        choose(day)
+    assert [read_times(day).number for day in days] == [1, 1, 1]
+
+
+def test_what_has_begun_or_is_about_to_is_not_moved(past):
+    """At 17:00 the first of those in the way is at work since 14:00, the second begins in a
+    minute: of each what is left moves."""
+    flat(past, "24:30")
+    days = [tonight(past), another(past, "b"), another(past, "c")]
+    for day in days:
+        choose(day)
+    for day, begins in zip(days, (14.0, 17 + 1 / 60, None), strict=True):
+        if begins is None:
+            continue
+        own = day_of(day)
+        runs = (
+            WantedRun(run=1, at=at(begins).timestamp(), seconds=4 * 3600.0),
+            replace(own.runs[-1], at=at(24).timestamp(), seconds=600.0),
+        )
+        put_wanted(day, "night", replace(own, runs=runs))
+        stored = read_times(day).schedule
+        early = replace(stored.runs[0], run=1, at=at(begins).isoformat())
+        final = replace(stored.runs[-1], run=4, at=at(24).isoformat())
+        store_times(day, replace(stored, runs=(early, final)))
+    before = [read_times(day) for day in days]
+    choose(days[2], hours=17.0)
+    for day, was in zip(days[:2], before, strict=False):
+        now = read_times(day)
+        assert now.starts[0] == was.starts[0]
+        assert all(start is None or start > at(17) for start in now.starts[1:])
+
+
+def test_the_reports_of_a_group_choose_together(past):
+    """Two that meet, and one by itself: the group is one application, with one set of times."""
+    specs = [replace(also(past, name), name=name) for name in ("x", "y")]
+    days = [tonight(past, spec) for spec in specs]
+    for day in days:
+        asked = Decision(before=1, now=at(0), retries=ONCE, cluster=ONE, group="g")
+        choose_day(day, asked)
+    times = [read_times(day) for day in days]
+    assert times[0].starts == times[1].starts
+    assert [start for start in times[0].starts[:-1] if start is not None]
+    records = {one.report: one for one in reports_of(past.store, "night", MONDAY)}
+    assert {one.application for one in records.values()} == {"g"}
+    assert records["x"].days[-1].runs == records["y"].days[-1].runs
+    alone = tonight(past)
+    choose(alone)
+    group, own = wanted(days[0]), wanted(alone)
+    spans = sorted((run.at, run.at + run.seconds) for run in (*group, *own))
+    assert all(end <= start + 1e-3 for (_, end), (start, _) in itertools.pairwise(spans))

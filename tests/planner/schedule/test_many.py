@@ -9,10 +9,12 @@ import pytest
 
 from forerun.planner.errors import ScheduleError
 from forerun.planner.schedule import many
-from forerun.planner.schedule.cluster import Cluster
+from forerun.planner.schedule.arrivals import steady
+from forerun.planner.schedule.batch_cost import linear_cost
+from forerun.planner.schedule.cluster import Cluster, TakenCores
 from forerun.planner.schedule.congestion import CELL_S, Congestion
 from forerun.planner.schedule.many import NightPlan, at_fixed_times, place_all, plan_night
-from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan
+from forerun.planner.schedule.night import NightReport, PlannedRun, ReportPlan, together
 from forerun.planner.schedule.run_times import RunTimes
 from forerun.planner.schedule.step_curve import constant
 from tests.benchmarks.nights import MIDNIGHT, generate_night
@@ -145,14 +147,11 @@ def test_one_batch_each_is_handed_out_where_it_misses_less(monkeypatch):
     """As if early runs were all that is placed badly."""
     reports, on = _overloaded(9, 40)
     monkeypatch.setattr(
-        many,
-        "_negotiated",
-        lambda times, cluster, _: (
-            [_at_the_end(one.report, cluster) for one in times],
-            0,
-            0.0,
-        ),
+        many._Night,
+        "wanted",
+        lambda night, times, _: [_at_the_end(one.report, night.cluster) for one in times],
     )
+    monkeypatch.setattr(many, "ROUNDS", 0)
     monkeypatch.setattr(many, "_place", lambda wanted, *_: wanted)
     found = plan_night(reports, on)
     assert not any(plan.runs[0].start == on.end - plan.runs[0].seconds for plan in found.plans)
@@ -182,3 +181,77 @@ def test_where_not_all_can_be_met_few_are_given_up():
     assert len(batch.missed) > 50
     assert 0 < len(found.missed) < len(batch.missed) / 5
     _assert_holds(found, on)
+
+
+def _decided(found: NightPlan) -> list[NightReport]:
+    """The reports of a night, each with the runs that it was given."""
+    return [replace(plan.report, decided=plan.runs) for plan in found.plans]
+
+
+def test_what_was_decided_holds_where_nobody_loses_time():
+    """Also where it is not what would be planned now."""
+    night = generate_night(1, 30)
+    first = plan_night(night.reports, night.cluster)
+    known = _decided(first)
+    late = replace(known[3].decided[0], start=known[3].decided[0].start + 900)
+    known[3] = replace(known[3], decided=(late, *known[3].decided[1:]))
+    known[5] = replace(known[5], decided=())
+    again = plan_night(known, night.cluster)
+    assert again.moved == {known[5].name}
+    assert again.plans[3].runs[0].start == late.start
+    assert [run.start for run in again.plans[7].runs] == [r.start for r in known[7].decided]
+
+
+def test_who_has_time_makes_room_for_who_has_not():
+    """Two are decided as one batch each, the second right behind the first; then a third comes that
+    is due before both have ended."""
+    on = cluster(cores=4.0)
+    given = [report(name, at_most=3, deadline=26.2 * H) for name in "ab"]
+    two = _decided(plan_night(given, on))
+    third = report("c", deadline=25.1 * H, at_most=1)
+    found = plan_night([*two, third], on)
+    assert not found.missed
+    assert "a" in found.moved or "b" in found.moved
+    _assert_holds(found, on)
+    kept = plan_night([*(replace(one, keeps=True) for one in two), third], on)
+    assert kept.moved == {"c"}
+
+
+def test_cores_that_are_taken_are_nobodys():
+    on = cluster(cores=4.0)
+    held = TakenCores(start=24 * H, seconds=1800.0, cores=4.0)
+    found = plan_night([report(at_most=1)], on, taken=[held])
+    assert found.plans[0].runs[-1].start >= held.end
+    assert plan_night([report(at_most=1)], on).plans[0].runs[-1].start == 24 * H
+
+
+def test_a_group_is_one_report_that_starts_once_and_is_due_first():
+    """Two reports with a minute's start each: together they start once; the rows of the one that
+    works twice as much count twice."""
+    small = report("small", deadline=27 * H, reserve=600.0)
+    large = report(
+        "large",
+        cost=linear_cost(60.0, 2 * 3540 / 2400, per_batch=30.0),
+        arrivals=steady(12 * H, 24 * H, 2400),
+        deadline=26 * H,
+        cores=8.0,
+        at_most=3,
+    )
+    group = together("g", [small, large])
+    assert group.batch_seconds == pytest.approx(60 + 3540 + 2 * 3540, rel=0.01)
+    assert (group.deadline, group.cores, group.at_most) == (26 * H, 8.0, 3)
+    assert group.deadline - group.reserve == 26 * H
+    assert group.arrivals.complete_at == 24 * H
+    assert group.arrivals.rows_at(12 * H) / group.arrivals.total == pytest.approx(0.5 / 3, rel=0.01)
+    assert group.cost.final_aggregation(2) == pytest.approx(2 * small.cost.final_aggregation(2))
+    found = plan_night([group], cluster(cores=8.0))
+    assert not found.missed
+    _assert_holds(found, cluster(cores=8.0))
+
+
+def test_the_rest_of_a_day_has_fewer_rows_and_runs_and_merges_what_is_done():
+    whole = report(at_most=4)
+    rest = whole.rest(1000, 2)
+    assert (rest.arrivals.total, rest.at_most) == (1400, 2)
+    assert rest.cost.final_aggregation(1) == whole.cost.final_aggregation(3) > 0
+    assert rest.batch_seconds == whole.cost.cost(1400)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from forerun.planner.schedule.arrivals import arrival_curve
 from forerun.planner.schedule.candidate_times import RestOfDay
-from forerun.planner.schedule.cluster import Blackout, Cluster, joined_blackouts
-from forerun.planner.schedule.others import UNSHARED, Others, TakenCores
+from forerun.planner.schedule.cluster import Blackout, Cluster, TakenCores, joined_blackouts
+from forerun.planner.schedule.others import UNSHARED, Others
 from forerun.planner.schedule.step_curve import Piece, StepCurve, constant
 
 HOUR = 3600.0
