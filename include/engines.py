@@ -33,8 +33,7 @@ class EngineSpec:
     master or None) and ``name`` (of the application); imported only by a process that runs a plan.
     ``submitted``: a simulated run is an application of its own, through spark-submit; otherwise all
     runs share one engine in the process that simulates. ``prices``: what work costs there,
-    and what starting it does. ``spark_types``: a query gives columns of Spark's types; if
-    not, results are cast before they are compared. ``gaps``: the constructs whose results differ
+    and what starting it does. ``gaps``: the constructs whose results differ
     from Spark's in silence. ``why_not_exact``: says of a query over sources why its result may be
     another one than Spark's; None: it never is. ``package``: what has to be installed.
     ``endpoint``: a run is a client of a server that is there already;
@@ -47,7 +46,6 @@ class EngineSpec:
     start: str
     submitted: bool
     prices: Prices = SPARK
-    spark_types: bool = True
     gaps: tuple[EngineGap, ...] = ()
     why_not_exact: Callable[[Relation, Iterable[Source]], Iterator[str]] | None = None
     package: str = "pyspark"
@@ -75,6 +73,7 @@ SAIL = replace(
     own_batch=False,
     broadcast_bytes=float(128 << 20),
     hashes_first=True,
+    flaws=frozenset({"copies", "casts", "quotients", "types"}),
 )
 """All runs are in one session that is there already, and what a small day costs more than batch are
 its stages: at scale 0.1, 0.05 to 0.2 CPU seconds each. Kept rows are plain Parquet to it. It orders
@@ -117,7 +116,6 @@ _TABLE = (
         start="forerun.spark_jobs.engines.sail:start_sail",
         submitted=False,
         prices=SAIL,
-        spark_types=False,
         gaps=SAIL_GAPS,
         why_not_exact=why_not_exact,
         package="pysail",

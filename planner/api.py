@@ -20,7 +20,6 @@ from forerun.planner.contract.plan_v1 import (
     Family,
     Plan,
     ReliedForeignKey,
-    ResultOutput,
     Run,
     SourceInput,
     SourceTable,
@@ -57,6 +56,7 @@ from forerun.planner.sql.frontend import Query, read_query
 from forerun.planner.sql.question import question_of
 from forerun.planner.stages.build import StageBuilder, StageContext
 from forerun.planner.stages.common_reads import CommonPart, CommonRead
+from forerun.planner.stages.flawed import result_output
 from forerun.planner.stages.views import leaf_of
 from forerun.planner.stats.containment import with_contained_keys
 from forerun.planner.temporal.extraction import ExtractedPlan
@@ -246,7 +246,6 @@ def _context(
         itemized(request.settings.prices),
         request.settings.small_sides,
         request.current if request.settings.exact_sums else 0,
-        request.settings.exact_quotients,
         common,
     )
 
@@ -329,7 +328,7 @@ def _batch_runs(read: Reading, best: MethodPlanned) -> tuple[Run, ...]:
             title=f"the report{' so far' if early else ''}, from the sources",
             sql=text,
             inputs=inputs,
-            output=ResultOutput(columns=query.names, ordered=query.ordered),
+            output=result_output(query, request.settings.prices),
             parameters=query.parameters,
             estimated_rows=stated(best.group_sizes.snapshot(best.explored.root, run).rows),
             estimated_cost=stated(in_stage := plan.by_run[-1] + start),

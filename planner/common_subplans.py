@@ -235,7 +235,7 @@ def _seen(found: PlanResult, used: frozenset[str]) -> tuple[object, ...]:
         if one.name in used
     }
     relied = frozenset(pair for pair in found.reading.relied if pair[0] in used)
-    return seen, relied, request.settings.session, request.settings.exact_quotients
+    return seen, relied, request.settings.session, request.settings.prices.flaws
 
 
 def _view(name: PartName) -> str:

@@ -128,8 +128,6 @@ class Settings:
     is planned alone to compare it with all together. ``all_sets``: every set of runs that may be
     opened is searched, not only those of each size that look cheapest.
     ``exact_sums``: sums of DECIMALs are computed in the types that the bounds of files allow.
-    ``exact_quotients``: quotients and means of DECIMALs are written so that the small engine gives
-    Spark's values, too.
     ``small_sides``: the small side of a join with a large one is computed before the stage.
     ``common_subplans``: what runs of several reports of a group compute is computed once.
     ``own_batch``: where nothing is done early, stages of our own run in place of the user's text:
@@ -150,7 +148,6 @@ class Settings:
     compare: int = 100_000
     all_sets: bool = False
     exact_sums: bool = True
-    exact_quotients: bool = False
     small_sides: bool = True
     common_subplans: bool = True
     own_batch: Literal["cost", "always", "never"] = "cost"

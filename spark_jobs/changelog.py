@@ -23,7 +23,12 @@ is repeated is in memory as a whole."""
 
 
 def consolidated(
-    source: ManifestSource, rows: Frame, *, once: bool, reads: Collection[str] = ()
+    engine: Engine,
+    source: ManifestSource,
+    rows: Frame,
+    *,
+    once: bool,
+    reads: Collection[str] = (),
 ) -> Frame:
     """The rows that are there. ``once``: by the footers each row comes exactly once and none is
     taken back, so nothing has to be added up. A row of which that is not true fails the query.
@@ -47,7 +52,7 @@ def consolidated(
         f"ELSE sequence(CAST(0 AS BIGINT), ({total} - 1) DIV {_COPIES}) END"
     )
     copies = f"array_repeat(1, CAST(least({total} - {part} * {_COPIES}, {_COPIES}) AS INT))"
-    there = rows.groupBy(*keys).sum(WEIGHT_COLUMN)
+    there = engine.apart(rows.groupBy(*keys).sum(WEIGHT_COLUMN))
     apart = there.selectExpr(*keys, total, f"explode({parts}) AS {part}")
     each = apart.selectExpr(*keys, f"explode({copies}) AS {quoted('__copy')}")
     return each.selectExpr(

@@ -98,7 +98,7 @@ def _rows_of(work: Work, source: ManifestSource, part: _Part) -> Iterator[tuple[
     files = _files(work, source, part.version)
     frame, rows = read_files(work.engine, source, files), sum(file.rows for file in files)
     if source.change == "changelog":
-        frame = consolidated(source, frame, once=only_adds(files))
+        frame = consolidated(work.engine, source, frame, once=only_adds(files))
         rows = frame.count()
     yield frame, rows
 

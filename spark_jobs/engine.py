@@ -122,6 +122,15 @@ class Engine(Protocol):
         """Make the rows of one run visible in the family's table."""
         ...
 
+    def in_types(self, frame: Frame, types: Sequence[str]) -> Frame:
+        """The same rows with columns of these types, as Spark DDL has them; "" is any."""
+        ...
+
+    def apart(self, frame: Frame) -> Frame:
+        """The same rows, of which the engine does not go on to believe that their keys are unique
+        when they are copied."""
+        ...
+
     def shuffling_into(self, partitions: int) -> AbstractContextManager[None]:
         """While in it, rows are shuffled into this many partitions; 0: as the session has it."""
         ...

@@ -188,7 +188,7 @@ def bind_inputs(engine: Engine, store: StoreReader, inputs: Inputs) -> None:
         if source.change == "changelog" and view.version == "snapshot":
             # A source that rewriting has dropped is none of the plan's; the text still names it.
             read = reads.get(view.source, ())
-            rows = consolidated(source, rows, once=only_adds(files), reads=read)
+            rows = consolidated(engine, source, rows, once=only_adds(files), reads=read)
         if withdrawn := inputs.withdrawn(view):
             rows = with_taken_back(source, rows, read_files(engine, source, withdrawn))
         engine.bind_view(view.view, rows)

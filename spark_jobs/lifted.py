@@ -173,7 +173,7 @@ def _write(engine: Engine, query: LiftedQuery, days: Sequence[OneDay]) -> Writte
             engine.bind_days(name, files, source.columns, source.format)
         shuffling = engine.shuffling_into(engine.partitions_for(size))
         with engine.running(stage.sql), shuffling, small_sides(engine, stage):
-            frame = publishable(engine.session.sql(stage.sql), stage.id, output)
+            frame = publishable(engine, engine.session.sql(stage.sql), stage.id, output)
             columns = describe_schema(frame)[:-1]
             rows = engine.write_result(
                 frame, first.work.store.uri(folder), ordered=output.ordered, by=DAY_COLUMN

@@ -174,14 +174,15 @@ def _save(work: Work, stage: Stage, family: Family) -> ArtifactPartition:
 
 
 def _publishable(work: Work, stage: Stage, output: ResultOutput) -> ArtifactPartition:
-    frame = publishable(_frame(work, stage), stage.id, output)
+    frame = publishable(work.engine, _frame(work, stage), stage.id, output)
     folder = _folder(work, RESULT_FAMILY)
     rows = work.engine.write_result(frame, work.store.uri(folder), ordered=output.ordered)
     return described(work, RESULT_FAMILY, folder, describe_schema(frame), None, rows)
 
 
-def publishable(frame: Frame, stage: str, output: ResultOutput) -> Frame:
-    """The rows of a result as they are written: under its names, in types that Parquet has."""
+def publishable(engine: Engine, frame: Frame, stage: str, output: ResultOutput) -> Frame:
+    """The rows of a result as they are written: under its names, in types that Parquet has, and
+    Spark's where the engine gives others."""
     from pyspark.sql.types import NullType
 
     if len(frame.columns) != len(output.columns):
@@ -192,6 +193,8 @@ def publishable(frame: Frame, stage: str, output: ResultOutput) -> Frame:
         )
     if tuple(frame.columns) != output.columns:
         frame = frame.toDF(*output.columns)
+    if output.types:
+        frame = engine.in_types(frame, output.types)
     # Parquet has no column without a type; NULLs of an unknown type are published as text.
     casts = {
         field.name: frame[quoted(field.name)].cast("string")

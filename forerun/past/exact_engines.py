@@ -44,12 +44,10 @@ def refuse(engine: EngineSpec, what: str, reasons: Iterable[str]) -> None:
 
 def settings_on(engine: EngineSpec) -> Settings:
     """Return how a run is planned for an engine: where the user's text may give other values than
-    on Spark, in stages of our own in any case, in which quotients are exact."""
+    on Spark, in stages of our own in any case, in which it does not."""
     if engine.why_not_exact is None:
         return Settings(prices=engine.prices)
-    return Settings(
-        prices=engine.prices, own_batch="always", exact_quotients=True, small_sides=False
-    )
+    return Settings(prices=engine.prices, own_batch="always", small_sides=False)
 
 
 def why_not_exact(engine: EngineSpec, day: Day, pins: Mapping[str, Pin]) -> list[str]:

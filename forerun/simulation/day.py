@@ -20,7 +20,7 @@ from forerun.include.verify.equality import Comparison
 from forerun.include.verify.sail_gaps import gaps_of
 from forerun.planner.algebra.relational import Relation
 from forerun.planner.algebra.relational import sources as sources_of
-from forerun.planner.sql.frontend import read_query
+from forerun.planner.sql.frontend import Query, read_query
 from forerun.simulation import accounts
 from forerun.simulation.accounts import DayAccount, EarlyResult, RunAccount, decided_alone
 from forerun.simulation.deliveries import check_correlations
@@ -50,7 +50,7 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
     Raises a ``ForerunError`` for everything that a person can put right.
     """
     query = read_simulated(what)
-    used = tuple(sorted(sources_of(query)))
+    used = tuple(sorted(query.named))
     check_correlations(what.correlations, what.tables, what.changing)
     say("deliveries")
     rows = write_deliveries(what, used, advance)
@@ -63,7 +63,7 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
         say("the plain query")
         plain_at, batch = plain.run()
     say("comparison")
-    day = account_of(what, query, plain, at, plain_at, runs=runs, batch=batch, rows=rows)
+    day = account_of(what, query.relation, plain, at, plain_at, runs=runs, batch=batch, rows=rows)
     if was == "own-batch":
         return replace(day, own_batch=runs[-1])
     if what.own_batch:
@@ -72,7 +72,7 @@ def simulate(what: Simulation, runner: Runner, say: Say, advance: Advance) -> Da
     return day
 
 
-def read_simulated(what: Simulation) -> Relation:
+def read_simulated(what: Simulation) -> Query:
     """The query as the planner reads it."""
     sources = planner_sources(what.tables.values(), what.changing)
     of_day = day_parameters(what.day, ZoneInfo("UTC")) if what.day else ()
@@ -81,7 +81,7 @@ def read_simulated(what: Simulation) -> Relation:
         sources,
         allowed_functions=allowed_functions(),
         parameters=(*of_day, *what.parameters),
-    ).relation
+    )
 
 
 def plain_query(what: Simulation, used: Sequence[str], runner: Runner) -> PlainQuery:
@@ -116,7 +116,7 @@ def account_of(
     )
     return replace(
         day,
-        not_covered=_not_covered(query, engine),
+        not_covered=_not_covered(query, what.sql, engine),
         notes=(*day.notes, *_given_up(what, store, at)),
     )
 
@@ -140,8 +140,9 @@ def _given_up(what: Simulation, store: Store, at: Generation) -> Iterator[str]:
         yield f"the method {what.method} has nothing to go on from: the final run is batch"
 
 
-def _not_covered(query: Relation, engine: EngineSpec) -> tuple[dict[str, str], ...]:
-    return tuple({"code": gap.code, "reason": gap.says} for gap in gaps_of(query, engine.gaps))
+def _not_covered(query: Relation, sql: str, engine: EngineSpec) -> tuple[dict[str, str], ...]:
+    found = gaps_of(query, engine.gaps, sql)
+    return tuple({"code": gap.code, "reason": gap.says} for gap in found)
 
 
 # -- the day -----------------------------------------------------------------------------------

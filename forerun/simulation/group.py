@@ -11,7 +11,6 @@ from forerun.include.runs.prepare import AskedRun, PreparedRun, ask_for_run, pub
 from forerun.include.runs.prepare_units import AskedUnit, prepare_units
 from forerun.include.state.layout import Generation
 from forerun.planner.algebra.relational import Relation
-from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.errors import ForerunError
 from forerun.simulation import accounts
 from forerun.simulation.accounts import EarlyResult, RunAccount
@@ -133,13 +132,13 @@ def run_group_day(
     check_correlations(what.correlations, what.tables, what.changing)
     of_each = [replace(what, name=report.name, sql=report.sql) for report in reports]
     queries = [read_simulated(one) for one in of_each]
-    used = [tuple(sorted(sources_of(query))) for query in queries]
+    used = [tuple(sorted(query.named)) for query in queries]
     say("deliveries")
     rows = write_deliveries(what, sorted({table for one in used for table in one}), advance)
     members = []
     for one, query, tables in zip(of_each, queries, used, strict=True):
         plain = plain_query(one, tables, runner)
-        members.append(_Member(one, query, plain, open_day(one, plain)))
+        members.append(_Member(one, query.relation, plain, open_day(one, plain)))
     plan_ms, took = _run_day(what, members, runner, say)
     return GroupDay(what, tuple(members), rows, plan_ms, took)
 

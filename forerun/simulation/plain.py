@@ -10,7 +10,6 @@ from datetime import date
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from forerun.include.days.handle import Day
 from forerun.include.machine.settings import allowed_functions
@@ -61,13 +60,13 @@ class PlainQuery:
         query = self._read(self.spec.sql)
         store = open_store(self.spec.store)
         day = accounts.commit_with_result(store, at, run or self.spec.runs)
-        expected, found = self._plain_result(plain_at, query), self._result(day, query)
+        expected, found = self._plain_result(plain_at), self._result(day)
         cut = find_cut(query.relation)
         verdict = compare(expected, found, cut=cut)
         text = self._unlimited(query) if cut is not None and verdict.undecided else None
         if cut is not None and text is not None:
             whole_at, _ = self._run("ties", text)
-            ties = self._plain_result(whole_at, query)
+            ties = self._plain_result(whole_at)
             verdict = compare(expected, found, cut=replace(cut, ties=ties))
         return verdict if verdict.equal else self._with_reasons(verdict, query)
 
@@ -126,38 +125,15 @@ class PlainQuery:
             return None
         return text
 
-    def _plain_result(self, plain_at: Generation, query: Query) -> pa.Table:
-        return self._result(accounts.last_commit(open_store(self.spec.store), plain_at), query)
+    def _plain_result(self, plain_at: Generation) -> pa.Table:
+        return self._result(accounts.last_commit(open_store(self.spec.store), plain_at))
 
-    def _result(self, commit: RunCommit, query: Query) -> pa.Table:
+    def _result(self, commit: RunCommit) -> pa.Table:
         if commit.result is None:
             raise accounts.AccountError(
                 f"run {commit.run} has committed no result", hint="Look at the log of its run."
             )
-        rows = result_rows(open_store(self.spec.store), commit.result)
-        return rows if self.runner.engine.spark_types else _in_spark_types(rows, query)
-
-
-def _in_spark_types(rows: pa.Table, query: Query) -> pa.Table:
-    """The rows with decimals, whole numbers and timestamps in the types that Spark gives them.
-
-    The small engine gives some another type (quotients of decimals, numbers of days, what is cut to
-    a unit of time); the stages cast them, but the plain query is the user's own text.
-    """
-    for index, (name, column) in enumerate(
-        zip(rows.schema.names, query.relation.columns, strict=True)
-    ):
-        values, wanted = rows.column(index), column.type
-        there = values.type
-        if wanted.name == "DECIMAL" and pa.types.is_decimal(there) and there.scale != wanted.scale:
-            rounded = pc.round(values, wanted.scale, "half_towards_infinity")
-            values = rounded.cast(pa.decimal128(38, wanted.scale))
-        elif wanted.name in _WHOLE and pa.types.is_integer(there):
-            values = values.cast(_WHOLE[wanted.name])
-        elif wanted.name == "TIMESTAMP" and pa.types.is_timestamp(there) and there.tz is None:
-            values = values.cast(pa.timestamp("us", tz="UTC"))
-        rows = rows.set_column(index, name, values)
-    return rows
+        return result_rows(open_store(self.spec.store), commit.result)
 
 
 def run_together(queries: Sequence[PlainQuery], name: str) -> RunAccount:
@@ -171,8 +147,3 @@ def run_together(queries: Sequence[PlainQuery], name: str) -> RunAccount:
     )
     found = [accounts.read_batch(day.store, day.at) for day, _ in prepared]
     return in_sum(found, used.process_cpu_s)
-
-
-_WHOLE = {
-    "TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64(),
-}  # fmt: skip

@@ -45,6 +45,7 @@ from forerun.planner.algebra.scalar import (
 from forerun.planner.algebra.scalar import walk as walk_scalar
 from forerun.planner.algebra.types import ColumnId, DataType
 from forerun.planner.exact.narrowing import Narrowing
+from forerun.planner.exact.quotients import has_digit_to_round
 from forerun.planner.request import Source
 
 _OPERATORS = (Scan, Filter, Project, Join, Aggregate, UnionAll, Sort, Limit)
@@ -180,7 +181,9 @@ def _is_exact_arithmetic(call: Call, given: list[DataType], names: list[str]) ->
         )
     if any(name != "DECIMAL" for name in names):
         return False
-    if call.name in ("/", "neg"):
+    if call.name == "/":
+        return call.type.name == "DECIMAL" and has_digit_to_round(given[0], call.type)
+    if call.name == "neg":
         return call.type.name == "DECIMAL"
     # Beyond 38 digits Spark rounds; it does not where the scale is that of the exact value.
     scales = [type_.scale for type_ in given]

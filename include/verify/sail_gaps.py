@@ -28,28 +28,34 @@ from forerun.planner.algebra.relational import (
     Window,
     walk,
 )
-from forerun.planner.algebra.scalar import Call, Ref, Scalar
+from forerun.planner.algebra.scalar import Call, Ref, Scalar, conjuncts
 from forerun.planner.algebra.scalar import walk as walk_scalar
 from forerun.planner.algebra.types import DataType
 from forerun.planner.exact.quotients import QUOTIENT_DIGITS
+from forerun.planner.sql.one_row_subqueries import asks_whether_one_row_exists
 
 
 @dataclass(frozen=True, slots=True)
 class EngineGap:
     """One construct whose result differs from Spark's. ``says`` tells people what the engine does;
     ``found`` says whether a query's operator has the construct. ``only_text``: the user's own text
-    has it, and stages that are written to be exact there do not."""
+    has it, and stages that are written for the engine do not. ``in_text`` says whether a text has
+    what its algebra does not show."""
 
     code: str
     says: str
-    found: Callable[[Relation], bool]
+    found: Callable[[Relation], bool] = lambda _: False
     only_text: bool = False
+    in_text: Callable[[str], bool] = lambda _: False
 
 
-def gaps_of(query: Relation, gaps: tuple[EngineGap, ...]) -> tuple[EngineGap, ...]:
-    """Return the gaps of an engine that a query falls into, each once."""
+def gaps_of(query: Relation, gaps: tuple[EngineGap, ...], sql: str = "") -> tuple[EngineGap, ...]:
+    """Return the gaps of an engine that a query falls into, each once; ``sql`` is its text, if that
+    runs there."""
     nodes = list(walk(query))
-    return tuple(gap for gap in gaps if any(gap.found(node) for node in nodes))
+    return tuple(
+        gap for gap in gaps if any(gap.found(node) for node in nodes) or (sql and gap.in_text(sql))
+    )
 
 
 def _range_of_dates(node: Relation) -> bool:
@@ -138,6 +144,24 @@ def _long_quotient(node: Relation) -> bool:
     )
 
 
+def _not_in_by_more(node: Relation) -> bool:
+    """NOT IN whose subquery is correlated: the join that leaves matches out asks for NULL, too, and
+    for more."""
+    return (
+        isinstance(node, Join)
+        and node.kind is JoinKind.ANTI
+        and len(parts := list(conjuncts(node.condition))) > 1
+        and any(_asks_for_null(part) for part in parts)
+    )
+
+
+def _asks_for_null(part: Scalar) -> bool:
+    return any(
+        isinstance(one, Call) and one.name == "isnull" and isinstance(one.args[0], Call)
+        for one in walk_scalar(part)
+    )
+
+
 SAIL_GAPS = (
     EngineGap(
         "range-of-dates",
@@ -148,6 +172,13 @@ SAIL_GAPS = (
         "not-in-as-value",
         "Sail takes NOT IN for true where the subquery has NULL, if it stands below OR",
         _not_in_as_value,
+    ),
+    EngineGap(
+        "not-in-by-more",
+        "Sail takes NOT IN with a correlated subquery for false where the left side is NULL and "
+        "the subquery has no row",
+        _not_in_by_more,
+        only_text=True,
     ),
     EngineGap(
         "extreme-of-doubles",
@@ -168,6 +199,12 @@ SAIL_GAPS = (
         "mixed-values",
         "Sail gives COALESCE and CASE of different numeric types another type than Spark",
         _mixed_values,
+    ),
+    EngineGap(
+        "exists-one-row",
+        "Sail takes EXISTS over an aggregate without GROUP BY for false where there is no row",
+        only_text=True,
+        in_text=asks_whether_one_row_exists,
     ),
     EngineGap("intersect-all", "Sail's INTERSECT ALL keeps too many copies", _intersect_all),
     EngineGap(

@@ -164,10 +164,12 @@ class ArtifactOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultOutput:
-    """The rows are the report. ``ordered``: the query ends in ORDER BY, keep the order."""
+    """The rows are the report. ``ordered``: the query ends in ORDER BY, keep the order. ``types``:
+    what Spark gives the columns, for an engine that gives others; "" where that is not known."""
 
     columns: tuple[str, ...]
     ordered: bool = False
+    types: tuple[str, ...] = later(())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

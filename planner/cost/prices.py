@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from forerun.planner.cost import constants as c
+from forerun.planner.cost.flaws import Flaw
 
 WORK = (
     "scan_row",
@@ -68,7 +69,7 @@ class Prices:
     of our own (:mod:`forerun.planner.exact.sums`). ``task``, ``file_write`` and ``file_read`` are
     charged for what is kept in many tasks and files, by a key or not. ``hashes_first``: a join
     hashes its first side if the engine cannot tell which is the smaller one, so that one is written
-    first."""
+    first. ``flaws``: what the engine does otherwise than Spark, if not told how to do it."""
 
     run_start: float = c.RUN_START
     stage_start: float = c.STAGE_START
@@ -112,6 +113,7 @@ class Prices:
     exact_sums: bool = False
     counts_sides: bool = False
     hashes_first: bool = False
+    flaws: frozenset[Flaw] = frozenset()
 
     def of(self, name: str) -> float:
         """Return one of the prices that :data:`WORK` and :data:`STARTS` name."""

@@ -12,6 +12,7 @@ another value. Means are taken apart into sums and counts first
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 from forerun.planner.algebra.functions import MAX_PRECISION
 from forerun.planner.algebra.relational import (
@@ -22,22 +23,21 @@ from forerun.planner.algebra.relational import (
     Project,
     Relation,
 )
-from forerun.planner.algebra.scalar import Call, Scalar
-from forerun.planner.algebra.types import UNKNOWN, DataType, decimal
+from forerun.planner.algebra.scalar import Call, Literal, Scalar
+from forerun.planner.algebra.types import BOOLEAN, UNKNOWN, DataType, decimal
 from forerun.planner.exact.means import without_means
 from forerun.planner.exact.narrowing import cast_to
 from forerun.planner.tvr.signed import ColumnIds
 
+DIVIDING = ("/", "%", "div", "mod", "pmod")
+"""What fails by a divisor of zero."""
 QUOTIENT_DIGITS = 4
 """So many digits the small engine computes of a quotient beyond those of its dividend."""
 
 
 def with_exact_quotients(node: Relation, ids: ColumnIds) -> Relation:
-    """Return a relation of the same rows whose quotients and means are exact on the small engine,
-    too. Raises ValueError for a quotient of so many digits that none is left to round."""
-    below = tuple(with_exact_quotients(one, ids) for one in node.inputs)
-    if below:
-        node = node.with_inputs(below)
+    """Return an operator of the same rows whose quotients and means are exact on the small engine,
+    too. Those of so many digits that none is left to round stay as they are."""
     if isinstance(node, Project):
         return replace(node, items=tuple((c, _exact(scalar)) for c, scalar in node.items))
     if isinstance(node, Filter):
@@ -71,12 +71,35 @@ def _exact(scalar: Scalar) -> Scalar:
     args = tuple(map(_exact, scalar.args))
     if scalar.name == "/" and scalar.type.name == "DECIMAL":
         return _quotient(args[0], args[1], scalar.type)
+    if scalar.name in DIVIDING:
+        args = _guarded(*args)
     return replace(scalar, args=args)
 
 
 def _quotient(dividend: Scalar, divisor: Scalar, type_: DataType) -> Scalar:
     scale = max(dividend.type.scale, type_.scale)
-    if scale + QUOTIENT_DIGITS > MAX_PRECISION:
-        raise ValueError(f"a quotient of {dividend.type.sql} has no digit left to round")
+    if not has_digit_to_round(dividend.type, type_):
+        return Call("/", _guarded(dividend, divisor), type_)
     wide = cast_to(dividend, decimal(MAX_PRECISION, scale))
-    return Call("cast", (Call("/", (wide, divisor), UNKNOWN),), type_)
+    return Call("cast", (Call("/", _guarded(wide, divisor), UNKNOWN),), type_)
+
+
+def has_digit_to_round(dividend: DataType, type_: DataType) -> bool:
+    """Return whether a quotient of this type can be had from one with more digits."""
+    return max(dividend.scale, type_.scale) + QUOTIENT_DIGITS <= MAX_PRECISION
+
+
+def _guarded(dividend: Scalar, divisor: Scalar) -> tuple[Scalar, Scalar]:
+    """Return both with NULL and 1 in their places where the divisor is 0 or NULL. The small engine
+    divides in rows that no condition lets through, and by the 0 that it has stored for a NULL, and
+    fails. Where Spark fails, too, it has NULL: of such a quotient no exact result may be made."""
+    if isinstance(divisor, Literal) or (isinstance(divisor, Call) and divisor.name == "greatest"):
+        return dividend, divisor
+    zero = Literal("0", divisor.type)
+    some = Literal(str(Decimal(1).scaleb(-divisor.type.scale)), divisor.type)
+    counts = Call("<>", (divisor, zero), BOOLEAN)
+    nothing = Literal(None, dividend.type)
+    return (
+        Call("case", (counts, dividend, nothing), dividend.type),
+        Call("case", (counts, divisor, some), divisor.type),
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from forerun.planner.algebra.relational import (
     Aggregate,
@@ -28,7 +29,6 @@ from forerun.planner.contract.plan_v1 import (
     CommonSubplan,
     Family,
     FamilyInput,
-    ResultOutput,
     SourceInput,
     Stage,
     stated,
@@ -38,7 +38,6 @@ from forerun.planner.cost.prices import Prices
 from forerun.planner.cost.small_sides import sent_table, small_side
 from forerun.planner.cost.work import stated_work
 from forerun.planner.exact.keys import with_packed_key
-from forerun.planner.exact.quotients import with_exact_quotients
 from forerun.planner.exact.sums import ExactSums
 from forerun.planner.materialize.artifacts import ArtifactFamilies
 from forerun.planner.materialize.computed_parts import Part
@@ -48,6 +47,7 @@ from forerun.planner.memo.relying import Relying
 from forerun.planner.sql.frontend import Query
 from forerun.planner.sql.printer import to_sql
 from forerun.planner.stages.common_reads import CommonRead, CommonReads
+from forerun.planner.stages.flawed import result_output, written_for
 from forerun.planner.stages.in_run import in_run
 from forerun.planner.stages.small_sides import SmallSides, is_known
 from forerun.planner.stages.views import numbered_names, view_columns
@@ -76,8 +76,6 @@ class StageContext:
     small_sides: bool
     sums_in: int
     """The run whose files ``sums`` has the bounds of. Later ones are planned again."""
-    exact_quotients: bool = False
-    """Whether quotients are written for an engine that cuts them off."""
     common: Mapping[tuple[int, EntryKey], CommonRead] = field(default_factory=dict)
     """What runs read in place of computing it, by the index of the run and the place in it."""
 
@@ -94,7 +92,8 @@ class StageBuilder:
         self._index = index
         self._run = context.chosen.solution.spans[index].run
         self._hints: dict[Relation, str] = {}
-        self._sides = SmallSides(self._run, self._hints)
+        self._written = partial(written_for, context.prices, context.ids)
+        self._sides = SmallSides(self._run, self._hints, written=self._written)
         self._paid: set[str] = set()
         self._common = CommonReads(self._paid)
         self.used: dict[str, Family] = {}
@@ -123,7 +122,7 @@ class StageBuilder:
                     inputs=self._inputs(relation),
                     small_sides=tuple(self._sides.made),
                     common=self._common.subplans,
-                    output=ResultOutput(columns=query.names, ordered=query.ordered),
+                    output=result_output(query, self._context.prices),
                     estimated_rows=self._rows(chosen.root[0]),
                     estimated_cost=stated(cost),
                     work=stated_work(cost),
@@ -193,8 +192,7 @@ class StageBuilder:
         return Project(weighted.relation, tuple((c, Ref(c)) for c in order))
 
     def _sql(self, relation: Relation, names: tuple[str, ...]) -> str:
-        if self._context.exact_quotients:
-            relation = with_exact_quotients(relation, self._ids)
+        relation = self._written(relation)
         return to_sql(relation, run=self._run, names=names, hints=self._hints)
 
     def subplan(self, view: str, part: Part) -> CommonSubplan:
@@ -213,7 +211,7 @@ class StageBuilder:
 
     def _begin_stage(self, sides: str = SIDE) -> None:
         """Forget what only the stage before has. ``sides``: how the names of small sides begin."""
-        self._sides = SmallSides(self._run, self._hints, sides)
+        self._sides = SmallSides(self._run, self._hints, sides, written=self._written)
         self._common = CommonReads(self._paid)
 
     def _spared(self, whole: float) -> float:

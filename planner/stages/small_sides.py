@@ -21,7 +21,7 @@ batch is cheaper by it. Its rows are stated and not counted, so nothing is compu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from forerun.planner.algebra.relational import Project, Relation, Scan, walk
 from forerun.planner.algebra.scalar import Ref
@@ -35,9 +35,17 @@ from forerun.planner.stages.views import leaf_of, numbered_names, view_columns
 class SmallSides:
     """The small sides of one stage, in the order in which they are computed."""
 
-    def __init__(self, run: int, hints: Mapping[Relation, str], prefix: str = SIDE) -> None:
+    def __init__(
+        self,
+        run: int,
+        hints: Mapping[Relation, str],
+        prefix: str = SIDE,
+        *,
+        written: Callable[[Relation], Relation] = lambda relation: relation,
+    ) -> None:
         """``hints`` are those of the joins of the stage, as they become known; ``prefix`` is how
-        the names of the views begin."""
+        the names of the views begin; ``written`` gives the relation as the engine is to have it."""
+        self._written = written
         self._prefix = prefix
         self._run = run
         self._hints = hints
@@ -96,7 +104,7 @@ class SmallSides:
 
     def _sql(self, relation: Relation) -> str:
         names = numbered_names(relation)
-        return to_sql(relation, run=self._run, names=names, hints=self._hints)
+        return to_sql(self._written(relation), run=self._run, names=names, hints=self._hints)
 
     def is_read_by(self, relation: Relation) -> bool:
         """Return whether a relation is one of these views as it lies, or columns of it."""

@@ -63,6 +63,11 @@ class SailEngine(ViewEngine):
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(name)  # Sail takes backticks for a part of the name
 
+    def apart(self, frame: Frame) -> Frame:
+        # It takes copies of what was grouped for unique: see forerun.planner.stages.copies.
+        one_row = self.session.range(1)
+        return frame.crossJoin(one_row).select(*map(quoted, frame.columns))
+
     @contextmanager
     def computed_first(self, view: str, frame: Frame, rows: int) -> Iterator[None]:  # noqa: ARG002
         self.bind_view(view, frame)  # Sail plans without sizes, so there is nothing to count for

@@ -49,6 +49,21 @@ class SessionEngine:
         reader = reader.format(written.engine_format).options(**written.engine_options)
         return reader.load([self.path(file) for file in files])
 
+    def apart(self, frame: Frame) -> Frame:
+        return frame
+
+    def in_types(self, frame: Frame, types: Sequence[str]) -> Frame:
+        from pyspark.sql.types import AtomicType
+
+        casts = {
+            field.name: frame[quoted(field.name)].cast(wanted)
+            for field, wanted in zip(frame.schema.fields, types, strict=True)
+            if wanted
+            and isinstance(field.dataType, AtomicType)
+            and field.dataType.simpleString() != wanted.lower()
+        }
+        return frame.withColumns(casts) if casts else frame
+
     def bind_view(self, name: str, frame: Frame) -> None:
         frame.createOrReplaceTempView(quoted(name))
 

@@ -63,7 +63,7 @@ class QueryDays:
         self._whole = days.simulation(
             query, days.suite.texts()[query], work / "batch", str(work / "store")
         )
-        self._query = read_simulated(self._whole)
+        self._query = read_simulated(self._whole).relation
         self._used = tuple(sorted(sources_of(self._query)))
 
     @cached_property

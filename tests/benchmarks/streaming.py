@@ -38,7 +38,6 @@ from forerun.include.state.layout import Generation
 from forerun.include.state.opening import open_store
 from forerun.include.state.rows import result_rows
 from forerun.include.verify.equality import compare
-from forerun.planner.algebra.relational import sources as sources_of
 from forerun.planner.errors import ForerunError
 from forerun.planner.request import Method, Settings, TimePoint
 from forerun.simulation import accounts
@@ -126,7 +125,7 @@ class Window:
             changing=frozenset({STREAM}), points=points, correlations=(), seed=1,
             work=self.work / way, store=self.store,
         )  # fmt: skip
-        return what, plain_query(what, sorted(sources_of(read_simulated(what))), self.runner)
+        return what, plain_query(what, sorted(read_simulated(what).named), self.runner)
 
     def batch(self) -> Took:
         """The plain query over all files."""

@@ -26,7 +26,7 @@ def random_tables(rng: random.Random, count: int, runs: int) -> dict[str, TableC
     salt = rng.randrange(1000)
     tables = {}
     for i in range(count):
-        rows = _rows(rng)
+        rows = random_rows(rng)
         parts: list[list[Row]] = [[] for _ in range(runs if changing[i] else 1)]
         empty = rng.randrange(len(parts)) if rng.random() < 0.3 and len(parts) > 1 else -1
         for row in rows:
@@ -59,7 +59,7 @@ def _together(row: Row, salt: int) -> int:
     return ((row[0] or 0) * 31 + salt) % 7
 
 
-def _rows(rng: random.Random) -> list[Row]:
+def random_rows(rng: random.Random) -> list[Row]:
     """Small, so that keys meet and wrong answers show; NULLs, duplicates, a hot key are common."""
     size = rng.choice((0, 1, 4, 8, 8, 12, 12, 16))
     hot = rng.random() < 0.15

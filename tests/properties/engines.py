@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from unittest import mock
@@ -13,8 +14,10 @@ import pyarrow as pa
 from pyspark.sql.connect import proto
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from forerun.include.engines import SAIL
 from forerun.planner.algebra.relational import Relation, Scan, StateRead, Version, walk
 from forerun.planner.algebra.types import parse_type
+from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import Source, SourceColumn
 from forerun.planner.sql import printer
 from forerun.planner.sql.frontend import read_query
@@ -60,6 +63,8 @@ def _text(value: Any, type_: str) -> str:
 class PlainSparkEngine:
     """A session of Spark itself; tables are bound as VALUES, which it reads without a job."""
 
+    prices = SPARK
+
     def __init__(self, session: Any) -> None:
         self._session = session
         self._bound: dict[str, tuple[Any, int]] = {}
@@ -82,6 +87,8 @@ class PlainSailEngine:
     A query brings the tables that it names with it, in one message: to make each a view first is a
     message for each, and was an eighth of the time of a generated day.
     """
+
+    prices = replace(SPARK, flaws=SAIL.flaws)
 
     def __init__(self, session: Any) -> None:
         self._client = session.client
@@ -156,6 +163,8 @@ class InterpreterEngine:
     ``recording`` notes which relation a stage's text came of; other text (the user's own) is read
     by the SQL front end.
     """
+
+    prices = SPARK
 
     def __init__(self) -> None:
         self._sources: dict[str, Source] = {}

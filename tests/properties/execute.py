@@ -7,6 +7,7 @@ kept can be checked too, not only through the result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from forerun.planner.contract.plan_v1 import (
     Plan,
     SourceInput,
 )
+from forerun.planner.cost.prices import SPARK, Prices
 from forerun.planner.request import PDW, Committed, PlanRequest, Problem, Settings, TimePoint
 from tests.oracles.bags import compare_bags, same_limited
 from tests.oracles.values import NotInterpretedError, Row, row_key
@@ -33,6 +35,8 @@ class Engine(Protocol):
 
     def bind(self, name: str, columns: Columns, rows: list[Row]) -> None: ...
     def query(self, sql: str) -> list[Row]: ...
+    @property
+    def prices(self) -> Prices: ...
 
 
 @dataclass
@@ -93,7 +97,13 @@ def effort(case: Case) -> dict[str, int]:
 
 
 def request_of(
-    case: Case, run: int, points: int, day: Day, early: bool, problem: Problem = PDW
+    case: Case,
+    run: int,
+    points: int,
+    day: Day,
+    early: bool,
+    problem: Problem = PDW,
+    prices: Prices = SPARK,
 ) -> PlanRequest:
     """Run ``run`` of a day with ``points`` runs."""
     weights = [0.25 + 0.75 * i / max(1, points - 1) for i in range(points)]
@@ -114,6 +124,7 @@ def request_of(
             rules_off=case.off,
             state_budget=case.state_budget,
             own_batch="always",  # the user's own text is what all is compared with
+            prices=prices,
             **effort(case) | dict(case.effort),
         ),
         problem=problem,
@@ -128,12 +139,14 @@ def run_case(
     judge_kept: bool = False,
     problem: Problem = PDW,
     oracle: Engine | None = None,
+    planned: Callable[[PlanRequest], PlanResult] = plan,
 ) -> Outcome:
     """Run the day and compare with the user's own text.
 
     Where the problem wants early results, with the user's text over what has arrived by then.
     Optionally as if each run were the last; optionally what each run keeps with the interpreter;
-    and optionally what the engine says of the user's text with what ``oracle`` says.
+    and optionally what the engine says of the user's text with what ``oracle`` says. ``planned``
+    plans, or knows plans already.
     """
     day = Day()
     kept = rows = states = 0
@@ -142,14 +155,16 @@ def run_case(
     judged = oracle is not None and agrees(case, expected, oracle)
     for run in range(1, case.runs + 1):
         if every_time_point and run < case.runs:
-            as_last = plan(request_of(case, run, run, day, case.early)).plan
+            as_last = planned(
+                request_of(case, run, run, day, case.early, prices=engine.prices)
+            ).plan
             # First the text as written: what the engine refuses there says nothing of the plan.
             wanted = expected_rows(case, engine, run)
             check_rows(case, wanted, run_stages(as_last, case, engine, day.copy()))
         early = run < case.runs and run in problem.results_at
         so_far = expected_rows(case, engine, run) if early else expected
-        request = request_of(case, run, case.runs, day, case.early, problem)
-        result = plan(request)
+        request = request_of(case, run, case.runs, day, case.early, problem, engine.prices)
+        result = planned(request)
         check_costs(result.plan, request)
         found = run_stages(result.plan, case, engine, day)
         if judge_kept:

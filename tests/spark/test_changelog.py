@@ -38,28 +38,38 @@ def test_each_row_is_there_as_often_as_its_weights_add_up_to(sail: SailEngine) -
         ("1", "'a'", 2), ("1", "'a'", 1), ("1", "'a'", -1), ("1", "'b'", 1), ("1", "'b'", -1),
         ("NULL", "NULL", 1), ("NULL", "NULL", 1), ("2", "'c'", 0),
     )  # fmt: skip
-    there = consolidated(SOURCE, rows, once=False)
+    there = consolidated(sail, SOURCE, rows, once=False)
     assert there.columns == ["k", "copy"]
     assert found(there) == [(1, "a"), (1, "a"), (None, None), (None, None)]
 
 
 def test_rows_are_added_up_by_the_columns_that_are_read(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 2), ("1", "'b'", 1), ("2", "'c'", 1), ("2", "'c'", -1))
-    there = consolidated(SOURCE, rows, once=False, reads=("k",))
+    there = consolidated(sail, SOURCE, rows, once=False, reads=("k",))
     assert dict(there.dtypes) == {"k": "bigint", "copy": "string"}
     assert found(there) == [(1, None)] * 3
 
 
 def test_rows_that_are_alike_by_few_columns_are_not_made_all_at_once(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 4096), ("2", "'b'", 10000), ("3", "'c'", 1))
-    there = consolidated(SOURCE, rows, once=False, reads=("k",))
+    there = consolidated(sail, SOURCE, rows, once=False, reads=("k",))
     assert found(there.groupBy("k").count()) == [(1, 4096), (2, 10000), (3, 1)]
+
+
+def test_copies_of_a_row_are_several_partners(sail: SailEngine) -> None:
+    """Sail takes what is grouped for unique, and still does so of copies that are made of it."""
+    rows = changes(sail, ("1", "'a'", 2), ("2", "'b'", 1))
+    sail.bind_view("copies", consolidated(sail, SOURCE, rows, once=False, reads=("k",)))
+    asked = "SELECT v.n FROM VALUES (1, 'x'), (2, 'y') v(k, n) {} JOIN copies c ON v.k = c.k"
+    for kind in ("INNER", "LEFT"):
+        assert found(sail.session.sql(asked.format(kind))) == [("x",), ("x",), ("y",)]
+    assert found(sail.session.sql("SELECT DISTINCT k FROM copies")) == [(1,), (2,)]
 
 
 def test_a_row_that_was_not_there_cannot_be_taken_back(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", -2))
     with pytest.raises(Exception, match="source prices: a row is taken back more often than it"):
-        consolidated(SOURCE, rows, once=False).collect()
+        consolidated(sail, SOURCE, rows, once=False).collect()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +110,7 @@ def test_a_row_goes_that_is_equal_and_has_other_bytes(spark: Any, columns: tuple
 
 def test_nothing_is_added_up_where_each_row_comes_once(sail: SailEngine) -> None:
     rows = changes(sail, ("1", "'a'", 1), ("1", "'a'", 1))
-    assert found(consolidated(SOURCE, rows, once=True)) == [(1, "a"), (1, "a")]
+    assert found(consolidated(sail, SOURCE, rows, once=True)) == [(1, "a"), (1, "a")]
 
 
 def test_rows_of_files_that_are_gone_are_taken_back(sail: SailEngine) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pyarrow.parquet as pq
 
 from forerun.planner.algebra.types import parse_type
 from forerun.planner.api import plan
+from forerun.planner.cost.flaws import Flaw
+from forerun.planner.cost.prices import SPARK
 from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
 from tests.properties.sessions import sail_session
 
@@ -24,7 +27,8 @@ def stage_sql(*, exact: bool) -> str:
         columns=tuple(SourceColumn(name=n, type=parse_type(t)) for n, t in COLUMNS),
         changing=True,
     )
-    settings = Settings(exact_quotients=exact, own_batch="always")
+    flaws: frozenset[Flaw] = frozenset({"quotients"} if exact else ())
+    settings = Settings(prices=replace(SPARK, flaws=flaws), own_batch="always")
     request = PlanRequest(
         report="r", sql=SQL, sources=(source,), points=(TimePoint(weight=1.0),), settings=settings
     )

@@ -1,0 +1,92 @@
+"""Stages that are written for an engine with flaws, and read by that engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from forerun.include.engines import SAIL
+from forerun.planner.algebra.types import parse_type
+from forerun.planner.api import plan
+from forerun.planner.contract.plan_v1 import ResultOutput
+from forerun.planner.cost.flaws import Flaw
+from forerun.planner.cost.prices import SPARK
+from forerun.planner.request import PlanRequest, Settings, Source, SourceColumn, TimePoint
+from tests.oracles.values import Value
+from tests.properties.cases import Case, QueryCase, Select, TableCase
+from tests.properties.engines import PlainSailEngine
+from tests.properties.execute import run_case
+from tests.properties.sessions import sail_session
+
+COLUMNS = (("k", "BIGINT"), ("v", "BIGINT"), ("m", "DECIMAL(9,2)"), ("d", "DATE"))
+CAME: tuple[tuple[tuple[Value, ...], ...], ...] = (
+    ((1, 4, None, None), (1, 4, None, None), (2, 0, None, None)),
+    ((3, 5, None, None),),
+    ((1, 7, None, None),),
+)
+GONE: tuple[tuple[tuple[Value, ...], ...], ...] = (
+    (),
+    ((2, 0, None, None),),
+    ((1, 4, None, None), (3, 5, None, None)),
+)
+QUERIES = {
+    "casts": "SELECT k, sum(v) AS s, avg(v) AS a FROM t GROUP BY k",
+    "quotient": "SELECT k, sum(v) / count(*) AS r FROM t GROUP BY k",
+    "remainder": "SELECT k, sum(v) % count(*) AS r FROM t GROUP BY k",
+    "guarded": "SELECT k, CASE WHEN sum(v) > 0 THEN count(*) / sum(v) ELSE 0 END AS r FROM t "
+    "GROUP BY k",
+    "having": "SELECT k FROM t GROUP BY k HAVING sum(v) / count(*) > 2",
+    "copies": "SELECT a.v FROM t a LEFT JOIN t b ON a.k = b.k",
+}
+
+
+def stages_of(sql: str, *flaws: Flaw) -> tuple[str, ResultOutput]:
+    """The text of the stage that computes a query for an engine with these flaws."""
+    source = Source(
+        name="t",
+        columns=tuple(SourceColumn(name=n, type=parse_type(kind)) for n, kind in COLUMNS),
+    )
+    settings = Settings(prices=replace(SPARK, flaws=frozenset(flaws)), own_batch="always")
+    request = PlanRequest(
+        report="r", sql=sql, sources=(source,), points=(TimePoint(weight=1.0),), settings=settings
+    )
+    (stage,) = plan(request).plan.run.stages
+    assert isinstance(stage.output, ResultOutput)
+    return stage.sql, stage.output
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_days_with_groups_that_empty_are_right_on_sail(name: str) -> None:
+    tables = {"t": TableCase(COLUMNS, True, CAME, GONE)}
+    query = QueryCase((Select(("1",), "t"),), outer=QUERIES[name])
+    case = Case(name, tables, query, len(CAME), early=True)
+    for method in ("auto", "progressive"):
+        run_case(replace(case, method=method), PlainSailEngine(sail_session()))
+
+
+def test_an_engine_without_flaws_gets_plain_stages() -> None:
+    sql, output = stages_of("SELECT k, sum(v) AS s, sum(CAST(v AS DOUBLE)) AS a FROM t GROUP BY k")
+    assert "FILTER" not in sql
+    assert output.types == ()
+
+
+def test_calls_that_differ_by_casts_have_different_names() -> None:
+    sql, _ = stages_of(
+        "SELECT min(v) AS a, min(CAST(v AS DOUBLE)) AS b, min(CAST(v AS INT)) AS c, min(v) AS d, "
+        "min(k) AS e FROM t",
+        "casts",
+    )
+    assert sql.count("FILTER (WHERE true)") == 1
+    assert sql.count("FILTER (WHERE true AND true)") == 1
+    ((*found,),) = PlainSailEngine(sail_session()).query(
+        sql.replace("FROM `t`", "FROM VALUES (2L, 1L) AS t(v, k)").replace("`t`.", "t.")
+    )
+    assert found == [2, 2.0, 2, 2, 1]
+
+
+def test_the_result_has_the_types_of_spark() -> None:
+    text = "SELECT m / v AS q, datediff(d, d) AS n, nullif(m, 0) AS o FROM t"
+    _, output = stages_of(text, "types")
+    assert output.types == ("DECIMAL(30,23)", "INT", "DECIMAL(9,2)")
+    assert SAIL.flaws >= {"types"}
