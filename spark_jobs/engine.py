@@ -123,12 +123,12 @@ class Engine(Protocol):
         ...
 
     def in_types(self, frame: Frame, types: Sequence[str]) -> Frame:
-        """The same rows with columns of these types, as Spark DDL has them; "" is any."""
+        """Return the same rows with columns of these types, as Spark DDL has them; "" is any."""
         ...
 
     def apart(self, frame: Frame) -> Frame:
-        """The same rows, of which the engine does not go on to believe that their keys are unique
-        when they are copied."""
+        """Return the same rows, whose keys the engine does not believe to be unique once the rows
+        are copied."""
         ...
 
     def shuffling_into(self, partitions: int) -> AbstractContextManager[None]:

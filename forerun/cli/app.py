@@ -20,7 +20,7 @@ from forerun.cli.calibrate import calibrate_command
 from forerun.cli.check import check_command
 from forerun.cli.diff import diff_command
 from forerun.cli.doctor import doctor_command
-from forerun.cli.expire import expire_command
+from forerun.cli.expire import expire_command, expire_pins_command
 from forerun.cli.explain import explain_command
 from forerun.cli.options import CheckedDay, takes_day
 from forerun.cli.plan import CANNOT, plan_command
@@ -283,6 +283,7 @@ app.command(
     "`forerun doctor --airflow`",
 )(doctor_command)
 app.command("expire")(expire_command)
+app.command("expire-pins")(expire_pins_command)
 app.command(
     "check",
     epilog="**Examples**\n\n"

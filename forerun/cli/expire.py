@@ -1,7 +1,8 @@
-"""``forerun expire``: delete old state and results of a report, by policy."""
+"""``forerun expire`` and ``expire-pins``: delete old state, results and pins, by policy."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -9,7 +10,9 @@ import typer
 from forerun import console
 from forerun.cli.stored import StoreOption
 from forerun.include.state.expire import Retention, expire
+from forerun.include.state.expire_pins import DAYS, expire_pins
 from forerun.include.state.opening import open_store
+from forerun.include.times.past_arrivals import NEWEST
 
 _KEEP = Retention()
 
@@ -43,4 +46,35 @@ def expire_command(
     else:
         verb = "would delete" if dry_run else "deleted"
         console.say(f"{verb} {done.files:,} files, {done.bytes:,} bytes")
+    return 0
+
+
+def expire_pins_command(
+    store: StoreOption,
+    days: Annotated[
+        int,
+        typer.Option(
+            min=NEWEST,
+            help="Keep the pins of this many newest days of each source. Forecasts read those of "
+            f"the {NEWEST} newest.",
+        ),
+    ] = DAYS,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The outcome as JSON.")] = False,
+) -> int:
+    """Delete old pins of all sources: the lists of files that runs have read. Those of a day stay
+    as long as any report has state of it (see `forerun expire`)."""
+    gone = expire_pins(open_store(store), days, dry_run=dry_run)
+    if as_json:
+        sources = [{"source": one.source, "days": one.days, **asdict(one.gone)} for one in gone]
+        console.say_json({"sources": sources, "dry_run": dry_run})
+        return 0
+    verb = "would delete" if dry_run else "deleted"
+    for one in gone:
+        console.say(
+            f"{one.source}: {verb} the pins of {one.days} days, {one.gone.files:,} files, "
+            f"{one.gone.bytes:,} bytes"
+        )
+    if not gone:
+        console.say("no pins are old enough, or all days have state")
     return 0

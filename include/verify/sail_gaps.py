@@ -32,7 +32,7 @@ from forerun.planner.algebra.scalar import Call, Ref, Scalar, conjuncts
 from forerun.planner.algebra.scalar import walk as walk_scalar
 from forerun.planner.algebra.types import DataType
 from forerun.planner.exact.quotients import QUOTIENT_DIGITS
-from forerun.planner.sql.one_row_subqueries import asks_whether_one_row_exists
+from forerun.planner.sql.one_row_subqueries import has_exists_over_one_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,11 @@ def _not_in_by_more(node: Relation) -> bool:
         isinstance(node, Join)
         and node.kind is JoinKind.ANTI
         and len(parts := list(conjuncts(node.condition))) > 1
-        and any(_asks_for_null(part) for part in parts)
+        and any(_tests_null(part) for part in parts)
     )
 
 
-def _asks_for_null(part: Scalar) -> bool:
+def _tests_null(part: Scalar) -> bool:
     return any(
         isinstance(one, Call) and one.name == "isnull" and isinstance(one.args[0], Call)
         for one in walk_scalar(part)
@@ -204,7 +204,7 @@ SAIL_GAPS = (
         "exists-one-row",
         "Sail takes EXISTS over an aggregate without GROUP BY for false where there is no row",
         only_text=True,
-        in_text=asks_whether_one_row_exists,
+        in_text=has_exists_over_one_row,
     ),
     EngineGap("intersect-all", "Sail's INTERSECT ALL keeps too many copies", _intersect_all),
     EngineGap(

@@ -1,4 +1,4 @@
-"""What an engine does otherwise than Spark; stages are written so that it does not matter.
+"""The flaws of an engine: what it does otherwise than Spark, for which stages are written.
 
 The user's own text stays as it is: what the engine does otherwise there, its record of gaps names
 (:mod:`forerun.include.verify.sail_gaps`).

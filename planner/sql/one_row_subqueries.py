@@ -10,7 +10,7 @@ from forerun.planner.sql.grouping import call_name
 from forerun.planner.sql.text import QueryText
 
 
-def asks_whether_one_row_exists(sql: str) -> bool:
+def has_exists_over_one_row(sql: str) -> bool:
     """Return whether a query has such an EXISTS, which may leave no trace in its algebra. Raises
     :class:`forerun.planner.errors.SqlError` for a text that does not parse."""
     asked = (found.this for found in parse(QueryText(sql)).find_all(exp.Exists))

@@ -62,7 +62,8 @@ def result_output(query: Query, prices: Prices) -> ResultOutput:
 def _rewritten(
     prices: Prices, ids: ColumnIds, node: Relation, known: dict[Relation, Relation]
 ) -> Relation:
-    """Each operator once: what several others read stays one part of the text."""
+    """Return the relation with each operator written once: what several others read stays one part
+    of the text."""
     if node not in known:
         below = tuple(_rewritten(prices, ids, one, known) for one in node.inputs)
         same = all(one is other for one, other in zip(below, node.inputs, strict=True))
@@ -84,7 +85,7 @@ def _written(prices: Prices, ids: ColumnIds, node: Relation) -> Relation:
 
 
 def _of_some_rows(node: Relation) -> Relation:
-    """The operator over rows that do not come straight from a join, if it divides."""
+    """Return the operator over rows that do not come straight from a join, if it divides."""
     if not isinstance(node, Project | Filter | Aggregate) or not _divides(node):
         return node
     below = node.input
@@ -111,7 +112,7 @@ def _apart(node: Aggregate) -> Aggregate:
 
 
 def _named_apart(calls: Sequence[AggregateCall]) -> list[AggregateCall]:
-    """The calls, those that differ in casts alone with filters of different lengths."""
+    """Return the calls, those that differ in casts alone with filters of different lengths."""
     seen: dict[Hashable, list[AggregateCall]] = {}
     made = []
     for call in calls:
